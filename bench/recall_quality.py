@@ -103,9 +103,9 @@ def everything_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], lis
     now = max((doc.updated for doc in docs), default=0.0)
 
     def find(query: str) -> list[Key]:
-        candidates = of_turn_hits(index.turn_hits(query, limit=passages_for(DEFAULT_LIMIT)))
-        having = index.having(query)
-        transcribed = Transcribed(passages=having.passages, words=having.words)
+        candidates = of_turn_hits(index.search_turns(query, limit=passages_for(DEFAULT_LIMIT)))
+        counts = index.count_words(query)
+        transcribed = Transcribed(passages=counts.passages, words=counts.words)
         found, _ = rank(
             query,
             candidates,

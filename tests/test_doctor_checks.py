@@ -101,11 +101,11 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     store = SessionStore(project / ".clio" / "sessions")
     first = talk(store, "why is the retry policy so?")
     watched = SessionFolder(store.folder)
-    watched.look()
+    watched.scan()
     (project / ".clio" / "cache").mkdir()
     path = project / ".clio" / "cache" / FILE
     index = RecallIndex.open(path)
-    index.put([SessionDoc(id=first, title="", updated=1.0, stamp=watched.stamps[first].text(), turns=())])
+    index.put([SessionDoc(id=first, title="", updated=1.0, stamp=watched.stamps[first].encode(), turns=())])
     index.close()
     found = look(project, env)
     assert lines(found, "sessions") == [("ok", "sessions: 1 of this project")]

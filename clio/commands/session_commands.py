@@ -37,7 +37,7 @@ from clio.commands.session_table import (
 from clio.text.formatting import format_count, format_stored_time, truncate
 
 if TYPE_CHECKING:
-    from clio.memory.transcripts.transcript_records import Recall, Recalled
+    from clio.memory.transcripts.transcript_records import Recall, RecalledPassage
     from clio.sessions.session import Session
     from clio.sessions.state import SessionInfo
 
@@ -318,7 +318,7 @@ def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
 
 
 def _row(
-    hit: "Recalled", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
+    hit: "RecalledPassage", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
 ) -> tuple[str, str, str, str, str]:
     place = places.get(hit.session_id)
     length = unique_id_length(places)
@@ -353,7 +353,7 @@ def _find_query_place(query: str, folded: str) -> int:
     return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
 
 
-def _describe_score(hit: "Recalled") -> str:
+def _describe_score(hit: "RecalledPassage") -> str:
     """Return why the best match is first."""
     signals = hit.signals
     named = {
@@ -375,7 +375,7 @@ def _describe_missed(recall: "Recall") -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _found_title(hit: "Recalled") -> str:
+def _found_title(hit: "RecalledPassage") -> str:
     return " ".join(hit.session_name.split()) or "(no messages yet)"
 
 
@@ -397,7 +397,7 @@ def _data(query: str, recall: "Recall") -> dict[str, object]:
     }
 
 
-def _passage_data(passage: "Recalled") -> dict[str, object]:
+def _passage_data(passage: "RecalledPassage") -> dict[str, object]:
     return {
         "message_id": passage.message_id,
         "role": passage.role,

@@ -120,9 +120,9 @@ class ThreadArchive:
 
 
 def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
-    from clio.memory.transcripts.session_text import searchable_text
+    from clio.memory.transcripts.session_text import extract_searchable_text
 
-    texts = [(message, searchable_text(message)) for message in messages]
+    texts = [(message, extract_searchable_text(message)) for message in messages]
     wanted, phrase = set(extract_terms(query)), tokenize(query)
     said = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
     wanted = meant_terms(wanted, set[str]().union(*said))

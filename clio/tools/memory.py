@@ -15,7 +15,7 @@ from clio.memory.store.record import Provenance
 from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
 from clio.memory.threads import ThreadArchive, meant_terms
-from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session
@@ -165,7 +165,7 @@ def _render_session_heading(session: SessionHit) -> str:
     return f"## {title} ({format_minute(session.updated)}, session {_get_session_handle(session)}{this}{commits})"
 
 
-def _render_passage(hit: Recalled, session: SessionHit, scores: bool) -> Iterator[str]:
+def _render_passage(hit: RecalledPassage, session: SessionHit, scores: bool) -> Iterator[str]:
     """Yield the text before a passage, the passage, and the last answer after it."""
     question, conclusion = hit.asked, hit.concluded
     if question is not None:
@@ -181,7 +181,7 @@ def _render_passage(hit: Recalled, session: SessionHit, scores: bool) -> Iterato
         yield f"  {_render_neighbor(conclusion, 'concluded')}"
 
 
-def _render_neighbor(message: Said, how: str) -> str:
+def _render_neighbor(message: MessageExcerpt, how: str) -> str:
     return f"{format_minute(message.created)} {message.role} {how}: {truncate_line(message.text, _NEAR_CHARS)}"
 
 

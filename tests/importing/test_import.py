@@ -158,7 +158,7 @@ def test_consolidation_learns_nothing_from_it(place: Place) -> None:
     place.run()
     assert list(Sessions(place.store, {}, {}).waiting(1e10, lambda: False)) == []
     sync = SessionSync(place.store.folder)
-    sync.look()
+    sync.scan()
     assert sync.ids, "while recall reads it"
 
 

@@ -33,7 +33,7 @@ print(*sys.modules)
 """
 LATE = """
     consolidation.consolidation preferences.session_start retrieval.retriever
-    transcripts.session_sync transcripts.index_queries store.deduplication store.ltm_history store.ltm_merge
+    store.deduplication store.ltm_history store.ltm_merge
     store.ltm_store store.notes store.versions styles.feedback styles.selection styles.situation team.knowledge
     team.share threads transcripts.index transcripts.session_search transcripts.session_text vectors.documents
     vectors.endpoint vectors.minilm vectors.vector_index

@@ -1,6 +1,6 @@
 """How the offline provider reads what memory_operations answered."""
 
-from clio.memory.transcripts.transcript_records import Recall, Recalled, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import ToolMessage
 from clio.providers.offline import (
     Lookup,
@@ -26,7 +26,7 @@ def answer(todo: LookupPlan, *items: LookupResult) -> str:
 def test_what_was_said_before_is_quoted_with_its_session() -> None:
     said = [("user", "we decided that caching lives in one small module"), ("tool", "caching caching caching")]
     passages = tuple(
-        Recalled(
+        RecalledPassage(
             session_id="s",
             session_name="perf (old)",
             message_id=f"m-{role}",

@@ -4,15 +4,15 @@ import re
 
 from msgspec import structs
 
-from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import Commit
 from clio.tools.memory import render_recall, render_signals
 from tests.support.wording import mentions
 
 
-def passage(number: int, snippet: str = "writes are atomic", **more: object) -> Recalled:
+def passage(number: int, snippet: str = "writes are atomic", **more: object) -> RecalledPassage:
     fields: dict[str, object] = {"created": 0.0} | more
-    return Recalled(
+    return RecalledPassage(
         session_id="s-1",
         session_name="storage",
         message_id=f"m-{number}",
@@ -24,7 +24,7 @@ def passage(number: int, snippet: str = "writes are atomic", **more: object) -> 
     )
 
 
-def session(*passages: Recalled, name: str = "storage") -> SessionHit:
+def session(*passages: RecalledPassage, name: str = "storage") -> SessionHit:
     return SessionHit(session_id="s-1", session_name=name, updated=0.0, score=3.0, passages=passages)
 
 
@@ -54,8 +54,8 @@ def test_scores_are_reported_only_when_they_are_asked_for() -> None:
 
 
 def test_a_passage_is_between_what_was_asked_and_what_came_of_it() -> None:
-    asked = Said(message_id="m-0", role="user", created=60.0, text="is a write atomic?")
-    done = Said(message_id="m-9", role="assistant", created=600.0, text="now it is")
+    asked = MessageExcerpt(message_id="m-0", role="user", created=60.0, text="is a write atomic?")
+    done = MessageExcerpt(message_id="m-9", role="assistant", created=600.0, text="now it is")
     one = passage(1, created=120.0, asked=asked, concluded=done, is_older=True)
     hit = structs.replace(
         session(one), handle="abcd1234", commits=(Commit(hash="4be91c7", subject="Write atomically"),), more_commits=2

@@ -596,8 +596,8 @@ def check_index(context: DoctorContext) -> Iterator[Finding]:
         yield make_note("index", "another version of clio wrote it", "nothing to do, it is rebuilt when needed")
         return
     watched = SessionFolder(context.owner / ".clio" / "sessions")
-    watched.look()
-    behind = sum(1 for id, stamp in watched.stamps.items() if id not in stamps or not stamp.same_as(stamps[id]))
+    watched.scan()
+    behind = sum(1 for id, stamp in watched.stamps.items() if id not in stamps or not stamp.matches(stamps[id]))
     state = f"{format_count(behind, 'session')} behind, updated at the next search" if behind else "up to date"
     yield make_ok("index", f"{format_count(len(stamps), 'session')}, {format_bytes(path.stat().st_size)}, {state}")
 

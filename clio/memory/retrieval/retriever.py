@@ -23,7 +23,7 @@ from clio.memory.store.versions import known_at, live_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.transcript_records import Having, TurnHit, TurnHits
+from clio.memory.transcripts.transcript_records import TurnHit, TurnHits, WordCounts
 from clio.memory.vectors.meaning import Meaning
 from clio.text.formatting import format_count
 from clio.text.vocabulary import parse_question_words
@@ -104,11 +104,11 @@ class Retriever:
         stores = _Stores()
         limit = min(max(limit, 1), MAX_LIMIT)
         candidates: list[Candidate] = []
-        transcribed = Having()
+        transcribed = WordCounts()
         if "L0" in layers:
             with stores.timed("L0"):
                 candidates += self._said(query, at, current, limit, stores)
-                transcribed = stores.ask("how common words are", lambda: self._sessions.having(query), transcribed)
+                transcribed = stores.ask("how common words are", lambda: self._sessions.count_words(query), transcribed)
         others: list[Layer] = [layer for layer in layers if layer != "L0"]
         if at is not None and others:
             candidates += self._remembered_then(query, at, others, stores)
@@ -158,7 +158,7 @@ class Retriever:
         most = passages_for(limit)
         hits = stores.ask(
             "earlier sessions are",
-            lambda: self._sessions.turns(query, current=current, limit=most, until=until, deadline_s=2.0),
+            lambda: self._sessions.search_turns(query, current=current, limit=most, until=until, deadline_s=2.0),
             TurnHits(),
         )
         for count, what in (

@@ -1,4 +1,10 @@
-"""The SQLite file of the transcript index: its tables, its version, its blocks of text."""
+"""The SQLite database of the transcript index: its schema, its connection, its text blocks and all its read queries.
+
+Ranking by FTS5 costs about 1 µs for each passage that contains a word; counting costs a thirtieth of that. So the words
+of a query are counted first. Where all passages with one of them would be too many, the rarer words select the
+passages and the common words only contribute to the score: a passage is ranked if it contains a rare word, or two
+common ones.
+"""
 
 import math
 import re
@@ -17,14 +23,17 @@ from msgspec import Struct
 
 from clio.errors import StorageError
 from clio.memory.transcripts.query import Query, Term
-from clio.memory.transcripts.ranking import Talk, Turn, classify_session
+from clio.memory.transcripts.ranking import SessionKind, Turn, classify_session
 from clio.memory.transcripts.transcript_records import Role
 from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
 VERSION = 3
-BUSY_SECONDS = 5.0
-"""How long a process waits for another one that is writing."""
+BUSY_TIMEOUT_S = 5.0
+"""How long a process waits for another process that is writing."""
 
+# The FTS5 tables are contentless (content=''): they store no text, which is compressed in `blocks` instead. Their row
+# ids are computed from the ids of `turns`. `outputs` stores no positions either (detail=none): outputs are three
+# quarters of a session, and positions are most of the size of an FTS5 index.
 _SCHEMA = f"""
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL,
@@ -53,28 +62,31 @@ PRAGMA user_version = {VERSION};
 
 
 class RecallIndexUnusable(StorageError):
-    """The file is damaged, of another version, or no index at all: delete it and build it again."""
+    """The file is damaged, has another version, or is no index at all: delete it and build it again."""
 
 
 class RecallIndexBusy(StorageError):
-    """Another process has been writing for longer than `BUSY_SECONDS`; the file is sound, ask again later."""
+    """Another process has been writing for longer than `BUSY_TIMEOUT_S`. The file is sound; try again later."""
 
 
 class Database:
-    """One SQLite file, or one in memory; may be used by several threads of a process, one at a time.
+    """One SQLite file, or a database in memory if the path is None. Threads of a process may share it; a lock
+    serializes their calls.
 
-    Every method raises RecallIndexUnusable where the file is not what it should be, RecallIndexBusy where another
-    process does not let go of it, StorageError where this Python's SQLite has no full-text search.
+    Every method raises RecallIndexUnusable if the file is damaged, RecallIndexBusy if another process keeps it locked,
+    and StorageError if this Python's SQLite has no full-text search.
     """
 
     def __init__(self, path: Path | None) -> None:
         import sqlite3
 
         self._path = path
+        # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
         with self._named_errors():
+            # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
             self._connection = sqlite3.connect(
-                path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                path or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
         try:
             with self._named_errors():
@@ -84,12 +96,12 @@ class Database:
             raise
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a question."""
+        """Return all rows that a query selects."""
         with self._lock, self._named_errors():
             return self._connection.execute(sql, values).fetchall()
 
     def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of a question, so many at a time; stop when there are enough."""
+        """Yield the rows that a query selects, up to `size` at a time; the caller may stop early."""
         with self._lock, self._named_errors():
             cursor = self._connection.execute(sql, values)
             try:
@@ -99,53 +111,65 @@ class Database:
                 cursor.close()
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Change something; the id of the row that was put last."""
+        """Execute a statement that changes something, and return the id of the last inserted row."""
         with self._lock, self._named_errors():
             return self._connection.execute(sql, values).lastrowid or 0
 
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
-        """Change something once for each set of values."""
+        """Execute a statement once for each set of values."""
         with self._lock, self._named_errors():
             self._connection.executemany(sql, values)
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """All of the block or nothing of it. Other processes may read until it ends, and wait to write."""
+        """Commit everything the block changes, or nothing if it raises.
+
+        Other processes can read the old state until the block ends, and wait if they want to write.
+        """
         with self._lock:
+            # IMMEDIATE takes the write lock at once: a deferred transaction that read first could fail at its first
+            # write, without waiting, because another process wrote in between.
             self.run("BEGIN IMMEDIATE")
             try:
                 yield
             except BaseException:
-                self._roll_back()
+                # SQLite has already rolled back after some errors, such as a full disk.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
             self.run("COMMIT")
 
     def shrink(self) -> None:
-        """Give free pages of the file back."""
+        """Return the free pages of the file to the file system."""
         with self._lock, self._named_errors():
-            # Frees one page a step, and only a script is stepped to its end.
+            # The pragma frees one page per step, and only `executescript` steps a statement to its end.
             self._connection.executescript("PRAGMA incremental_vacuum")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         with self._lock:
             self._connection.close()
 
     def _prepare(self) -> None:
+        """Configure the connection, create the tables in a new file, and check that they can be read."""
         run = self._connection.execute
         if (version := self._version()) not in (0, VERSION):
-            raise RecallIndexUnusable(f"the search index {self._path} is of version {version}; build it again")
+            raise RecallIndexUnusable(f"the search index {self._path} has version {version}; build it again")
+        # synchronous = OFF: after a power failure the file may be damaged, but it is a cache that is then rebuilt.
+        # cache_spill = OFF: a large transaction stays in memory, so that readers are blocked only while it commits.
         settings = ["journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"]
         if version == 0:
+            # Both take effect only before the first table is created.
             settings = ["page_size = 8192", "auto_vacuum = INCREMENTAL", *settings]
         for setting in [*settings, "temp_store = MEMORY"]:
             run(f"PRAGMA {setting}")
         if version == 0:
             with self.transaction():
-                # Another process may have made the tables while this one waited for the file.
+                # Another process may have created the tables while this one waited for the lock.
                 if self._version() == 0:
                     for statement in _SCHEMA.strip().rstrip(";").split(";\n"):
                         run(statement)
+        # Reading each table once finds most damage here, where the caller can still replace the file.
         run("SELECT sessions.id FROM sessions, turns, blocks LIMIT 1").fetchall()
         for table in ("passages", "titles", "outputs"):
             run(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1").fetchall()
@@ -153,12 +177,9 @@ class Database:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
     @contextmanager
     def _named_errors(self) -> Generator[None]:
+        """Raise sqlite3's errors as the three errors the class documents."""
         import sqlite3
 
         try:
@@ -176,54 +197,58 @@ class Database:
 
 
 BLOCK_BYTES = {"text": 6_144, "output": 32_768}
-"""How much goes into one block, by kind. A search unpacks a whole block for one text of it; outputs are read seldom."""
+"""Uncompressed size of a block, by kind of text.
+
+A search decompresses a whole block to read one text in it, so that large blocks are slow. Outputs are seldom read, and
+large blocks compress better.
+"""
 
 
-class Ref(Struct, frozen=True):
-    """Where a text stands: in which block, from which byte on, how many bytes."""
+class TextRef(Struct, frozen=True):
+    """The location of a text: its block, its first byte in the block, and its size in bytes."""
 
     block: int = 0
     start: int = 0
     size: int = 0
 
 
-NOTHING = Ref()
-"""Where the empty text stands."""
+EMPTY_REF = TextRef()
+"""The location of every empty text."""
 
 
 class TextBlocks:
-    """The texts of the index. Blocks once unpacked are kept: use one for one change or one search."""
+    """The texts of the index. It caches all blocks it decompresses, so make one for one change or one search only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._unpacked: dict[int, bytes] = {}
 
-    def append(self, session: int, kind: str, texts: Iterable[str]) -> list[Ref]:
-        """Put texts behind those of a session, of kind "text" or "output"; where each stands then."""
+    def append(self, session: int, kind: str, texts: Iterable[str]) -> list[TextRef]:
+        """Append texts of a kind, "text" or "output", to those of a session, and return their locations."""
         last = self._database.rows(
             "SELECT id FROM blocks WHERE session = ? AND kind = ? ORDER BY id DESC LIMIT 1", (session, kind)
         )
-        block = last[0][0] if last else self._next()
+        block = last[0][0] if last else self._next_block_id()
         data = bytearray(self._block(block)) if last else bytearray()
-        written, refs = len(data), list[Ref]()
+        written, refs = len(data), list[TextRef]()
         for text in texts:
             encoded = text.encode("utf-8")
             if encoded and len(data) >= BLOCK_BYTES[kind]:
                 self._save(block, session, kind, data, written)
-                data, written, block = bytearray(), 0, self._next()
-            refs.append(Ref(block, len(data), len(encoded)) if encoded else NOTHING)
+                data, written, block = bytearray(), 0, self._next_block_id()
+            refs.append(TextRef(block, len(data), len(encoded)) if encoded else EMPTY_REF)
             data += encoded
         self._save(block, session, kind, data, written)
         return refs
 
-    def text(self, ref: Ref) -> str:
-        """The text that stands there."""
+    def text(self, ref: TextRef) -> str:
+        """Return the text at a location."""
         if not ref.size:
             return ""
         return self._block(ref.block)[ref.start : ref.start + ref.size].decode("utf-8")
 
     def remove(self, session: int) -> None:
-        """Take all texts of a session out."""
+        """Delete all texts of a session."""
         self._database.run("DELETE FROM blocks WHERE session = ?", (session,))
 
     def _block(self, block: int) -> bytes:
@@ -232,7 +257,7 @@ class TextBlocks:
             self._unpacked[block] = zlib.decompress(data) if isinstance(data, bytes) else b""
         return self._unpacked[block]
 
-    def _next(self) -> int:
+    def _next_block_id(self) -> int:
         ((last,),) = self._database.rows("SELECT max(id) FROM blocks")
         return (last or 0) + 1
 
@@ -247,24 +272,25 @@ class TextBlocks:
 
 PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
-"""As they are numbered in the index."""
-RANKED_AT_MOST = 5_000
-CANDIDATES = 240
-EXACT = 16
-"""Passages with the whole query word for word, the newest first."""
-TITLES = 100
-RAREST = 10
-"""So many words of a long query choose the candidates; all of them are weighed."""
-OF_ONE_SESSION = 20
-"""So many of the candidates at most, or one session that says it again and again would be the only one."""
+"""The position of a role is its number in the index."""
+MAX_RANKED_PASSAGES = 5_000
+MAX_CANDIDATES = 240
+MAX_EXACT_PASSAGES = 16
+"""Number of passages with the whole query word for word, newest first."""
+MAX_TITLES = 100
+MAX_SELECTING_TERMS = 10
+"""Number of words of a long query that select the candidates, the rarest first; all words contribute to the score."""
+MAX_CANDIDATES_PER_SESSION = 20
+"""Without this limit, one session that repeats the same words could be the only one found."""
 _LETTERS = string.ascii_lowercase + string.digits
 _CHARS_PER_WORD = 6.0
-_TRIES = 6
+"""Mean length of a word with the space behind it; the index stores the number of characters, not of words."""
+_MAX_COUNTED_PAIRS = 6
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A passage that may answer: the turn, the number of the passage in it, and what FTS5 thinks of it."""
+    """A passage that may answer the query: its turn, its number in the turn, and its FTS5 score (higher is better)."""
 
     turn: Turn
     number: int
@@ -272,68 +298,73 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Totals(Struct, frozen=True, kw_only=True):
-    """How much is in the index: passages, and how many words each has on average."""
+    """The number of passages in the index and their mean length in words."""
 
     passages: int
     mean_words: float
 
 
-class Candidates:
-    """Questions to the index; each is answered in milliseconds, however large it is."""
+class IndexReader:
+    """The read queries of a search. Each takes milliseconds, however large the index is."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._blocks = TextBlocks(database)
 
-    def totals(self) -> Totals:
-        """How much there is."""
+    def load_totals(self) -> Totals:
+        """Return the number of passages and their mean length."""
         ((count, chars),) = self._database.rows("SELECT passages, chars FROM totals")
         passages = max(count, 1)
         return Totals(passages=passages, mean_words=max(chars / passages / _CHARS_PER_WORD, 1.0))
 
-    def counts(self, terms: Sequence[Term]) -> list[int]:
-        """In how many passages each term stands."""
-        return [self._count(_any(term)) for term in terms]
+    def count_terms(self, terms: Sequence[Term]) -> list[int]:
+        """Return, for each term, the number of passages that contain one of its forms."""
+        return [self._count(_match_any_form(term)) for term in terms]
 
-    def passages(
+    def find_passages(
         self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
     ) -> list[Candidate]:
-        """The passages with the query word for word, then those that fit best by FTS5's own rank, the best first.
+        """Return the passages with the query word for word, then the best ones by FTS5's own rank, best first.
 
-        Where many passages have all words of the query, rank alone may leave the one it was copied from behind.
-        exclude: sessions that are left out. until: what was said later is, too.
+        Where many passages contain all words of the query, FTS5's rank alone may miss the one it was copied from.
+
+        Args:
+            counts: the number of passages that contain each term, see `count_terms`.
+            exclude: keys of sessions to leave out.
+            until: later turns are left out, too; seconds since the epoch.
         """
-        choice = self._choice(query, counts)
+        choice = self._choose_match(query, counts)
         if not choice:
             return []
         clause, newest_from = choice
         found: list[Candidate] = []
         exact: set[int] = set()
-        of_session = Counter[int]()
+        per_session = Counter[int]()
         if len(query.words) > 1 and 0 not in counts:
             phrase = " ".join(query.words)
             rows = self._database.rows(
                 "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
-                (f'"{phrase}"', newest_from, EXACT),
+                (f'"{phrase}"', newest_from, MAX_EXACT_PASSAGES),
             )
             exact = {row for (row,) in rows}
-            turns = self.turns({row >> PASSAGE_BITS for row in exact})
+            turns = self.load_turns({row >> PASSAGE_BITS for row in exact})
             for row in sorted(exact, reverse=True):
                 turn = turns.get(row >> PASSAGE_BITS)
                 if turn is not None and turn.created <= until and turn.session not in exclude:
                     number = row & ((1 << PASSAGE_BITS) - 1)
-                    found.append(Candidate(turn=turn, number=number, score=0.0))  # weighed word for word, not by rank
+                    # The score is not used: these come first, so `Search` scores all of them from their text.
+                    found.append(Candidate(turn=turn, number=number, score=0.0))
         for rows in self._ranked(clause, newest_from):
-            turns = self.turns({row >> PASSAGE_BITS for row, _ in rows})
+            turns = self.load_turns({row >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(row >> PASSAGE_BITS)
                 if turn is None or turn.created > until or row in exact:
                     continue
-                if turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
-                    of_session[turn.session] += 1
+                if turn.session not in exclude and per_session[turn.session] < MAX_CANDIDATES_PER_SESSION:
+                    per_session[turn.session] += 1
                     number = row & ((1 << PASSAGE_BITS) - 1)
-                    found.append(Candidate(turn=turn, number=number, score=-rank))
-            if len(found) >= CANDIDATES:
+                    found.append(Candidate(turn=turn, number=number, score=-rank))  # FTS5 ranks the best lowest
+            if len(found) >= MAX_CANDIDATES:
                 break
         return found
 
@@ -343,49 +374,49 @@ class Candidates:
         The first batch has a LIMIT, with which SQLite sorts a tenth faster; few queries need another one.
         """
         sql = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC"
-        first = self._database.rows(f"{sql} LIMIT {CANDIDATES}", (clause, newest_from))
+        first = self._database.rows(f"{sql} LIMIT {MAX_CANDIDATES}", (clause, newest_from))
         yield first
-        if len(first) == CANDIDATES:
-            others = f"{sql} LIMIT -1 OFFSET {CANDIDATES}"
-            yield from self._database.batches(others, (clause, newest_from), CANDIDATES)
+        if len(first) == MAX_CANDIDATES:
+            others = f"{sql} LIMIT -1 OFFSET {MAX_CANDIDATES}"
+            yield from self._database.batches(others, (clause, newest_from), MAX_CANDIDATES)
 
-    def outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
-        """The turns whose tool output has all words, else any; the newest first."""
-        forms = [_any(term) for term in query.terms if all(map(_is_plain, term.forms[0]))]
-        for joint in (" AND ", " OR ") if forms else ():
+    def find_outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
+        """Return the turns whose tool output contains all terms, or if there are none, any term; newest first."""
+        forms = [_match_any_form(term) for term in query.terms if all(map(_is_indexed_letter, term.forms[0]))]
+        for operator in (" AND ", " OR ") if forms else ():
             rows = self._database.rows(
                 "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
-                (joint.join(forms), CANDIDATES),
+                (operator.join(forms), MAX_CANDIDATES),
             )
-            turns = [turn for turn in self.turns(row for (row,) in rows).values() if turn.session not in exclude]
+            turns = [turn for turn in self.load_turns(row for (row,) in rows).values() if turn.session not in exclude]
             if turns or len(forms) < 2:
                 return turns
         return []
 
-    def titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
-        """The titles that have a word of the query, by session, the best first."""
+    def find_titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
+        """Return the titles that contain a term of the query, by session key, best first."""
         rows = self._database.rows(
             "SELECT s.id, s.title FROM (SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY rank LIMIT ?) f"
             " JOIN sessions s ON s.id = f.rowid",
-            (" OR ".join(map(_any, query.terms)), TITLES),
+            (" OR ".join(map(_match_any_form, query.terms)), MAX_TITLES),
         )
         return {id: title for id, title in rows if id not in exclude}
 
-    def turns(self, keys: Iterable[int]) -> dict[int, Turn]:
-        """Turns by their key, in the order of the keys; those that are gone are left out."""
-        wanted = list(dict.fromkeys(keys))
-        found = {turn.key: turn for turn in self._turns_where(f"id IN ({','.join(map(str, wanted))})")}
-        return {key: found[key] for key in wanted if key in found}
+    def load_turns(self, keys: Iterable[int]) -> dict[int, Turn]:
+        """Return turns by their key, in the order of the keys, without those that no longer exist."""
+        unique = list(dict.fromkeys(keys))
+        found = {turn.key: turn for turn in self._load_turns_where(f"id IN ({','.join(map(str, unique))})")}
+        return {key: found[key] for key in unique if key in found}
 
-    def around(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
-        """The turns with a text that are up to `reach` places before or behind these, and these."""
+    def find_neighbours(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
+        """Return the given turns and those up to `reach` places before or after them, if they have a text."""
         near = " OR ".join(
             f"(session = {turn.session} AND place BETWEEN {turn.place - reach} AND {turn.place + reach})"
             for turn in turns
         )
-        return self._turns_where(f"({near}) AND text_size") if near else []
+        return self._load_turns_where(f"({near}) AND text_size") if near else []
 
-    def _turns_where(self, condition: str) -> list[Turn]:
+    def _load_turns_where(self, condition: str) -> list[Turn]:
         rows: list[tuple[int, int, int, int, int, float]] = self._database.rows(
             f"SELECT id, session, place, role, asks, created FROM turns WHERE {condition}"
         )
@@ -394,58 +425,58 @@ class Candidates:
             for key, session, place, role, asks, created in rows
         ]
 
-    def first_turns(self, sessions: Iterable[int]) -> list[Turn]:
-        """The first turn with a text of each session."""
+    def load_first_turns(self, sessions: Iterable[int]) -> list[Turn]:
+        """Return the first turn with a text of each session."""
         keys = ",".join(map(str, sessions))
         rows = self._database.rows(
             f"SELECT min(id) FROM turns WHERE session IN ({keys}) AND place = 1 GROUP BY session"
         )
-        return list(self.turns(key for (key,) in rows).values())
+        return list(self.load_turns(key for (key,) in rows).values())
 
-    def texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
-        """What was said in turns, or with kind "output" what their tools gave back, by key."""
+    def load_texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
+        """Return the texts of turns by key, or their tool outputs if `kind` is "output"."""
         rows = self._database.rows(
             f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
         )
-        return {key: self._blocks.text(ref_at(ref)) for key, *ref in rows}
+        return {key: self._blocks.text(make_ref(ref)) for key, *ref in rows}
 
-    def talks(self, keys: Iterable[int]) -> dict[int, Talk]:
-        """Who talks in sessions, by key."""
+    def load_session_kinds(self, keys: Iterable[int]) -> dict[int, SessionKind]:
+        """Return the kind of each session, by key."""
         rows = self._database.rows(
             f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, keys))})"
         )
         return {key: classify_session(users, replies) for key, users, replies in rows}
 
-    def said_between(self, start: float, end: float, limit: int) -> list[Turn]:
-        """The first `limit` turns with a text of a span of time."""
+    def find_turns_between(self, start: float, end: float, limit: int) -> list[Turn]:
+        """Return the first `limit` turns with a text from `start` to before `end`, in seconds since the epoch."""
         rows = self._database.rows(
             "SELECT id FROM turns WHERE created >= ? AND created < ? AND text_size ORDER BY id LIMIT ?",
             (start, end, limit),
         )
-        return list(self.turns(key for (key,) in rows).values())
+        return list(self.load_turns(key for (key,) in rows).values())
 
-    def years(self, limit: int) -> list[int]:
-        """The last `limit` years in which sessions were changed, the newest first."""
+    def list_years(self, limit: int) -> list[int]:
+        """Return up to `limit` years, newest first, between the oldest and the newest change of a session."""
         ((first, last),) = self._database.rows("SELECT min(updated), max(updated) FROM sessions")
         if first is None:
             return []
         from_year, to_year = (time.localtime(float(at)).tm_year for at in (first, last))
         return list(range(to_year, max(from_year, to_year - limit + 1) - 1, -1))
 
-    def messages(self, keys: Iterable[int]) -> dict[int, str]:
-        """The ids of the messages of turns, by key."""
+    def load_message_ids(self, keys: Iterable[int]) -> dict[int, str]:
+        """Return the message ids of turns, by key."""
         rows = self._database.rows(f"SELECT id, message FROM turns WHERE id IN ({','.join(map(str, keys))})")
         return {key: long_id(message) for key, message in rows}
 
-    def sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
-        """The id, title and time of last change of sessions, by key."""
+    def load_sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
+        """Return id, title and time of the last change of sessions, by key."""
         rows = self._database.rows(
             f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, keys))})"
         )
         return {key: (name, title, float(updated)) for key, name, title, updated in rows}
 
-    def commits(self, session: int) -> list[tuple[float, str, str]]:
-        """The commits made in a session, each with the time of the message that made it, the oldest first."""
+    def load_commits(self, session: int) -> list[tuple[float, str, str]]:
+        """Return (time of the message that made it, hash, subject) of each commit of a session, oldest first."""
         rows = self._database.rows(
             "SELECT t.created, c.hash, c.subject FROM commits c JOIN turns t ON t.id = c.turn WHERE c.session = ?"
             " ORDER BY c.rowid",
@@ -453,13 +484,16 @@ class Candidates:
         )
         return [(float(created), name, subject) for created, name, subject in rows]
 
-    def spelt_like(self, word: str) -> str:
-        """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
+    def find_similar_stem(self, word: str) -> str:
+        """Return the most common stem in the index that differs from `word`, a stem not in it, by one letter.
+
+        Returns an empty string if there is none.
+        """
         if len(word) < MIN_MISSPELLING_LETTERS or not (word.isascii() and word.isalpha()):
             return ""
         self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
-        # Counting a term reads all its passages, so only those are counted that may be the word meant: the terms with
-        # its first two letters, and the few that have its first letter and differ in the second.
+        # Counting a term reads all its passages, so only terms that can be the intended word are counted: those with
+        # the same first two letters, and the few with the same first letter and another second one.
         first, second, others = word[0], word[1], word[2:]
         near = {f"{first}{letter}{rest}" for letter in _LETTERS for rest in (others, second + others)}
         near |= {first + others, first + word[2:3] + second + word[3:]}
@@ -472,18 +506,18 @@ class Candidates:
         found = [(-count, term) for term, count in rows if is_misspelling(term, word)]
         return min(found)[1] if found else ""
 
-    def user_places(self, session: int) -> list[int]:
-        """The places in a session where the user spoke, in order."""
+    def load_user_places(self, session: int) -> list[int]:
+        """Return the positions of the user's messages in a session, in order."""
         rows = self._database.rows(
             "SELECT place FROM turns WHERE session = ? AND role = ? AND text_size ORDER BY place",
             (session, ROLES.index("user")),
         )
         return [place for (place,) in rows]
 
-    def exchange(self, turn: Turn, limit: int) -> list[Turn]:
-        """The turns with a text from the user's words that a turn belongs to until the user spoke again, in order.
+    def load_exchange(self, turn: Turn, limit: int) -> list[Turn]:
+        """Return the turns with a text from the user message that a turn belongs to until the next one, in order.
 
-        Of a long exchange its first turn, those around the turn, and its last one; `limit` in all.
+        Of a long exchange only its first turn, those around the given turn and its last one: at most `limit`.
         """
         user = ROLES.index("user")
         ((first, end),) = self._database.rows(
@@ -503,42 +537,42 @@ class Candidates:
                 (turn.session, begin, end, count),
             )
             keys += [key for (key,) in rows]
-        return sorted(self.turns(keys).values(), key=lambda one: one.place)
+        return sorted(self.load_turns(keys).values(), key=lambda turn: turn.place)
 
-    def session_keys(self, names: Iterable[str]) -> frozenset[int]:
-        """The keys of sessions, by their ids."""
+    def find_session_keys(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the keys of the sessions with the given ids."""
         return frozenset(
             key for name in names for (key,) in self._database.rows("SELECT id FROM sessions WHERE name = ?", (name,))
         )
 
-    def _choice(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
-        """What FTS5 is to be asked, and the first row to look at; None where nothing can match."""
-        known = sorted((count, place) for place, count in enumerate(counts) if count)[:RAREST]
+    def _choose_match(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
+        """Return the FTS5 MATCH expression and the smallest row id to read, or None if nothing can match."""
+        known = sorted((count, place) for place, count in enumerate(counts) if count)[:MAX_SELECTING_TERMS]
         if not known:
             return None
-        terms = [_any(query.terms[place]) for _, place in known]
+        terms = [_match_any_form(query.terms[place]) for _, place in known]
         must = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.phrases)
         if must:
-            return self._bounded(f"{must} AND ({' OR '.join(terms)})")
+            return self._limit_to_newest(f"{must} AND ({' OR '.join(terms)})")
         rare: list[str] = []
-        room = RANKED_AT_MOST
+        room = MAX_RANKED_PASSAGES
         for (count, _), term in zip(known, terms, strict=True):
             if count <= room:
                 rare.append(term)
                 room -= count
         common = [term for term in terms if term not in rare]
-        together = list(_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count))
+        together = list(_take_while_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count))
         if not rare and not together:
-            return self._bounded(common[0])
+            return self._limit_to_newest(common[0])
         chosen = " OR ".join([*rare, *together])
-        # What does not choose still weighs: it stands in the question, where it adds no passage.
+        # The second half selects no further passage; it makes FTS5 include the common words in the rank.
         return (f"({chosen}) AND ({' OR '.join(terms)})" if common else chosen), 0
 
-    def _bounded(self, clause: str) -> tuple[str, int]:
-        """The newest passages only, where too many match."""
+    def _limit_to_newest(self, clause: str) -> tuple[str, int]:
+        """Return the expression and the smallest row id that leaves the newest `MAX_RANKED_PASSAGES` matches."""
         rows = self._database.rows(
             "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
-            (clause, RANKED_AT_MOST),
+            (clause, MAX_RANKED_PASSAGES),
         )
         return clause, rows[0][0] if rows else 0
 
@@ -547,38 +581,40 @@ class Candidates:
         return count
 
 
-def ref_at(row: Sequence[int]) -> Ref:
-    """Where a text stands, from the three columns that say so."""
-    return Ref(*row)
+def make_ref(row: Sequence[int]) -> TextRef:
+    """Return the location of a text from its three columns."""
+    return TextRef(*row)
 
 
 def short_id(message: str) -> str | bytes:
-    """The id of a message as it is stored: a UUID in 16 bytes, others as they are."""
+    """Return the id of a message as the index stores it: a UUID as 16 bytes, any other id unchanged."""
     return bytes.fromhex(message.replace("-", "")) if _UUID.fullmatch(message) else message
 
 
 def long_id(stored: object) -> str:
-    """The id of a message from what is stored."""
+    """Return the id of a message from its stored form."""
     if not isinstance(stored, bytes):
         return str(stored)
     digits = stored.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def _any(term: Term) -> str:
-    # Forms are letters and digits only, so a quotation mark cannot be in them.
+def _match_any_form(term: Term) -> str:
+    # Forms consist of letters and digits, so they cannot contain a quotation mark.
     forms = " OR ".join(f'"{form}"' for form in term.forms)
     return f"({forms})" if len(term.forms) > 1 else forms
 
 
-def _fitting(clauses: Iterator[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
-    for _, clause in zip(range(_TRIES), clauses, strict=False):
+def _take_while_fitting(clauses: Iterator[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
+    """Yield the clauses that match anything and together match at most `room` passages. Counts only the first six."""
+    for _, clause in zip(range(_MAX_COUNTED_PAIRS), clauses, strict=False):
         found = count(clause)
         if found and found <= room:
             room -= found
             yield clause
 
 
-def _is_plain(character: str) -> bool:
-    # Letters that an old SQLite does not know would split a word, and an index without positions refuses phrases.
+def _is_indexed_letter(character: str) -> bool:
+    # Letters that an old SQLite does not know split a word into a phrase, and `outputs` cannot match phrases because
+    # it has no positions.
     return character < "\u0590" or "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"

@@ -1,4 +1,4 @@
-"""The transcript index: what is put in, what is taken out, what is found, and the cache file it lives in."""
+"""The transcript index: adding, removing and searching sessions, and the cache file that contains the index."""
 
 import logging
 import math
@@ -15,18 +15,25 @@ from clio.errors import StorageError
 from clio.memory.transcripts.database import (
     PASSAGE_BITS,
     ROLES,
-    Candidates,
     Database,
+    IndexReader,
     RecallIndexBusy,
     RecallIndexUnusable,
-    Ref,
     TextBlocks,
-    ref_at,
+    TextRef,
+    make_ref,
     short_id,
 )
 from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index
 from clio.memory.transcripts.search import Search
-from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc, TurnHit
+from clio.memory.transcripts.transcript_records import (
+    RecalledPassage,
+    SessionDoc,
+    SessionHit,
+    TurnDoc,
+    TurnHit,
+    WordCounts,
+)
 from clio.messages import Commit
 from clio.storage.documents import set_file_aside
 from clio.storage.files import NO_FOLLOW, make_ignored_folder
@@ -37,33 +44,33 @@ COMMITS_SHOWN = 5
 
 
 class RecallIndex:
-    """The index in one SQLite file; all methods may raise what `database.Database` names."""
+    """The index in one SQLite file. All methods may raise the errors that `database.Database` lists."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
-        """The index in that file, made if there is none; None keeps it in memory.
+        """Return the index in a file, which is created if missing; with None as the path, an index in memory.
 
-        Raises RecallIndexUnusable where the file is damaged or of another version: delete it and open it again.
+        Raises RecallIndexUnusable if the file is damaged or has another version: delete it and open it again.
         """
         return cls(Database(path))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._database.close()
 
     def stamps(self) -> dict[str, str]:
-        """The stamp of each session in the index, by its id."""
+        """Return the stamp of each session in the index, by session id."""
         return dict(self._database.rows("SELECT name, stamp FROM sessions"))
 
     def put(self, docs: Iterable[SessionDoc]) -> None:
-        """Put sessions in, in the place of what was there of them; all of them or none."""
+        """Add sessions, replacing earlier versions of them; all of them or, after an error, none."""
         with self._database.transaction():
             for doc in docs:
                 self._remove(doc.id)
-                title = _clean(doc.title)
+                title = _replace_surrogates(doc.title)
                 session = self._database.run(
                     "INSERT INTO sessions (name, title, updated, stamp) VALUES (?, ?, ?, ?)",
                     (doc.id, title, doc.updated, doc.stamp),
@@ -74,29 +81,29 @@ class RecallIndex:
                 self._put_turns(session, 0, doc.turns)
 
     def extend(self, id: str, turns: Iterable[TurnDoc], *, after: str, stamp: str, updated: float) -> bool:
-        """Put turns behind those a session has, or in the place of those of the same message id.
+        """Append turns to a session, or replace those with the same message id. Return whether that was possible.
 
-        False, and nothing is changed, where the session is not in the index with the stamp `after`: put it in whole.
+        If the index does not contain the session with the stamp `after`, nothing is changed: use `put` instead.
         """
         with self._database.transaction():
             known = self._database.rows("SELECT id FROM sessions WHERE name = ? AND stamp = ?", (id, after))
             for (session,) in known:
-                new = [turn for turn in turns if not self._change_turn(session, turn)]
+                new = [turn for turn in turns if not self._replace_turn(session, turn)]
                 ((last,),) = self._database.rows("SELECT max(place) FROM turns WHERE session = ?", (session,))
                 self._put_turns(session, last or 0, new)
                 self._database.run("UPDATE sessions SET stamp = ?, updated = ? WHERE id = ?", (stamp, updated, session))
             return bool(known)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Take sessions out; ids that are not there are passed over."""
+        """Delete sessions from the index; unknown ids are ignored."""
         with self._database.transaction():
             for name in ids:
                 self._remove(name)
 
-    def tidy(self) -> None:
-        """Merge what many small changes left apart: a twentieth smaller and a little faster. After a long build.
+    def optimize(self) -> None:
+        """Merge the segments of the full-text tables after a long build, which makes the file about 5 % smaller.
 
-        Takes about a second for 200 MB of sessions, in which no other process can write.
+        Takes about one second for 200 MB of sessions; meanwhile no other process can write.
         """
         with self._database.transaction():
             for table in ("passages", "outputs", "titles"):
@@ -114,7 +121,7 @@ class RecallIndex:
         passages: int = ...,
         total: int | None = ...,
         until: float = ...,
-    ) -> tuple[Recalled, ...]: ...
+    ) -> tuple[RecalledPassage, ...]: ...
     @overload
     def search(
         self,
@@ -139,51 +146,59 @@ class RecallIndex:
         total: int | None = None,
         until: float = math.inf,
         for_reading: bool = False,
-    ) -> tuple[Recalled, ...] | tuple[SessionHit, ...]:
-        """What answers a query, best first: sessions with their best passages, or single turns of all sessions.
+    ) -> tuple[RecalledPassage, ...] | tuple[SessionHit, ...]:
+        """Return the results of a query, best first: sessions with their best passages, or single turns.
 
-        Any text may be a query; one that shares no word with any session finds nothing. Words in double quotes must
-        stand together; `in:output` searches the outputs of tools, `in:title` the titles.
-        limit: how many sessions, or turns. passages: how many of each session. total: how many of all
-        sessions, the best of each first. exclude: ids of sessions left out. until: nothing said later is found.
-        for_reading: sessions and their passages in the order a reader needs, as `Search.for_reading` has it.
+        Any text is a valid query; one that shares no word with any session has no results. Words in double quotes must
+        be adjacent; `in:output` searches the outputs of tools, `in:title` the titles.
+
+        Args:
+            exclude: ids of sessions to leave out.
+            limit: maximum number of sessions, or of turns.
+            passages: maximum number of passages per session.
+            total: maximum number of passages of all sessions; the best passage of each session is chosen first.
+            until: turns created later are not found; seconds since the epoch.
+            for_reading: group and order the results as `Search.for_reading` describes.
         """
-        search = Search(Candidates(self._database), parse_query(query), exclude, until)
+        search = Search(IndexReader(self._database), parse_query(query), exclude, until)
         if mode == "turns":
             return search.turns(max(limit, 0))
         total = max(limit * passages if total is None else total, 0)
         find = search.for_reading if for_reading else search.sessions
         return find(max(limit, 0), max(passages, 0), total)
 
-    def turn_hits(
+    def search_turns(
         self, query: str, *, exclude: frozenset[str] = frozenset(), limit: int = 30, until: float = math.inf
     ) -> tuple[TurnHit, ...]:
-        """Single turns of all sessions that answer a query, the best first; see `search`."""
-        return Search(Candidates(self._database), parse_query(query), exclude, until).turn_hits(max(limit, 0))
+        """Return single turns of all sessions that answer a query, best first; see `search` for the parameters."""
+        return Search(IndexReader(self._database), parse_query(query), exclude, until).search_turns(max(limit, 0))
 
-    def with_commits(self, hit: SessionHit) -> SessionHit:
-        """The session with the commits made in it, of many those made nearest to its passages."""
+    def add_commits(self, hit: SessionHit) -> SessionHit:
+        """Return the hit with commits of its session; of many, the five nearest in time to its passages."""
         ((key,),) = self._database.rows("SELECT coalesce(max(id), -1) FROM sessions WHERE name = ?", (hit.session_id,))
-        made = Candidates(self._database).commits(key)
+        made = IndexReader(self._database).load_commits(key)
         times = [passage.created for passage in hit.passages] or [hit.updated]
         nearest = sorted(range(len(made)), key=lambda place: min(abs(made[place][0] - time) for time in times))
         shown = [made[place] for place in sorted(nearest[:COMMITS_SHOWN])]
         commits = tuple(Commit(hash=name, subject=subject) for _, name, subject in shown)
         return structs.replace(hit, commits=commits, more_commits=len(made) - len(commits))
 
-    def having(self, query: str) -> Having:
-        """In how many passages each word of a query stands, in any of its forms."""
-        candidates, terms = Candidates(self._database), parse_query(query).terms
-        counts = candidates.counts(terms)
+    def count_words(self, query: str) -> WordCounts:
+        """Return the number of passages that contain each word of a query, in any of its forms."""
+        reader, terms = IndexReader(self._database), parse_query(query).terms
+        counts = reader.count_terms(terms)
         words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
-        return Having(passages=candidates.totals().passages, words=words)
+        return WordCounts(passages=reader.load_totals().passages, words=words)
 
     def _put_turns(self, session: int, place: int, turns: Sequence[TurnDoc]) -> None:
-        said, gave = [_clean(turn.text) for turn in turns], [_clean(turn.output) for turn in turns]
+        texts, outputs = (
+            [_replace_surrogates(turn.text) for turn in turns],
+            [_replace_surrogates(turn.output) for turn in turns],
+        )
         blocks = TextBlocks(self._database)
-        places = zip(blocks.append(session, "text", said), blocks.append(session, "output", gave), strict=True)
-        for turn, text, output, (text_at, output_at) in zip(turns, said, gave, places, strict=True):
-            place += bool(text)
+        refs = zip(blocks.append(session, "text", texts), blocks.append(session, "output", outputs), strict=True)
+        for turn, text, output, (text_at, output_at) in zip(turns, texts, outputs, refs, strict=True):
+            place += bool(text)  # places are consecutive among turns with a text
             key = self._database.run(
                 "INSERT INTO turns (session, place, message, role, asks, created, text_block, text_start, text_size,"
                 " output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -201,18 +216,21 @@ class RecallIndex:
             self._put_text(key, text)
             self._put_output(key, output)
             self._put_commits(session, key, turn)
-        roles = [turn.role for turn, text in zip(turns, said, strict=True) if text]
+        roles = [turn.role for turn, text in zip(turns, texts, strict=True) if text]
         self._database.run(
             "UPDATE sessions SET user_turns = user_turns + ?, assistant_turns = assistant_turns + ? WHERE id = ?",
             (roles.count("user"), roles.count("assistant"), session),
         )
 
     def _put_commits(self, session: int, key: int, turn: TurnDoc) -> None:
-        rows = ((session, key, _clean(one.hash), _clean(one.subject)) for one in turn.commits)
+        rows = (
+            (session, key, _replace_surrogates(commit.hash), _replace_surrogates(commit.subject))
+            for commit in turn.commits
+        )
         self._database.run_many("INSERT INTO commits (session, turn, hash, subject) VALUES (?, ?, ?, ?)", rows)
 
-    def _change_turn(self, session: int, turn: TurnDoc) -> bool:
-        """Give a turn that is there what it says now; False where none of that message is there."""
+    def _replace_turn(self, session: int, turn: TurnDoc) -> bool:
+        """Update the turn with the same message id; return False if the index contains none."""
         rows = self._database.rows(
             "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
             " WHERE session = ? AND message = ?",
@@ -220,8 +238,8 @@ class RecallIndex:
         )
         blocks = TextBlocks(self._database)
         for key, *refs in rows:
-            text_at, output_at = ref_at(refs[:3]), ref_at(refs[3:])
-            text, output = _clean(turn.text), _clean(turn.output)
+            text_at, output_at = make_ref(refs[:3]), make_ref(refs[3:])
+            text, output = _replace_surrogates(turn.text), _replace_surrogates(turn.output)
             if text != (old := blocks.text(text_at)):
                 self._forget_text(key, old)
                 self._put_text(key, text)
@@ -255,8 +273,8 @@ class RecallIndex:
                 " WHERE session = ?",
                 (session,),
             ):
-                self._forget_text(key, blocks.text(ref_at(refs[:3])))
-                self._forget_output(key, blocks.text(ref_at(refs[3:])))
+                self._forget_text(key, blocks.text(make_ref(refs[:3])))
+                self._forget_output(key, blocks.text(make_ref(refs[3:])))
             blocks.remove(session)
             self._database.run("DELETE FROM turns WHERE session = ?", (session,))
             self._database.run("DELETE FROM commits WHERE session = ?", (session,))
@@ -272,7 +290,7 @@ class RecallIndex:
             self._forget("outputs", [(key, prepare_for_index(output))])
 
     def _forget(self, table: str, rows: Iterable[tuple[int, str]]) -> None:
-        # An index that keeps no text is told the text it shall forget.
+        # A contentless FTS5 table does not know its texts: to delete a row it needs the text that was indexed.
         self._database.run_many(f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", rows)
 
     def _count(self, text: str, sign: int) -> None:
@@ -288,25 +306,26 @@ def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
         yield key << PASSAGE_BITS | number, prepare_for_index(piece)
 
 
-def _clean(text: str) -> str:
-    """The text without what cannot be stored: halves of characters, as damaged files have them."""
+def _replace_surrogates(text: str) -> str:
+    """Return the text with "?" for lone surrogates: damaged files contain them, and SQLite cannot store them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _row(ref: Ref) -> tuple[int, int, int]:
+def _row(ref: TextRef) -> tuple[int, int, int]:
     return ref.block, ref.start, ref.size
 
 
 FILE = "recall.sqlite"
-_BESIDE = ("-journal", "-wal", "-shm")
+_SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")
+"""Suffixes of the files that SQLite creates next to a database."""
 _log = logging.getLogger(__name__)
 
 
 class CacheFile:
-    """Opens the index in `<folder>/recall.sqlite`, and makes a new one where it is no good.
+    """Opens the index in `<folder>/recall.sqlite`, and creates a new one if it is unusable.
 
-    folder: `.clio/cache`, made when it is needed; None keeps the index in memory, and so does a folder that cannot be
-        written, or a file that is no good for the second time.
+    folder: `.clio/cache`, created when needed. The index is in memory if it is None, if the folder is not writable, or
+        if a newly created file turns out to be damaged too.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -316,13 +335,14 @@ class CacheFile:
 
     @property
     def exists(self) -> bool:
-        """Whether there is anything to open."""
+        """Whether there is an index file."""
         return self._path is not None and self._path.exists()
 
     def open(self) -> RecallIndex:
-        """The index: of the file, of a new file, or in memory.
+        """Return the index of the file, of a new file, or in memory.
 
-        Raises RecallIndexBusy; StorageError where this Python has no full-text search, in memory neither.
+        Raises RecallIndexBusy if another process keeps the file locked; StorageError if this Python's SQLite has no
+        full-text search.
         """
         if self._path is None:
             return RecallIndex.open(None)
@@ -331,42 +351,44 @@ class CacheFile:
         except RecallIndexBusy:
             raise
         except StorageError as error:
-            _log.info("%s; it is built again", error)
+            _log.info("%s; rebuilding it", error)
             return self.renew()
         except OSError as error:
-            return self._in_memory(error)
+            return self._open_in_memory(error)
 
     def renew(self) -> RecallIndex:
-        """A new index in the place of one that turned out to be damaged, which must be closed."""
+        """Replace a damaged index, which must be closed, by a new one and return that."""
         if self._path is None or self._renewed:
-            return self._in_memory("it was damaged twice")
+            return self._open_in_memory("it was damaged twice")
         self._renewed = True
         try:
+            # The lock keeps two processes from deleting each other's new index.
             with FileLock(self._path.with_name(FILE + ".lock")):
-                if self._inode in (0, _inode(self._path)):  # else another clio has made a new one already
-                    _clear(self._path)
+                if self._inode in (0, _inode(self._path)):  # otherwise another process has already replaced the file
+                    _delete_index_files(self._path)
                 return self._open(self._path)
         except (StorageError, OSError) as error:
-            return self._in_memory(error)
+            return self._open_in_memory(error)
 
     def vanished(self) -> bool:
-        """Whether the file was deleted or replaced since it was opened, so that what is written goes nowhere."""
+        """Whether the file was deleted or replaced since it was opened, so that writes to it would be lost."""
         return self._path is not None and _inode(self._path) != self._inode
 
     def _open(self, path: Path) -> RecallIndex:
         if path.is_dir():
             raise RecallIndexUnusable(f"{str(path)!r} is a folder")
-        for beside in (path.with_name(f"{path.name}-{end}") for end in ("journal", "wal", "shm")):
-            if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):  # SQLite would wait for a pipe
-                raise RecallIndexUnusable(f"{str(beside)!r} is not a file")
+        for companion in (path.with_name(path.name + suffix) for suffix in _SQLITE_SUFFIXES):
+            # SQLite would block forever on a named pipe in place of its journal.
+            if os.path.lexists(companion) and not stat.S_ISREG(companion.lstat().st_mode):
+                raise RecallIndexUnusable(f"{str(companion)!r} is not a regular file")
         make_ignored_folder(path.parent, path.parent.parent)
-        # Made here and not by SQLite: for its owner only, and never through a link.
+        # Created here and not by SQLite, so that only the owner can read it and no symbolic link is followed.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
         self._inode = _inode(path)
         return RecallIndex.open(path)
 
-    def _in_memory(self, why: object) -> RecallIndex:
-        _log.info("the search index is kept in memory: %s", why)
+    def _open_in_memory(self, reason: object) -> RecallIndex:
+        _log.info("the search index is kept in memory: %s", reason)
         self._path = None
         return RecallIndex.open(None)
 
@@ -378,9 +400,9 @@ def _inode(path: Path) -> int:
         return 0
 
 
-def _clear(path: Path) -> None:
-    """Away with a file and what SQLite left beside it; a folder in its place is set aside. Raises OSError."""
-    for suffix in _BESIDE:
+def _delete_index_files(path: Path) -> None:
+    """Delete an index and SQLite's files next to it; move a directory of that name aside. Raises OSError."""
+    for suffix in _SQLITE_SUFFIXES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).unlink()
     if path.is_dir():

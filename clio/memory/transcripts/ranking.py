@@ -33,7 +33,7 @@ CHANGES = frozenset(
 """Stems of words that announce a change of state."""
 
 
-Talk = Literal["people", "assistant", "agent"]
+SessionKind = Literal["people", "assistant", "agent"]
 """Kind of session: people only; a user and an assistant in turn; an agent that works between two requests."""
 AGENT_FROM = 1.5
 """Number of assistant turns per user turn above which a session is an agent's."""
@@ -63,7 +63,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     request: float = 0.7
 
 
-TURNS: Mapping[Talk, Weights] = {
+TURNS: Mapping[SessionKind, Weights] = {
     "people": Weights(previous=0.2, answer=0.9, question=0.8, user=1.0, request=1.0),
     "assistant": Weights(previous=0.0, next=0.0, reply=0.4, user=1.5),
     "agent": Weights(prior_turns=1),
@@ -84,7 +84,7 @@ SPREAD = 1.0
 """Bonus for a session that contains all words of the query, in whatever turns; less for a part of them."""
 
 
-def classify_session(user_turns: int, assistant_turns: int) -> Talk:
+def classify_session(user_turns: int, assistant_turns: int) -> SessionKind:
     """Return the kind of a session from its numbers of turns."""
     if not assistant_turns:
         return "people"
@@ -135,12 +135,12 @@ class Weighing(Struct, frozen=True, kw_only=True):
     tells_change: bool = False
 
 
-def compute_idf(total: int, having: int) -> float:
-    """Return the inverse document frequency of a word in `having` of `total` passages.
+def compute_idf(total: int, matching: int) -> float:
+    """Return the inverse document frequency of a word in `matching` of `total` passages.
 
-    ln(1 + (N − n + ½) / (n + ½)); 0.0 if `having` is larger than `total`.
+    ln(1 + (N − n + ½) / (n + ½)); 0.0 if `matching` is larger than `total`.
     """
-    return math.log(1.0 + (total - having + 0.5) / (having + 0.5)) if total >= having else 0.0
+    return math.log(1.0 + (total - matching + 0.5) / (matching + 0.5)) if total >= matching else 0.0
 
 
 def make_passage_scorer(
@@ -208,8 +208,8 @@ def rank_by_text(found: Iterable[Scored], titles: Mapping[int, float], dates: Se
 def rank_in_context(
     found: Iterable[Scored],
     titles: Mapping[int, float],
-    talks: Mapping[int, Talk],
-    weights_of: Mapping[Talk, Weights],
+    talks: Mapping[int, SessionKind],
+    weights_of: Mapping[SessionKind, Weights],
     dates: Sequence[NamedDate] = (),
 ) -> list[Scored]:
     """Return the turns ranked by the turns around them too, best first, the newest of equals first; to find a turn.

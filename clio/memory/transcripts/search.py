@@ -1,4 +1,4 @@
-"""One search of the transcript index: candidates weighed, with snippets and the reasons users see."""
+"""Run one search of the transcript index: score the candidates, rank them, and extract snippets and scores to show."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
-from clio.memory.transcripts.database import Candidates
+from clio.memory.transcripts.database import IndexReader
 from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, extract_stems, split_folded_words
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
@@ -15,7 +15,7 @@ from clio.memory.transcripts.ranking import (
     TURNS,
     Exchange,
     Scored,
-    Talk,
+    SessionKind,
     Turn,
     Weighing,
     Weights,
@@ -34,40 +34,42 @@ from clio.memory.transcripts.ranking import (
     sort_by_score,
     sort_same_subject_first,
 )
-from clio.memory.transcripts.transcript_records import Recalled, Said, SessionHit, Signals, TurnHit
+from clio.memory.transcripts.transcript_records import MessageExcerpt, RecalledPassage, SessionHit, Signals, TurnHit
 from clio.text.formatting import split_passages
 from clio.text.vocabulary import porter_stem
 
 SNIPPET_CHARS = 300
 _WORD = re.compile(r"\w+")
-_NEAR_WORDS = 50
+_MAX_NEARBY_HITS = 50
 
 
-def snippet(text: str, passage: str, query: Query) -> str:
-    """Up to 300 characters of a text around the place in its best passage where the query stands as it was typed.
+def extract_snippet(text: str, passage: str, query: Query) -> str:
+    """Return up to 300 characters of a text, around the query's position in `passage`, the text's best passage.
 
-    Else the place where most of its words are near each other.
+    That is where the query occurs word for word, or else where most of its words are close together.
     """
-    centre = max(text.find(passage), 0) + _centre(passage, query)
+    centre = max(text.find(passage), 0) + _find_centre(passage, query)
     start = max(min(centre - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS), 0)
     end = start + SNIPPET_CHARS
     shown = " ".join(text[start:end].split())
     return ("… " if start else "") + shown + (" …" if end < len(text) else "")
 
 
-def _centre(text: str, query: Query) -> int:
-    places = [(match.start(), _stems_of_word(match[0])) for match in _WORD.finditer(text)]
-    phrase = _phrase_at(places, query.words)
-    return _densest(places, {stem for term in query.terms for stem in term.stems}) if phrase is None else phrase
+def _find_centre(text: str, query: Query) -> int:
+    places = [(match.start(), _stem_word(match[0])) for match in _WORD.finditer(text)]
+    phrase = _find_phrase(places, query.words)
+    if phrase is not None:
+        return phrase
+    return _find_densest_position(places, {stem for term in query.terms for stem in term.stems})
 
 
-def _stems_of_word(word: str) -> list[str]:
-    if word.isascii() and word.isalnum():  # most words: no folding, no parts
+def _stem_word(word: str) -> list[str]:
+    if word.isascii() and word.isalnum():  # true for most words, and much faster than folding them
         return [porter_stem(word.lower())]
     return [porter_stem(part) for part in split_folded_words(word)]
 
 
-def _phrase_at(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:
+def _find_phrase(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:
     flat = [(start, stem) for start, stems in places for stem in stems]
     for at, (start, stem) in enumerate(flat):
         if phrase and stem == phrase[0] and tuple(stem for _, stem in flat[at : at + len(phrase)]) == phrase:
@@ -75,74 +77,78 @@ def _phrase_at(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> 
     return None
 
 
-def _densest(places: list[tuple[int, list[str]]], wanted: set[str]) -> int:
-    hits = [(start, found) for start, stems in places if (found := wanted.intersection(stems))]
+def _find_densest_position(places: list[tuple[int, list[str]]], query_stems: set[str]) -> int:
+    hits = [(start, found) for start, stems in places if (found := query_stems.intersection(stems))]
     best, centre = 0, 0
     for number, (start, _) in enumerate(hits):
-        near = [found for at, found in hits[number : number + _NEAR_WORDS] if at < start + SNIPPET_CHARS * 2 // 3]
+        near = [found for at, found in hits[number : number + _MAX_NEARBY_HITS] if at < start + SNIPPET_CHARS * 2 // 3]
         count = len(set[str]().union(*near))
         if count > best:
             best, centre = count, start
     return centre
 
 
-WEIGHED, WEIGHED_FOR_READING = 48, 80
-"""How many passages are weighed word for word, more for a reader of whole exchanges; the others keep what FTS5 gave."""
-DATED = 200
-"""So many turns of a named date are looked at, whatever they say."""
-DATED_YEARS = 5
-GUESS = 0.5
-"""What a word that was read as another one counts, of what it is worth to have it."""
-NEIGHBOURS_OF = 20
-"""Of how many of the best turns the neighbours may be an answer too."""
-WEIGHED_OUTPUTS = 60
-LEAST_SCORE = 0.5
-"""Of the best session's: what stands below is no newer state of what was asked for."""
-LEAST_SHARE = 0.35
-"""Of the query, as a share of what the best passage has: what has less only shares a word with it."""
-RANKED_FOR_EACH = 3
-"""So many sessions are ranked for each that is shown: some only say again what another says."""
-SAID_CHARS = 400
-EXCHANGE_TURNS = 60
-BETWEEN = 3
+SCORED_PASSAGES, SCORED_PASSAGES_FOR_READING = 48, 80
+"""Number of passages that are scored from their text; the rest keep FTS5's score. `for_reading` needs more of them."""
+MAX_TURNS_OF_DATE = 200
+"""Number of turns from a date in the query that are considered, even without a word of the query."""
+MAX_YEARS = 5
+"""Number of recent years considered if the query names a date without a year."""
+GUESS_FACTOR = 0.5
+"""Factor for the weight of a word that was taken for a misspelling of another one."""
+EXPANDED_TURNS = 20
+"""Number of best turns whose neighbours are considered, too."""
+MAX_SCORED_OUTPUTS = 60
+MIN_SESSION_SCORE = 0.5
+"""Minimum score, as a share of the best session's, of a session that can contain a newer state of the same subject."""
+MIN_COVERAGE = 0.35
+"""Minimum coverage of the query, as a share of the best passage's; passages below it only share a word with it."""
+RANKED_PER_SHOWN_SESSION = 3
+"""Number of sessions ranked per session shown: some are dropped because they repeat another one."""
+EXCERPT_CHARS = 400
+MAX_EXCHANGE_TURNS = 60
+MAX_MESSAGES_BETWEEN = 3
 MAX_OUTPUT_CHARS = 100_000
 
 
 class Search:
-    """What one query finds. exclude: the ids of sessions that are left out. until: nothing said later is found."""
+    """The search for one query. Make one per query; the result of each method is computed when it is called.
 
-    def __init__(self, candidates: Candidates, query: Query, exclude: frozenset[str], until: float = math.inf) -> None:
-        self._candidates = candidates
+    exclude: the ids of sessions to leave out. until: turns created later are not found; seconds since the epoch.
+    """
+
+    def __init__(self, reader: IndexReader, query: Query, exclude: frozenset[str], until: float = math.inf) -> None:
+        self._reader = reader
         self._query = query
-        self._exclude = candidates.session_keys(exclude)
+        self._exclude = reader.find_session_keys(exclude)
         self._until = until
         self._rarities: list[float] = []
-        self._weighed = WEIGHED
+        self._scored_passages = SCORED_PASSAGES
         self._column = "output" if query.scope == "output" else "text"
 
-    def turns(self, limit: int) -> tuple[Recalled, ...]:
-        """Single turns, the best first."""
-        return self._shown(self._ranked_turns(limit))
+    def turns(self, limit: int) -> tuple[RecalledPassage, ...]:
+        """Return single turns with snippets, best first."""
+        return self._make_passages(self._rank_turns(limit))
 
-    def turn_hits(self, limit: int) -> tuple[TurnHit, ...]:
-        """Single turns, the best first, each with its best passage and without a snippet."""
-        ranked = self._ranked_turns(limit)
+    def search_turns(self, limit: int) -> tuple[TurnHit, ...]:
+        """Return single turns with their whole best passages and without snippets, best first."""
+        ranked = self._rank_turns(limit)
         keys = [item.turn.key for item in ranked]
-        texts, messages = self._candidates.texts(keys, self._column), self._candidates.messages(keys)
-        about = self._candidates.sessions({item.turn.session for item in ranked})
+        texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
+        about = self._reader.load_sessions({item.turn.session for item in ranked})
         found = {(item.turn.session, item.turn.place): item.found for item in ranked}
         best = max((item.score for item in ranked), default=0.0) or 1.0
         possible = sum(self._rarities) or 1.0
-        certain = [GUESS if term.is_guess else 1.0 for term in self._query.terms]
+        certainty = [GUESS_FACTOR if term.is_guess else 1.0 for term in self._query.terms]
         titles = {session: set(extract_stems(title)) for session, (_, title, _) in about.items()}
 
-        def hit(item: Scored) -> TurnHit:
+        def make_hit(item: Scored) -> TurnHit:
             turn = item.turn
             around = [found.get((turn.session, turn.place + step), frozenset[int]()) for step in (-1, 0, 1)]
-            said = frozenset[int]().union(*around)
+            contained = frozenset[int]().union(*around)
             in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
             name, title, updated = about[turn.session]
-            passage = self._passage(item, texts[turn.key])
+            passage = self._get_passage(item, texts[turn.key])
             return TurnHit(
                 session_id=name,
                 session_name=title,
@@ -151,131 +157,141 @@ class Search:
                 created=turn.created or updated,
                 text=passage,
                 share=min(item.score / best, 1.0),
-                covered=sum(self._rarities[place] * certain[place] for place in said) / possible,
-                words=sum(certain[place] == 1.0 for place in said),
+                covered=sum(self._rarities[place] * certainty[place] for place in contained) / possible,
+                words=sum(certainty[place] == 1.0 for place in contained),
                 is_dated=any(date.includes(turn.created) for date in self._query.dates),
-                title=0.0 if _is_title(title, passage) else in_title / max(len(self._query.terms), 1),
+                title=0.0 if _begins_like_title(title, passage) else in_title / max(len(self._query.terms), 1),
                 only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
             )
 
-        return tuple(map(hit, ranked))
+        return tuple(map(make_hit, ranked))
 
-    def _ranked_turns(self, limit: int) -> list[Scored]:
-        scored = self._scored()
+    def _rank_turns(self, limit: int) -> list[Scored]:
+        scored = self._score_turns()
         if self._query.scope == "text":
-            scored += self._neighbours(scored)
-            scored += self._dated(scored)
-        return self._in_context(scored, self._titles())[:limit]
+            scored += self._find_neighbours(scored)
+            scored += self._find_dated_turns(scored)
+        return self._rank_with_context(scored, self._score_titles())[:limit]
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
-        """Sessions by their best turn, each with its best turns; those next to a better one are left out.
+        """Return sessions, ranked by their best turn, with their best turns except those next to a better one.
 
-        total: how many turns at most, the best of each session first, then the second best ones.
+        total: maximum number of turns; the best of each session is chosen first, then the second best ones.
         """
-        _, ranked, inside = self._by_session(limit)
-        kept = {session: drop_neighbours(inside[session], passages) for session, _ in ranked}
-        turns = interleave_rankings(list(kept.values()), total)
-        shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
-        return self._hits(ranked, kept, shown)
+        _, ranked, inside = self._rank_sessions(limit)
+        chosen = {session: drop_neighbours(inside[session], passages) for session, _ in ranked}
+        turns = interleave_rankings(list(chosen.values()), total)
+        shown = dict(zip((item.turn.key for item in turns), self._make_passages(turns), strict=True))
+        return self._make_session_hits(ranked, chosen, shown)
 
     def for_reading(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
-        """The same for a reader: of what is about the same thing the newest first, each turn with what led to it and
-        what came of it, one of each exchange; what only shares a word with the query, or was said again, is left out.
+        """Return sessions as `sessions` does, but selected and ordered for someone who reads the answer:
+
+        - passages about the same subject come newest first, since the newest state is the valid one;
+        - of each exchange (a user message and everything that answers it) only the best turn is returned, together
+          with the request, the nearest answers and the conclusion;
+        - passages that only share a word with the query, and exact repetitions, are left out.
         """
-        self._weighed = WEIGHED_FOR_READING
-        scored, ranked, inside = self._by_session(limit * RANKED_FOR_EACH)
+        self._scored_passages = SCORED_PASSAGES_FOR_READING
+        scored, ranked, inside = self._rank_sessions(limit * RANKED_PER_SHOWN_SESSION)
         inside = {session: inside[session] for session, _ in ranked}
-        exchange_of = self._exchanges(item for items in inside.values() for item in items)
+        exchange_of = self._find_exchanges(item for items in inside.values() for item in items)
         covered = compute_coverages(scored, self._rarities, exchange_of)
         scores = dict(ranked)
-        kept = {session: pick_best_per_exchange(items, exchange_of, passages) for session, items in inside.items()}
-        kept, older = self._newest_first(kept, scores, covered, limit, total)
-        turns = interleave_rankings(list(kept.values()), total)
-        hits = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
-        places = {item.turn.key: item for items in inside.values() for item in items}
+        chosen = {session: pick_best_per_exchange(items, exchange_of, passages) for session, items in inside.items()}
+        chosen, older = self._sort_newest_first(chosen, scores, covered, limit, total)
+        turns = interleave_rankings(list(chosen.values()), total)
+        hits = dict(zip((item.turn.key for item in turns), self._make_passages(turns), strict=True))
+        turn_of = {item.turn.key: item.turn for items in inside.values() for item in items}
         shown = {
-            key: structs.replace(self._with_exchange(places[key].turn, hit), is_older=key in older)
+            key: structs.replace(self._add_exchange(turn_of[key], hit), is_older=key in older)
             for key, hit in hits.items()
         }
-        return self._hits([(session, scores[session]) for session in kept], kept, shown)
+        return self._make_session_hits([(session, scores[session]) for session in chosen], chosen, shown)
 
-    def _by_session(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
-        """All turns weighed; the best sessions with their scores; the turns of each, the best first."""
-        scored = self._scored()
-        titles = self._titles()
+    def _rank_sessions(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
+        """Return all scored turns, the best sessions with their scores, and the turns of each session, best first."""
+        scored = self._score_turns()
+        titles = self._score_titles()
         known = {item.turn.session for item in scored}
-        firsts = self._candidates.first_turns(titles.keys() - known)
+        # A session found only by its title is represented by its first turn.
+        firsts = self._reader.load_first_turns(titles.keys() - known)
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
         ranked = rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities, SPREAD)[:limit]
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
-        return scored, ranked, group_by_session(self._in_context(inside, titles))
+        return scored, ranked, group_by_session(self._rank_with_context(inside, titles))
 
-    def _in_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
-        talks = self._candidates.talks({item.turn.session for item in scored})
-        weights: dict[Talk, Weights] = dict(TURNS)
+    def _rank_with_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
+        talks = self._reader.load_session_kinds({item.turn.session for item in scored})
+        weights: dict[SessionKind, Weights] = dict(TURNS)
         if self._query.of_assistant:
             weights["assistant"] = OF_ASSISTANT
         return rank_in_context(scored, titles, talks, weights, self._query.dates)
 
-    def _dated(self, scored: Sequence[Scored]) -> list[Scored]:
-        """The turns of a day or month the query names, which may answer without any of its words."""
+    def _find_dated_turns(self, scored: Sequence[Scored]) -> list[Scored]:
+        """Return turns from a day or month the query names; they may answer it without containing any of its words."""
         known = {item.turn.key for item in scored}
         if not self._query.dates:
             return []
-        years = self._candidates.years(DATED_YEARS)
+        years = self._reader.list_years(MAX_YEARS)
         spans = [span for date in self._query.dates for span in date.spans(years)]
-        found = [turn for span in spans for turn in self._candidates.said_between(*span, DATED)]
+        found = [turn for span in spans for turn in self._reader.find_turns_between(*span, MAX_TURNS_OF_DATE)]
         return [
             Scored(turn=turn, score=0.0)
             for turn in dict.fromkeys(found)
             if turn.key not in known and turn.created <= self._until and turn.session not in self._exclude
         ]
 
-    def _hits(
-        self, ranked: Sequence[tuple[int, float]], kept: Mapping[int, list[Scored]], shown: Mapping[int, Recalled]
+    def _make_session_hits(
+        self,
+        ranked: Sequence[tuple[int, float]],
+        chosen: Mapping[int, list[Scored]],
+        shown: Mapping[int, RecalledPassage],
     ) -> tuple[SessionHit, ...]:
-        about = self._candidates.sessions(kept)
+        about = self._reader.load_sessions(chosen)
         return tuple(
             SessionHit(
                 session_id=about[session][0],
                 session_name=about[session][1],
                 updated=about[session][2],
                 score=round(score, 3),
-                passages=tuple(shown[item.turn.key] for item in kept[session] if item.turn.key in shown),
+                passages=tuple(shown[item.turn.key] for item in chosen[session] if item.turn.key in shown),
             )
             for session, score in ranked
         )
 
-    def _exchanges(self, items: Iterable[Scored]) -> dict[int, Exchange]:
-        """Which exchange each turn is of."""
+    def _find_exchanges(self, items: Iterable[Scored]) -> dict[int, Exchange]:
+        """Return the exchange of each turn, by the turn's key."""
         places: dict[int, list[int]] = {}
         found: dict[int, Exchange] = {}
         for item in items:
             session = item.turn.session
             if session not in places:
-                places[session] = self._candidates.user_places(session)
+                places[session] = self._reader.load_user_places(session)
             found[item.turn.key] = (session, bisect_right(places[session], item.turn.place))
         return found
 
-    def _newest_first(
+    def _sort_newest_first(
         self,
-        kept: Mapping[int, list[Scored]],
+        chosen: Mapping[int, list[Scored]],
         scores: Mapping[int, float],
         covered: Mapping[int, float],
         limit: int,
         total: int,
     ) -> tuple[dict[int, list[Scored]], set[int]]:
-        """The sessions and their turns in reading order, and the keys of the turns that a newer one about the same
-        thing makes older.
+        """Return sessions and their turns in reading order, and the keys of turns that have a newer one about the same
+        subject.
         """
         best = max(scores.values(), default=0.0)
-        leading = [item for session, items in kept.items() if scores[session] >= LEAST_SCORE * best for item in items]
+        leading = [
+            item for session, items in chosen.items() if scores[session] >= MIN_SESSION_SCORE * best for item in items
+        ]
         same = find_same_subject(leading, covered)
-        least = LEAST_SHARE * max((covered[item.turn.key] for item in leading), default=0.0)
-        fitting = [item for items in kept.values() for item in items if covered[item.turn.key] >= least]
-        texts = self._candidates.texts(item.turn.key for item in fitting)
-        newest: dict[str, Scored] = {}
+        minimum = MIN_COVERAGE * max((covered[item.turn.key] for item in leading), default=0.0)
+        fitting = [item for items in chosen.values() for item in items if covered[item.turn.key] >= minimum]
+        texts = self._reader.load_texts(item.turn.key for item in fitting)
+        newest: dict[str, Scored] = {}  # by text: of exact repetitions only the newest
         for item in fitting:
             text = " ".join(texts[item.turn.key].split())
             other = newest.get(text)
@@ -288,76 +304,80 @@ class Search:
         last = max((item.turn.created for item in shown), default=0.0)
         return ordered, {item.turn.key for item in shown if item.turn.created < last}
 
-    def _with_exchange(self, turn: Turn, hit: Recalled) -> Recalled:
-        """The passage with the words of the user's it belongs to, and what came of them."""
-        exchange = self._candidates.exchange(turn, EXCHANGE_TURNS)
-        others = [one for one in exchange if one.key != turn.key]
-        asked = next((one for one in others if one.role == "user" and one.place < turn.place), None)
-        answers = [one for one in others if one.role == "assistant"]
-        concluded = answers[-1] if answers and answers[-1].place > turn.place else None
-        between = [one for one in answers if one is not concluded]
-        between.sort(key=lambda one: (abs(one.place - turn.place), -one.place))
-        between = sorted(between[:BETWEEN], key=lambda one: one.place)
-        keys = [one.key for one in (asked, concluded, *between) if one is not None]
-        texts, messages = self._candidates.texts(keys), self._candidates.messages(keys)
+    def _add_exchange(self, turn: Turn, hit: RecalledPassage) -> RecalledPassage:
+        """Return the passage with excerpts of the request, the nearest answers and the conclusion of its exchange."""
+        exchange = self._reader.load_exchange(turn, MAX_EXCHANGE_TURNS)
+        others = [other for other in exchange if other.key != turn.key]
+        request = next((other for other in others if other.role == "user" and other.place < turn.place), None)
+        answers = [other for other in others if other.role == "assistant"]
+        conclusion = answers[-1] if answers and answers[-1].place > turn.place else None
+        between = [answer for answer in answers if answer is not conclusion]
+        between.sort(key=lambda answer: (abs(answer.place - turn.place), -answer.place))
+        between = sorted(between[:MAX_MESSAGES_BETWEEN], key=lambda answer: answer.place)
+        keys = [other.key for other in (request, conclusion, *between) if other is not None]
+        texts, messages = self._reader.load_texts(keys), self._reader.load_message_ids(keys)
 
-        def said(one: Turn) -> Said:
-            text = " ".join(texts[one.key][:SAID_CHARS].split())
-            return Said(message_id=messages[one.key], role=one.role, created=one.created, text=text)
+        def make_excerpt(turn: Turn) -> MessageExcerpt:
+            text = " ".join(texts[turn.key][:EXCERPT_CHARS].split())
+            return MessageExcerpt(message_id=messages[turn.key], role=turn.role, created=turn.created, text=text)
 
         return structs.replace(
             hit,
-            asked=said(asked) if asked else None,
-            between=tuple(map(said, between)),
-            concluded=said(concluded) if concluded else None,
+            asked=make_excerpt(request) if request else None,
+            between=tuple(map(make_excerpt, between)),
+            concluded=make_excerpt(conclusion) if conclusion else None,
         )
 
-    def _neighbours(self, scored: Sequence[Scored]) -> list[Scored]:
-        """The turns round the best ones: an answer need not say again what was asked."""
+    def _find_neighbours(self, scored: Sequence[Scored]) -> list[Scored]:
+        """Return the turns around the best ones: an answer need not repeat the words of the question."""
         known = {item.turn.key for item in scored}
-        near = self._candidates.around((item.turn for item in sort_by_score(scored)[:NEIGHBOURS_OF]), reach=2)
+        near = self._reader.find_neighbours((item.turn for item in sort_by_score(scored)[:EXPANDED_TURNS]), reach=2)
         return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
 
-    def _scored(self) -> list[Scored]:
+    def _score_turns(self) -> list[Scored]:
+        """Return all candidates of the query's scope with scores, in no particular order."""
         query = self._query
         if not query.terms:
             return []
-        totals = self._candidates.totals()
-        counts = self._candidates.counts(query.terms)
+        totals = self._reader.load_totals()
+        counts = self._reader.count_terms(query.terms)
         if 0 in counts and query.scope == "text":
-            query = self._query = self._spelt(query, counts)
-            counts = self._candidates.counts(query.terms)
+            query = self._query = self._add_similar_words(query, counts)
+            counts = self._reader.count_terms(query.terms)
         self._rarities = [compute_idf(totals.passages, count) for count in counts]
         weigh = make_passage_scorer(query, self._rarities, totals.mean_words)
         if query.scope == "output":
-            found = self._candidates.outputs(query, self._exclude)
-            turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
-            texts = self._candidates.texts((turn.key for turn in turns), "output")
+            found = self._reader.find_outputs(query, self._exclude)
+            turns = [turn for turn in found if turn.created <= self._until][:MAX_SCORED_OUTPUTS]
+            texts = self._reader.load_texts((turn.key for turn in turns), "output")
             words = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
+            # The table of outputs has no positions, so phrases are checked in the text.
             phrases = [[porter_stem(word) for word in phrase] for phrase in query.phrases]
             fitting = [turn for turn in turns if all(has_phrase(words[turn.key], phrase) for phrase in phrases)]
             weighed = [(turn, weigh(words[turn.key])) for turn in fitting]
-            return [_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
+            return [_make_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
         if query.scope == "title":
             return []
-        found = self._candidates.passages(query, counts, self._exclude, self._until)
-        head, tail = found[: self._weighed], found[self._weighed :]
-        texts = self._candidates.texts(candidate.turn.key for candidate in head)
+        found = self._reader.find_passages(query, counts, self._exclude, self._until)
+        head, tail = found[: self._scored_passages], found[self._scored_passages :]
+        texts = self._reader.load_texts(candidate.turn.key for candidate in head)
         best: dict[int, Scored] = {}
+        # The rest keeps its FTS5 score, scaled by the smallest ratio seen, so that none of it overtakes a passage
+        # that was scored from its text.
         ratio = 1.0
         for candidate in head:
             weighing = weigh(extract_stems(split_passages(texts[candidate.turn.key])[candidate.number]))
             ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
-            _keep(best, _scored(candidate.turn, weighing, candidate.number))
+            _keep_best(best, _make_scored(candidate.turn, weighing, candidate.number))
         for candidate in tail:
-            _keep(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
+            _keep_best(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
 
-    def _spelt(self, query: Query, counts: Sequence[int]) -> Query:
-        """The query, where a word of it is nowhere also with the word it may have been meant as."""
+    def _add_similar_words(self, query: Query, counts: Sequence[int]) -> Query:
+        """Return the query with a similarly spelt word added to each word that the index does not contain."""
         terms: list[Term] = []
         for term, count in zip(query.terms, counts, strict=True):
-            meant = "" if count else self._candidates.spelt_like(term.stems[0])
+            meant = "" if count else self._reader.find_similar_stem(term.stems[0])
             with_meant = term
             if meant:
                 with_meant = structs.replace(
@@ -366,11 +386,12 @@ class Search:
             terms.append(with_meant)
         return structs.replace(query, terms=tuple(terms))
 
-    def _titles(self) -> dict[int, float]:
+    def _score_titles(self) -> dict[int, float]:
+        """Return, by session, the sum of the rarities of the terms that its title contains."""
         if not self._query.terms or self._query.scope == "output":
             return {}
         found: dict[int, float] = {}
-        for session, title in self._candidates.titles(self._query, self._exclude).items():
+        for session, title in self._reader.find_titles(self._query, self._exclude).items():
             bag = set(extract_stems(title))
             found[session] = sum(
                 rarity
@@ -379,47 +400,48 @@ class Search:
             )
         return found
 
-    def _shown(self, items: Sequence[Scored]) -> tuple[Recalled, ...]:
+    def _make_passages(self, items: Sequence[Scored]) -> tuple[RecalledPassage, ...]:
         keys = [item.turn.key for item in items]
-        texts, messages = self._candidates.texts(keys, self._column), self._candidates.messages(keys)
-        about = self._candidates.sessions({item.turn.session for item in items})
+        texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
+        about = self._reader.load_sessions({item.turn.session for item in items})
         return tuple(
-            self._recalled(item, texts[item.turn.key], messages[item.turn.key], about[item.turn.session])
+            self._make_passage(item, texts[item.turn.key], messages[item.turn.key], about[item.turn.session])
             for item in items
         )
 
-    def _recalled(self, item: Scored, text: str, message: str, about: tuple[str, str, float]) -> Recalled:
+    def _make_passage(self, item: Scored, text: str, message: str, about: tuple[str, str, float]) -> RecalledPassage:
         name, title, _ = about
-        shown = self._passage(item, text)
-        return Recalled(
+        passage = self._get_passage(item, text)
+        return RecalledPassage(
             session_id=name,
             session_name=title,
             message_id=message,
             role=item.turn.role,
             created=item.turn.created,
-            snippet=snippet(text, shown, self._query),
+            snippet=extract_snippet(text, passage, self._query),
             score=round(item.score, 3),
-            signals=self._signals(extract_stems(shown), set(extract_stems(title))),
+            signals=self._compute_signals(extract_stems(passage), set(extract_stems(title))),
         )
 
-    def _passage(self, item: Scored, text: str) -> str:
+    def _get_passage(self, item: Scored, text: str) -> str:
         return text[:MAX_OUTPUT_CHARS] if self._column == "output" else split_passages(text)[item.passage]
 
-    def _signals(self, text: Sequence[str], title: set[str]) -> Signals:
+    def _compute_signals(self, text: Sequence[str], title: set[str]) -> Signals:
+        """Return the points shown for a passage and a title, both given as stems."""
         query = self._query
         bag = set(text)
-        wanted = {stem for term in query.terms for stem in term.stems}
+        query_stems = {stem for term in query.terms for stem in term.stems}
         mean = sum(self._rarities) / len(self._rarities) or 1.0
         pairs = list(zip(query.terms, self._rarities, strict=True))
         return Signals(
             exact=3.0 if len(query.words) > 1 and has_phrase(text, query.words) else 0.0,
             keywords=round(sum(rarity / mean for term, rarity in pairs if not bag.isdisjoint(term.stems)), 2),
-            density=round(1.5 * sum(stem in wanted for stem in text) / max(len(text), 1), 2),
+            density=round(1.5 * sum(stem in query_stems for stem in text) / max(len(text), 1), 2),
             title=round(0.5 * sum(not title.isdisjoint(term.stems) for term in query.terms) / len(query.terms), 2),
         )
 
 
-def _scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
+def _make_scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
     return Scored(
         turn=turn,
         score=weighing.score,
@@ -430,13 +452,14 @@ def _scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
     )
 
 
-def _is_title(title: str, passage: str) -> bool:
-    """Whether the session is called by these very words, as one without a name is."""
+def _begins_like_title(title: str, passage: str) -> bool:
+    """Whether the passage is the source of the title: a session without a name is titled by its first message."""
     begin = " ".join(title.split()).rstrip("…")[:40]
     return bool(begin) and " ".join(passage.split()).startswith(begin)
 
 
-def _keep(best: dict[int, Scored], item: Scored) -> None:
+def _keep_best(best: dict[int, Scored], item: Scored) -> None:
+    """Store the item in `best`, by the key of its turn, if it is better than the stored one."""
     other = best.get(item.turn.key)
     if other is None or (item.exact, item.score) > (other.exact, other.score):
         best[item.turn.key] = item

@@ -1,4 +1,13 @@
-"""Keeps the transcript index equal to the session files: only what changed is read, the newest sessions first."""
+"""Search earlier sessions through an index, and keep the index in step with the session files.
+
+Only sessions whose files changed are read, the newest first. A session's stamp in the index says which state of its
+files was read:
+
+    "<snapshot>|<journal>@<offset>"   each file as modification time, size and inode; `offset` is where to continue
+                                      reading the journal after it has grown, empty if the session must be read whole
+    "~…"                              the tool outputs are not in the index yet
+    "!…@<change time>"                the session could not be read in this state
+"""
 
 import math
 import os
@@ -19,8 +28,8 @@ from clio.ids import new_id
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse_query
-from clio.memory.transcripts.session_text import Outputs, shown_whole, title_of, turns_of
-from clio.memory.transcripts.transcript_records import Having, Recall, SessionDoc, SessionHit, TurnHit, TurnHits
+from clio.memory.transcripts.session_text import OutputReader, extract_turns, get_preview, make_session_title
+from clio.memory.transcripts.transcript_records import Recall, SessionDoc, SessionHit, TurnHit, TurnHits, WordCounts
 from clio.sessions import session_format
 from clio.sessions.loading import load_session
 from clio.sessions.session_files import output_readers
@@ -31,55 +40,59 @@ from clio.storage.jsonl import split_lines
 from clio.threads import never_stop
 
 _SNAPSHOT = ".json"
-_UNREAD = "!"
-_WORDS_ONLY = "~"
-_WHOLE_LOOK_S = 5.0
-_TICK_NS = 100_000_000
-_MTIME, _SIZE, _INODE, _CHANGED = range(4)
+_UNREADABLE_MARK = "!"
+_WITHOUT_OUTPUTS_MARK = "~"
+_FULL_SCAN_INTERVAL_S = 5.0
+_TIMESTAMP_TICK_NS = 100_000_000
+"""An upper bound for the resolution of modification times; some file systems update them only every few ms."""
+_MTIME, _SIZE, _INODE, _CTIME = range(4)
 
 FileStamp = tuple[int, int, int, int]
-"""How a file looked: time of its content in nanoseconds, bytes, inode, time of its inode."""
+"""A file's modification time in ns, size in bytes, inode number and inode change time in ns."""
 
 _NO_FILE: FileStamp = (0, 0, 0, 0)
 
 
 class SessionStamp(Struct, frozen=True, kw_only=True):
-    """How the files of a session looked."""
+    """The state of a session's files, as far as `stat` shows it."""
 
     snapshot: FileStamp = _NO_FILE
     journal: FileStamp = _NO_FILE
 
     @property
     def modified(self) -> int:
-        """When the session last changed, in nanoseconds since the epoch."""
+        """The time of the session's last change, in nanoseconds since the epoch."""
         return max(self.snapshot[_MTIME], self.journal[_MTIME])
 
     @property
     def journal_bytes(self) -> int:
-        """How long the journal was; 0 where there was none."""
+        """The size of the journal; 0 if there was none."""
         return self.journal[_SIZE]
 
-    def text(self, offset: int | None = None) -> str:
-        """The stamp to keep; `offset` as the module says, None where a grown session must be read whole."""
+    def encode(self, offset: int | None = None) -> str:
+        """Return the stamp as the index stores it; offset: see the module, None if growth requires a full read."""
         return f"{self._files}@{'' if offset is None else offset}"
 
-    def unread(self) -> str:
-        """The stamp of a session that could not be read as it is."""
-        return f"{_UNREAD}{self._files}@{max(self.snapshot[_CHANGED], self.journal[_CHANGED])}"
+    def encode_unreadable(self) -> str:
+        """Return the stored stamp of a session that could not be read in this state.
 
-    def same_as(self, kept: str) -> bool:
-        """Whether nothing changed since `kept` was made."""
-        if kept.startswith(_UNREAD):
-            return kept == self.unread()
-        return kept.removeprefix(_WORDS_ONLY).rpartition("@")[0] == self._files
+        It includes the inode change time: making a file readable again changes nothing else.
+        """
+        return f"{_UNREADABLE_MARK}{self._files}@{max(self.snapshot[_CTIME], self.journal[_CTIME])}"
 
-    def grown_from(self, kept: str) -> int | None:
-        """Where to read the journal on, if all that happened since `kept` is that it grew; else None."""
-        files, _, offset = kept.removeprefix(_WORDS_ONLY).rpartition("@")
+    def matches(self, stored: str) -> bool:
+        """Whether nothing changed since the stored stamp was made."""
+        if stored.startswith(_UNREADABLE_MARK):
+            return stored == self.encode_unreadable()
+        return stored.removeprefix(_WITHOUT_OUTPUTS_MARK).rpartition("@")[0] == self._files
+
+    def find_growth_offset(self, stored: str) -> int | None:
+        """Return where to continue reading the journal if since the stored stamp it only grew, else None."""
+        files, _, offset = stored.removeprefix(_WITHOUT_OUTPUTS_MARK).rpartition("@")
         snapshot, _, journal = files.partition("|")
         _, _, old = journal.partition(".")
         size, _, inode = old.partition(".")
-        if not offset or snapshot != _told(self.snapshot):  # as the mark of an unread one differs, too
+        if not offset or snapshot != _encode_file(self.snapshot):  # also unequal if the stamp has the "!" mark
             return None
         if not journal:
             return 0
@@ -87,25 +100,25 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
 
     @property
     def _files(self) -> str:
-        return f"{_told(self.snapshot)}|{_told(self.journal)}"
+        return f"{_encode_file(self.snapshot)}|{_encode_file(self.journal)}"
 
 
-def words_only(kept: str) -> str:
-    """The stamp of a session whose words are known and whose outputs are not."""
-    return _WORDS_ONLY + kept.removeprefix(_WORDS_ONLY)
+def mark_without_outputs(stored: str) -> str:
+    """Return the stamp of a session that is in the index without its tool outputs."""
+    return _WITHOUT_OUTPUTS_MARK + stored.removeprefix(_WITHOUT_OUTPUTS_MARK)
 
 
-def lacks_outputs(kept: str) -> bool:
-    """Whether a kept stamp says that the outputs are not known yet."""
-    return kept.startswith(_WORDS_ONLY)
+def lacks_outputs(stored: str) -> bool:
+    """Whether a stored stamp says that the tool outputs are not in the index yet."""
+    return stored.startswith(_WITHOUT_OUTPUTS_MARK)
 
 
 class SessionFolder:
-    """The stamps of all sessions in a folder, kept up to date by looking at names and times only.
+    """The stamps of all sessions in a folder, updated by `scan` from file names and times only.
 
-    Adding, replacing or deleting a file changes the folder's own time; a journal that grows does not. So while the
-    folder's time stands still, only journals are looked at, and all files again after 5 seconds: that finds a file
-    the user edited in its place.
+    Adding, replacing or deleting a file changes the folder's modification time; appending to a journal does not. So
+    while that time is unchanged, only the journals are examined. Every five seconds all files are examined, to find a
+    file that the user edited in place.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -113,20 +126,20 @@ class SessionFolder:
         self._folder = folder
         self._files: dict[str, FileStamp] = {}
         self._journals: tuple[str, ...] = ()
-        self._settled: tuple[int, int] | None = None
-        self._whole_look = 0.0
+        self._last_folder_state: tuple[int, int] | None = None
+        self._last_full_scan = 0.0
 
-    def look(self) -> set[str]:
-        """Look again; the ids of the sessions that came, changed or went since the last look.
+    def scan(self) -> set[str]:
+        """Update the stamps and return the ids of sessions that were added, changed or deleted since the last scan.
 
-        Raises OSError where the folder cannot be read; one that is not there is empty.
+        Raises OSError if the folder cannot be read; a missing folder counts as empty.
         """
-        files = self._scan()
+        files = self._scan_files()
         if files == self._files:
             return set()
         names = {name for name in files.keys() | self._files.keys() if files.get(name) != self._files.get(name)}
         self._files = files
-        ids = {id for name in names if is_session_id(id := _id_of(name))}
+        ids = {id for name in names if is_session_id(id := _get_session_id(name))}
         for id in ids:
             snapshot, journal = files.get(id + _SNAPSHOT), files.get(id + JOURNAL_SUFFIX)
             if snapshot or journal:
@@ -135,31 +148,31 @@ class SessionFolder:
                 self.stamps.pop(id, None)
         return ids
 
-    def _scan(self) -> dict[str, FileStamp]:
+    def _scan_files(self) -> dict[str, FileStamp]:
         try:
             before = self._folder.stat()
         except (FileNotFoundError, NotADirectoryError):
             return {}
-        at = (before.st_mtime_ns, before.st_ino)
-        if at == self._settled and time.monotonic() - self._whole_look < _WHOLE_LOOK_S:
-            return self._files | _stamped(self._folder, self._journals)
-        # A change within the same tick as this look would not show in the folder's time: look whole next time, too.
-        self._settled = at if time.time_ns() - before.st_mtime_ns > _TICK_NS else None
-        self._whole_look = time.monotonic()
-        files = _scanned(self._folder)
+        state = (before.st_mtime_ns, before.st_ino)
+        if state == self._last_folder_state and time.monotonic() - self._last_full_scan < _FULL_SCAN_INTERVAL_S:
+            return self._files | _stat_journals(self._folder, self._journals)
+        # A later change within the same clock tick would leave the folder's time equal: scan everything again then.
+        self._last_folder_state = state if time.time_ns() - before.st_mtime_ns > _TIMESTAMP_TICK_NS else None
+        self._last_full_scan = time.monotonic()
+        files = _stat_all(self._folder)
         self._journals = tuple(name for name in files if name.endswith(JOURNAL_SUFFIX))
         return files
 
 
-def _told(file: FileStamp) -> str:
-    return f"{file[_MTIME]}.{file[_SIZE]}.{file[_INODE]}" if file != _NO_FILE else ""
-
-
-def _id_of(name: str) -> str:
+def _get_session_id(name: str) -> str:
     return name.removesuffix(JOURNAL_SUFFIX) if name.endswith(JOURNAL_SUFFIX) else name.removesuffix(_SNAPSHOT)
 
 
-def _scanned(folder: Path) -> dict[str, FileStamp]:
+def _encode_file(file: FileStamp) -> str:
+    return f"{file[_MTIME]}.{file[_SIZE]}.{file[_INODE]}" if file != _NO_FILE else ""
+
+
+def _stat_all(folder: Path) -> dict[str, FileStamp]:
     found: dict[str, FileStamp] = {}
     try:
         entries = os.scandir(folder)
@@ -168,76 +181,77 @@ def _scanned(folder: Path) -> dict[str, FileStamp]:
     with entries:
         for entry in entries:
             if entry.name.endswith((_SNAPSHOT, JOURNAL_SUFFIX)):
-                with suppress(OSError):  # deleted meanwhile, or a link to nowhere
-                    found[entry.name] = _stamp(entry.stat())
+                with suppress(OSError):  # deleted meanwhile, or a dangling symbolic link
+                    found[entry.name] = _make_file_stamp(entry.stat())
     return found
 
 
-def _stamped(folder: Path, names: tuple[str, ...]) -> dict[str, FileStamp]:
+def _stat_journals(folder: Path, names: tuple[str, ...]) -> dict[str, FileStamp]:
     found: dict[str, FileStamp] = {}
     for name in names:
-        with suppress(OSError):  # its end shows in the folder's time, at the next look
-            found[name] = _stamp((folder / name).stat())
+        with suppress(OSError):  # a deletion changes the folder's time, so the next scan finds it
+            found[name] = _make_file_stamp((folder / name).stat())
     return found
 
 
-def _stamp(stat: os.stat_result) -> FileStamp:
+def _make_file_stamp(stat: os.stat_result) -> FileStamp:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
-_ANSWER = b',"message":{"role":"assistant",'
-_RENAMED = b'{"type":"name",'
+# The bytes of an assistant message and of a renaming in a journal, searched without decoding it.
+_ASSISTANT_RECORD = b',"message":{"role":"assistant",'
+_NAME_RECORD = b'{"type":"name",'
 
 
-def read_whole(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = True) -> SessionDoc:
-    """A session, everything in it; or without the outputs of tools, and then stamped so if it has any.
+def read_session(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = True) -> SessionDoc:
+    """Read a whole session; with `outputs` false without tool outputs, and marked accordingly if it has any.
 
-    stamp: taken before, so that what is written meanwhile makes it differ.
+    stamp: made before reading, so that the files differ from it if they change meanwhile.
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
-    offset = _resume_at(_journal(files, 0, stamp), 0)
+    offset = _find_resume_offset(_read_journal(files, 0, stamp), 0)
     loaded = load_session(files, outputs=outputs)
     state = loaded.state
-    title = title_of(state)
-    text = stamp.text(offset if title else None)  # without a title the next words give it one
-    whole = Outputs(files.blobs, output_readers(loaded.outputs)) if outputs else shown_whole
-    turns = turns_of(state.messages, whole)
+    title = make_session_title(state)
+    text = stamp.encode(offset if title else None)  # without a title, the next message provides one: read it whole
+    read_output = OutputReader(files.blobs, output_readers(loaded.outputs)) if outputs else get_preview
+    turns = extract_turns(state.messages, read_output)
     if not outputs and any(turn.output for turn in turns):
-        turns, text = tuple(turn for turn in turns if not turn.output), words_only(text)
+        turns, text = tuple(turn for turn in turns if not turn.output), mark_without_outputs(text)
     return SessionDoc(id=files.id, title=title, updated=state.updated_at, stamp=text, turns=turns)
 
 
 def read_outputs(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
-    """What a session read without its outputs lacks. Raises what `read_whole` raises."""
-    whole = read_whole(files, stamp)
+    """Read only the turns of a session that have tool outputs. Raises what `read_session` raises."""
+    whole = read_session(files, stamp)
     return structs.replace(whole, turns=tuple(turn for turn in whole.turns if turn.output))
 
 
 def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> SessionDoc | None:
-    """What the journal grew by since `offset`, without a title; None where the session must be read whole after all.
+    """Read what was appended to the journal since `offset`, without a title; None if a full read is needed.
 
-    The first turn may be known, and has news: the results of its calls. Raises OSError.
+    The first turn may already be in the index; it now has the results of its calls. Raises OSError.
     """
     before = max(offset - 1, 0)
-    data = _journal(files, before, stamp)
-    if offset and not data.startswith(b"\n"):
+    data = _read_journal(files, before, stamp)
+    if offset and not data.startswith(b"\n"):  # the journal was rewritten: no line begins there any more
         return None
     data = data[offset - before :]
     state = SessionState(id=files.id)
     lines = split_lines(data).lines
-    if session_format.replay_journal(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
+    if session_format.replay_journal(lines, state).damaged or any(line.startswith(_NAME_RECORD) for line in lines):
         return None
     return SessionDoc(
         id=files.id,
         title="",
         updated=stamp.modified / 1e9,
-        stamp=stamp.text(_resume_at(data, offset)),
-        turns=turns_of(state.messages, Outputs(files.blobs)),
+        stamp=stamp.encode(_find_resume_offset(data, offset)),
+        turns=extract_turns(state.messages, OutputReader(files.blobs)),
     )
 
 
-def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
-    """The journal from `start` to where it ended when it was stamped."""
+def _read_journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
+    """Return the bytes of the journal from `start` to its end at the time of the stamp."""
     if not stamp.journal_bytes:
         return b""
     try:
@@ -248,24 +262,27 @@ def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
         return b""
 
 
-def _resume_at(data: bytes, start: int) -> int:
-    """Where to go on reading a journal whose bytes from `start` are `data`: at the last answer of the model.
+def _find_resume_offset(data: bytes, start: int) -> int:
+    """Return the offset of the last assistant message in a journal whose bytes from `start` on are `data`.
 
-    Its calls may get their results later, and are then read again.
+    Reading continues there, and not at the end, because its calls may get their results later.
     """
     end = data.rfind(b"\n") + 1
-    answer = data.rfind(_ANSWER, 0, end)
+    answer = data.rfind(_ASSISTANT_RECORD, 0, end)
     return start + (data.rfind(b"\n", 0, answer) + 1 if answer >= 0 else 0)
 
 
 STEP_CHARS = 300_000
-"""About how much text goes into the index at once, while a search waits for all of it."""
+"""Approximate number of characters indexed per step while a search waits for the index."""
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """What one step did. `read`: sessions whose words were read; `left`: sessions that still wait.
+class SyncStep(Struct, frozen=True, kw_only=True):
+    """The result of one step.
 
-    idle: nothing was there to be done.
+    Attributes:
+        read: the number of sessions whose texts were read.
+        left: the number of sessions that are still to be indexed.
+        idle: there was nothing to do.
     """
 
     read: int = 0
@@ -273,11 +290,13 @@ class Step(Struct, frozen=True, kw_only=True):
     idle: bool = False
 
 
-class _Rest(Struct, frozen=True, kw_only=True):
-    """A session that was read and is not yet wholly in the index.
+class _PartlyIndexed(Struct, frozen=True, kw_only=True):
+    """A session that was read but is not yet completely in the index.
 
-    place: the first turn that is not. known: the stamp of what the index has of it, which stays until the last turn is
-    in; empty where nothing of it counts, so that it is put again.
+    Attributes:
+        place: the index of its first turn that is not in the index.
+        known: its stamp in the index, which changes only with its last turn; empty if the index contains nothing
+            usable of it, so that it must be put instead of extended.
     """
 
     doc: SessionDoc
@@ -286,194 +305,192 @@ class _Rest(Struct, frozen=True, kw_only=True):
 
 
 class SessionSync:
-    """What of one folder of sessions is in an index, and what is not yet.
+    """Compares a folder of sessions with an index, and brings the index up to date in steps.
 
-    The outputs of tools are three quarters of a session and take most of the time; the words can go in without them.
-    To be used by one thread at a time. Its methods raise what the index raises, and OSError where the folder cannot be
-    read; a session that cannot be read is only noted in `unreadable`.
+    Tool outputs are three quarters of a session and take most of the time, so sessions can be indexed without them
+    first. Not thread-safe. The methods raise what the index raises, and OSError if the folder cannot be read; a session
+    that cannot be read raises nothing and is listed in `unreadable`.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._watched = SessionFolder(folder)
-        self._kept: dict[str, str] = {}
+        self._stored_stamps: dict[str, str] = {}
         self._stale: set[str] = set()
-        self._bare: set[str] = set()
-        self._gone: set[str] = set()
+        self._without_outputs: set[str] = set()
+        self._deleted: set[str] = set()
         self._queue = deque[str]()
-        self._later = deque[str]()
-        self._rest: _Rest | None = None
-        # The stamp of a session of which only the beginning is in. No files equal it, nor does another clio's.
-        self._half = f"half {new_id()}@"
+        self._output_queue = deque[str]()
+        self._partly_indexed: _PartlyIndexed | None = None
+        # The stamp of a partly indexed session. It equals no stamp of files, nor one that another process made.
+        self._partial_stamp = f"half {new_id()}@"
 
     def begin(self, index: RecallIndex) -> None:
-        """Take over an index that was just opened; what its stamps say is believed."""
-        self._rest = None
-        self._kept = index.stamps()
-        self._watched.look()
-        self._judge(self._watched.stamps.keys() | self._kept.keys())
+        """Start with an index that was just opened, trusting its stamps."""
+        self._partly_indexed = None
+        self._stored_stamps = index.stamps()
+        self._watched.scan()
+        self._classify(self._watched.stamps.keys() | self._stored_stamps.keys())
 
-    def look(self) -> None:
-        """Find out which session files changed. Raises OSError if the folder can't be read."""
-        self._judge(self._watched.look())
+    def scan(self) -> None:
+        """Find the sessions whose files changed. Raises OSError if the folder cannot be read."""
+        self._classify(self._watched.scan())
 
     def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
-        """Find out what another process has put into the index meanwhile, where sessions wait to be indexed."""
-        if self.waiting(skip, outputs=outputs) or self._gone:
-            self._kept = index.stamps()
-            self._judge(self._stale | self._bare | self._gone)
-            if self._rest is not None and self._kept.get(self._rest.doc.id) != self._rest.known:
-                self._rest = None  # another clio has put it meanwhile
+        """If sessions are waiting, check which of them another process has indexed meanwhile."""
+        if self.count_waiting(skip, outputs=outputs) or self._deleted:
+            self._stored_stamps = index.stamps()
+            self._classify(self._stale | self._without_outputs | self._deleted)
+            part = self._partly_indexed
+            if part is not None and self._stored_stamps.get(part.doc.id) != part.known:
+                self._partly_indexed = None  # another process has put it meanwhile
 
-    def waiting(self, skip: Collection[str] = (), *, outputs: bool = False) -> int:
-        """How many sessions are not in the index as they are now, without those to be skipped.
+    def count_waiting(self, skip: Collection[str] = (), *, outputs: bool = False) -> int:
+        """Return how many sessions are not in the index in their present state, except those to skip.
 
-        outputs: count those, too, of which only the outputs are missing.
+        outputs: also count sessions of which only the outputs are missing.
         """
-        ids = self._stale | self._bare if outputs else self._stale
+        ids = self._stale | self._without_outputs if outputs else self._stale
         return len(ids) - len(ids.intersection(skip))
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of the sessions in the folder at the last `look`."""
+        """The ids of the sessions in the folder at the last scan."""
         return frozenset(self._watched.stamps)
 
     @property
-    def gone(self) -> frozenset[str]:
+    def deleted(self) -> frozenset[str]:
         """The ids of deleted sessions that are still in the index."""
-        return frozenset(self._gone)
+        return frozenset(self._deleted)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """The ids of the sessions that could not be read; they are tried again when they change."""
-        return tuple(sorted([id for id, kept in self._kept.items() if kept.startswith(_UNREAD)]))
+        """The ids of sessions that could not be read; they are tried again when their files change."""
+        return tuple(sorted([id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)]))
 
     def step(
         self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False
-    ) -> Step:
-        """Put about `chars` characters of the newest waiting sessions into the index, and take deleted ones out.
+    ) -> SyncStep:
+        """Index about `chars` characters of the newest waiting sessions, and remove deleted sessions.
 
-        outputs: with the outputs of tools; else sessions that are read whole go in without.
+        outputs: include tool outputs; otherwise sessions that must be read whole are indexed without them.
         """
         try:
-            read, idle = self._carry_out(index, skip, chars, outputs)
+            read, idle = self._run_step(index, skip, chars, outputs)
         except BaseException:
-            self._rest = None  # what was taken off the queue and is not in the index waits again
-            self._line_up()
+            self._partly_indexed = None  # sessions that left the queue but are not in the index must wait again
+            self._sort_queues()
             raise
-        return Step(read=read, left=self.waiting(skip, outputs=outputs), idle=idle)
+        return SyncStep(read=read, left=self.count_waiting(skip, outputs=outputs), idle=idle)
 
-    def _carry_out(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> tuple[int, bool]:
-        if self._gone:
-            index.remove(sorted(self._gone))
-            for id in self._gone:
-                self._kept.pop(id, None)
-            self._gone.clear()
+    def _run_step(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> tuple[int, bool]:
+        """Return the number of sessions read and whether there was nothing to do."""
+        if self._deleted:
+            index.remove(sorted(self._deleted))
+            for id in self._deleted:
+                self._stored_stamps.pop(id, None)
+            self._deleted.clear()
         whole: list[SessionDoc] = []
         read, room = 0, chars
         while room > 0:
-            if self._rest is None:
-                id = self._next(skip, outputs)
+            if self._partly_indexed is None:
+                id = _pop_waiting(self._queue, self._stale, skip)
+                if id is None and outputs:
+                    id = _pop_waiting(self._output_queue, self._without_outputs, skip)
                 if id is None:
                     break
                 read += id in self._stale
-                self._rest = self._read(id, outputs)
-            room -= self._take(index, self._rest, room, whole)
+                self._partly_indexed = self._read(id, outputs)
+            room -= self._index_part(index, self._partly_indexed, room, whole)
         if whole:
+            # One transaction for many short sessions: each commit costs far more than the rows of one session.
             index.put(whole)
             for doc in whole:
-                self._settle(doc)
+                self._mark_indexed(doc)
         return read, room == chars
 
-    def _take(self, index: RecallIndex, rest: _Rest, room: int, whole: list[SessionDoc]) -> int:
-        """Take from what was read as much as there is room for; the characters taken.
+    def _index_part(self, index: RecallIndex, rest: _PartlyIndexed, room: int, whole: list[SessionDoc]) -> int:
+        """Index the next turns of a session, about `room` characters, and return how many characters these are.
 
-        What fits waits in `whole` to be put with others; of a long session a part goes into the index at once.
+        A session that fits completely is appended to `whole`, to be indexed together with others.
         """
-        doc, end, taken = rest.doc, rest.place, 0
-        while end < len(doc.turns) and (taken < room or end == rest.place):
-            taken += len(doc.turns[end].text) + len(doc.turns[end].output)
+        doc, end, size = rest.doc, rest.place, 0
+        while end < len(doc.turns) and (size < room or end == rest.place):
+            size += len(doc.turns[end].text) + len(doc.turns[end].output)
             end += 1
         part, at_end = doc.turns[rest.place : end], end == len(doc.turns)
-        self._rest = None
+        self._partly_indexed = None
         if not rest.known and at_end:
             whole.append(doc)
         elif not rest.known:
-            index.put([structs.replace(doc, turns=part, stamp=self._half)])
-            self._kept[doc.id] = self._half
-            self._rest = structs.replace(rest, place=end, known=self._half)
+            index.put([structs.replace(doc, turns=part, stamp=self._partial_stamp)])
+            self._stored_stamps[doc.id] = self._partial_stamp
+            self._partly_indexed = structs.replace(rest, place=end, known=self._partial_stamp)
         elif not index.extend(
             doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
         ):
-            self._again(doc.id)  # another clio has put it again meanwhile, or taken it out
+            # Another process has put or removed the session meanwhile: read it whole.
+            self._stored_stamps.pop(doc.id, None)
+            self._without_outputs.discard(doc.id)
+            self._stale.add(doc.id)
+            self._queue.append(doc.id)
         elif at_end:
-            self._settle(doc)
+            self._mark_indexed(doc)
         else:
-            self._rest = structs.replace(rest, place=end)
-        return max(taken, 1)
+            self._partly_indexed = structs.replace(rest, place=end)
+        return max(size, 1)
 
-    def _again(self, id: str) -> None:
-        """Let a session wait to be read whole."""
-        self._kept.pop(id, None)
-        self._bare.discard(id)
-        self._stale.add(id)
-        self._queue.append(id)
-
-    def _read(self, id: str, outputs: bool) -> _Rest:
-        """What is to be put of a session; nothing but a stamp where there is nothing to be read."""
+    def _read(self, id: str, outputs: bool) -> _PartlyIndexed:
+        """Read what the index lacks of a session; a session without turns, but with a stamp, if it cannot be read."""
         stamp, files = self._watched.stamps[id], SessionFiles(self._folder, id)
-        known = self._kept.get(id, "")
+        known = self._stored_stamps.get(id, "")
         try:
             if id not in self._stale:
-                return _Rest(doc=read_outputs(files, stamp), known=known)
-            offset = stamp.grown_from(known)
+                return _PartlyIndexed(doc=read_outputs(files, stamp), known=known)
+            offset = stamp.find_growth_offset(known)
             growth = read_growth(files, stamp, offset) if offset is not None else None
             if growth is not None:
-                grown = words_only(growth.stamp) if lacks_outputs(known) else growth.stamp
-                return _Rest(doc=structs.replace(growth, stamp=grown), known=known)
-            return _Rest(doc=read_whole(files, stamp, outputs=outputs))
-        except SessionNotFound:  # deleted meanwhile, or it never got to its first message
-            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.text(), turns=()))
+                grown = mark_without_outputs(growth.stamp) if lacks_outputs(known) else growth.stamp
+                return _PartlyIndexed(doc=structs.replace(growth, stamp=grown), known=known)
+            return _PartlyIndexed(doc=read_session(files, stamp, outputs=outputs))
+        except SessionNotFound:  # deleted meanwhile, or it has no message yet
+            return _PartlyIndexed(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.encode(), turns=()))
         except (StorageError, UserError, OSError):
-            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.unread(), turns=()))
+            unreadable = stamp.encode_unreadable()
+            return _PartlyIndexed(doc=SessionDoc(id=id, title="", updated=0.0, stamp=unreadable, turns=()))
 
-    def _next(self, skip: Collection[str], outputs: bool) -> str | None:
-        """The newest session that waits, those without outputs last."""
-        return _pop(self._queue, self._stale, skip) or (_pop(self._later, self._bare, skip) if outputs else None)
-
-    def _judge(self, ids: Collection[str]) -> None:
-        """Find out what is to be done about sessions."""
+    def _classify(self, ids: Collection[str]) -> None:
+        """Determine whether sessions are stale, without outputs, deleted or up to date."""
         for id in ids:
-            stamp, kept = self._watched.stamps.get(id), self._kept.get(id)
-            for some in (self._stale, self._bare, self._gone):
-                some.discard(id)
+            stamp, stored = self._watched.stamps.get(id), self._stored_stamps.get(id)
+            for group in (self._stale, self._without_outputs, self._deleted):
+                group.discard(id)
             if stamp is None:
-                self._gone |= {id} if kept is not None else set()
-            elif kept is None or not stamp.same_as(kept):
+                self._deleted |= {id} if stored is not None else set()
+            elif stored is None or not stamp.matches(stored):
                 self._stale.add(id)
-            elif lacks_outputs(kept):
-                self._bare.add(id)
+            elif lacks_outputs(stored):
+                self._without_outputs.add(id)
         if ids:
-            self._line_up()
+            self._sort_queues()
 
-    def _line_up(self) -> None:
-        """Queue what waits, the newest last."""
+    def _sort_queues(self) -> None:
+        """Rebuild both queues, newest last."""
         stamps = self._watched.stamps
         self._queue = deque(sorted(self._stale, key=lambda id: stamps[id].modified))
-        self._later = deque(sorted(self._bare, key=lambda id: stamps[id].modified))
+        self._output_queue = deque(sorted(self._without_outputs, key=lambda id: stamps[id].modified))
 
-    def _settle(self, doc: SessionDoc) -> None:
-        """Note that all of what was read of a session is in the index."""
-        self._kept[doc.id] = doc.stamp
+    def _mark_indexed(self, doc: SessionDoc) -> None:
+        self._stored_stamps[doc.id] = doc.stamp
         self._stale.discard(doc.id)
-        self._bare.discard(doc.id)
+        self._without_outputs.discard(doc.id)
         if lacks_outputs(doc.stamp):
-            self._bare.add(doc.id)
-            self._later.appendleft(doc.id)
+            self._without_outputs.add(doc.id)
+            self._output_queue.appendleft(doc.id)
 
 
-def _pop(queue: deque[str], waiting: set[str], skip: Collection[str]) -> str | None:
-    """The last of a queue that still waits and is not to be skipped; those that are skipped stay in it."""
+def _pop_waiting(queue: deque[str], waiting: set[str], skip: Collection[str]) -> str | None:
+    """Remove and return the last session of a queue that still waits and is not skipped; skipped ones stay in it."""
     skipped: list[str] = []
     found = None
     while queue and found is None:
@@ -488,29 +505,30 @@ def _pop(queue: deque[str], waiting: set[str], skip: Collection[str]) -> str | N
 
 T = TypeVar("T")
 
-QUIET_STEP_CHARS = 20_000
-"""How much is indexed at once in the background: a few milliseconds."""
+BACKGROUND_STEP_CHARS = 20_000
+"""Number of characters indexed per step in the background, which takes a few milliseconds."""
 PAUSE_S = 0.003
 HANDLE_CHARS = 8
 _BUSY_TRIES = 10
 _BUSY_PAUSE_S = 0.2
 
-# What a damaged file shows itself by, beyond what SQLite notices.
+# Errors that a damaged file can cause: SQLite does not detect all damage, so reading rows can fail in other ways.
 _DAMAGE = (StorageError, zlib.error, ValueError, TypeError, LookupError)
 
 
 class SessionRecall:
-    """Searches the sessions of a store through an index that it keeps up to date. For several threads.
+    """Searches the sessions of a store through an index that it keeps up to date. Thread-safe.
 
-    cache: the folder of the index, `.clio/cache`; None keeps the index in memory and leaves no file. An index that is
-        missing, damaged, of another version or not to be written is built again, in memory if need be: the answers are
-        the same. Nothing is made or read before the first search.
+    cache: the folder of the index, `.clio/cache`; with None the index is in memory and no file is written. If the index
+        is missing, damaged, of another version or not writable, it is rebuilt, if necessary in memory; the results are
+        the same. No file is read or written before the first search.
     """
 
     def __init__(self, store: SessionStore, cache: Path | None) -> None:
         self._file = CacheFile(cache)
         self._store = store
         self._sync = SessionSync(store.folder)
+        # `refresh` in the background takes it for each step only, so that a search waits for a few ms at most.
         self._lock = threading.RLock()
         self._index: RecallIndex | None = None
 
@@ -526,41 +544,46 @@ class SessionRecall:
         until: float = math.inf,
         for_reading: bool = False,
     ) -> Recall:
-        """The sessions that answer a query, the best first, each with its best passages.
+        """Return the sessions that answer a query, best first, each with its best passages.
 
-        current: id of the session that asks; left out, or with `include_current` marked.
-        max_sessions: how many different sessions the answer has at most.
-        max_results: how many passages it has in total. Each session gets its best one first, so it is also a limit of
-            the sessions; what is left over goes to the second best ones, and so on.
-        deadline_s: how long to bring the index up to date, newest sessions first; the answer is of what is indexed
-            then, and `unsearched` says how many sessions are not. The search itself comes on top. The outputs of
-            tools are indexed by `refresh`, and by a search that asks for them with `in:output`.
-        until: nothing said later is found; seconds since the epoch.
-        for_reading: what is about the same thing comes newest first, each passage with what was asked and what came of
-            it, each session with its handle and its commits.
-        Sessions that came with the project are left out.
-        Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
-        cannot be read; StorageError where this Python cannot search.
+        Sessions that came with the project, and so are not the user's, are left out.
+
+        Args:
+            current: id of the running session. It is left out, or with `include_current` marked as current.
+            max_sessions: maximum number of sessions.
+            max_results: maximum number of passages in total, and so also of sessions. Each session gets its best
+                passage first, then its second best, and so on while any are left.
+            deadline_s: how long to update the index, newest sessions first. Sessions that are not indexed by then are
+                counted in `unsearched`. The search itself takes additional time. Tool outputs are indexed only by
+                `refresh` and by a search with `in:output`.
+            until: turns created later are not found; seconds since the epoch.
+            for_reading: order passages about the same subject newest first, and add to each passage the request and
+                the conclusion of its turn, to each session its handle and its commits.
+
+        Raises:
+            RecallIndexBusy: if another process keeps the index locked.
+            OSError: if the folder of the sessions cannot be read.
+            StorageError: if this Python's SQLite has no full-text search.
         """
 
-        def act(index: RecallIndex, out: frozenset[str]) -> tuple[SessionHit, ...]:
+        def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[SessionHit, ...]:
             found = index.search(
                 query,
-                exclude=out,
+                exclude=left_out,
                 limit=max(max_sessions, 0),
                 passages=max(max_results, 0),
                 total=max_results,
                 until=until,
                 for_reading=for_reading,
             )
-            found = _shared_out(found, current, max_results)
-            return _with_handles(map(index.with_commits, found), self._sync.ids) if for_reading else found
+            found = _distribute_passages(found, current, max_results)
+            return _add_handles(map(index.add_commits, found), self._sync.ids) if for_reading else found
 
-        left_out = current if not include_current else None
-        hits, unreadable, unsearched = self._up_to_date(query, left_out, deadline_s, act, ())
+        skipped = current if not include_current else None
+        hits, unreadable, unsearched = self._search_updated(query, skipped, deadline_s, run_search, ())
         return Recall(sessions=hits, unreadable=unreadable, unsearched=unsearched)
 
-    def turns(
+    def search_turns(
         self,
         query: str,
         *,
@@ -569,68 +592,77 @@ class SessionRecall:
         deadline_s: float = 2.0,
         until: float = math.inf,
     ) -> TurnHits:
-        """Single turns of all sessions but the current one, the best first. See `search`; raises what it raises."""
+        """Return single turns of all other sessions, best first; see `search` for arguments and errors."""
 
-        def act(index: RecallIndex, out: frozenset[str]) -> tuple[TurnHit, ...]:
-            return index.turn_hits(query, exclude=out, limit=limit, until=until)
+        def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[TurnHit, ...]:
+            return index.search_turns(query, exclude=left_out, limit=limit, until=until)
 
-        hits, unreadable, unsearched = self._up_to_date(query, current, deadline_s, act, ())
+        hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search, ())
         return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)
 
-    def _up_to_date(
+    def _search_updated(
         self,
         query: str,
-        left_out: str | None,
+        skipped: str | None,
         deadline_s: float,
-        act: Callable[[RecallIndex, frozenset[str]], T],
-        nothing: T,
+        run_search: Callable[[RecallIndex, frozenset[str]], T],
+        default: T,
     ) -> tuple[T, tuple[str, ...], int]:
-        """What `act` says of the index brought up to date; the ids of unreadable sessions; how many wait.
+        """Update the index, then return the result of a search, the ids of unreadable sessions and how many wait.
 
-        act: called with the index and the ids of the sessions to leave out. nothing: the answer where no session is.
+        Args:
+            skipped: id of a session to leave out.
+            run_search: called with the index and the ids of all sessions to leave out.
+            default: the result if there is no session.
         """
         outputs = parse_query(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
-            self._sync.look()
-            if self._nothing_there():
-                return nothing, (), 0
-            skip = frozenset({left_out}) if left_out else frozenset[str]()
-            skip |= self._store.find_foreign(set(self._sync.ids))  # what came with the project is not the user's
+            self._sync.scan()
+            if self._is_empty():
+                return default, (), 0
+            skip = frozenset({skipped}) if skipped else frozenset[str]()
+            skip |= self._store.find_foreign(set(self._sync.ids))  # sessions that came with the project
 
-            def caught_up(index: RecallIndex) -> T:
-                self._catch_up(index, end, skip, outputs=outputs)
-                return act(index, skip | self._sync.gone)
+            def update_and_search(index: RecallIndex) -> T:
+                self._update(index, end, skip, outputs=outputs)
+                return run_search(index, skip | self._sync.deleted)
 
-            found = self._healed(caught_up)
+            found = self._run_with_rebuild(update_and_search)
             unreadable = tuple(id for id in self._sync.unreadable if id not in skip)
-            return found, unreadable, self._sync.waiting(skip, outputs=outputs)
+            return found, unreadable, self._sync.count_waiting(skip, outputs=outputs)
 
-    def having(self, query: str) -> Having:
-        """How common the words of a query are in what is indexed by now. Raises what `search` raises."""
+    def count_words(self, query: str) -> WordCounts:
+        """Return how often the words of a query occur in the index as it is now. Raises what `search` raises."""
         with self._lock:
-            self._sync.look()
-            return Having() if self._nothing_there() else self._healed(lambda index: index.having(query))
+            self._sync.scan()
+            if self._is_empty():
+                return WordCounts()
+            return self._run_with_rebuild(lambda index: index.count_words(query))
 
     def refresh(self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None) -> int:
-        """Bring the index up to date in small steps, for a thread in the background; how many sessions were read.
+        """Update the index in small steps, for a background thread, and return how many sessions were read.
 
-        The words of all sessions come first, then the outputs of tools.
-        stop: asked between the steps. progress: told of how many sessions the words are known, and of how many to be.
-        Raises what `search` raises, but gives up without a word where another process keeps the index to itself: that
-        one is bringing it up to date.
+        The texts of all sessions are indexed first, then the outputs of tools. Raises what `search` raises, except
+        that it returns if another process keeps the index locked: that process is updating it.
+
+        Args:
+            stop: called between the steps; true ends the update.
+            progress: called with the number of sessions read so far and the total number to read.
         """
         read = busy = 0
         with self._lock:
-            self._sync.look()
-            if self._nothing_there():
+            self._sync.scan()
+            if self._is_empty():
                 return 0
-            self._healed(partial(self._sync.compare, outputs=True))
+            self._run_with_rebuild(partial(self._sync.compare, outputs=True))
         outputs = False
         while not stop():
             try:
                 with self._lock:
-                    step = self._healed(partial(self._sync.step, chars=QUIET_STEP_CHARS, outputs=outputs))
+                    step = self._run_with_rebuild(
+                        partial(self._sync.step, chars=BACKGROUND_STEP_CHARS, outputs=outputs)
+                    )
             except RecallIndexBusy:
                 busy += 1
                 if busy > _BUSY_TRIES:
@@ -647,18 +679,18 @@ class SessionRecall:
         return read
 
     def close(self) -> None:
-        """Let go of the index. A later search opens it again."""
+        """Close the index. A later search opens it again."""
         with self._lock:
             if self._index is not None:
                 self._index.close()
                 self._index = None
 
-    def _nothing_there(self) -> bool:
-        """Whether there is no session and no index: then none is made."""
+    def _is_empty(self) -> bool:
+        """Whether there is neither a session nor an index, so that no index need be created."""
         return self._index is None and not self._file.exists and not self._sync.ids
 
-    def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
-        """Index what changed, until it is done or the time is over."""
+    def _update(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
+        """Index what changed, at most until the monotonic time `end`."""
         try:
             self._sync.compare(index, skip, outputs=outputs)
             while time.monotonic() < end:
@@ -666,29 +698,26 @@ class SessionRecall:
                 if step.idle:
                     break
         except RecallIndexBusy:
-            return  # another clio writes: what is there by now can be searched all the same
+            return  # another process is writing; the index as it is can be searched all the same
 
-    def _healed(self, act: Callable[[RecallIndex], T]) -> T:
-        """Act on the index; where it proves damaged, on a new one."""
+    def _run_with_rebuild(self, action: Callable[[RecallIndex], T]) -> T:
+        """Run an action on the index; if the index proves to be damaged, run it again on a new one."""
         for _ in range(2):
             try:
-                return act(self._opened())
+                return action(self._get_index())
             except RecallIndexBusy:
                 raise
             except _DAMAGE:
-                self._replace()
-        return act(self._opened())
+                self.close()
+                self._use_index(self._file.renew())
+        return action(self._get_index())
 
-    def _opened(self) -> RecallIndex:
+    def _get_index(self) -> RecallIndex:
         if self._index is not None and self._file.vanished():
             self.close()
-        return self._index or self._adopt(self._file.open())
+        return self._index or self._use_index(self._file.open())
 
-    def _replace(self) -> None:
-        self.close()
-        self._adopt(self._file.renew())
-
-    def _adopt(self, index: RecallIndex) -> RecallIndex:
+    def _use_index(self, index: RecallIndex) -> RecallIndex:
         try:
             self._sync.begin(index)
         except BaseException:
@@ -698,22 +727,22 @@ class SessionRecall:
         return index
 
 
-def _with_handles(hits: Iterable[SessionHit], ids: Iterable[str]) -> tuple[SessionHit, ...]:
-    """The hits, each with the shortest end of its id from eight characters on that no other session's id has."""
+def _add_handles(hits: Iterable[SessionHit], ids: Iterable[str]) -> tuple[SessionHit, ...]:
+    """Return the hits with handles: the last eight characters of the id, more if another id ends with the same."""
     found = list(hits)
     ends = {hit.session_id[-HANDLE_CHARS:] for hit in found}
-    like = [id for id in ids if id[-HANDLE_CHARS:] in ends]
-    return tuple(structs.replace(hit, handle=_handle(hit.session_id, like)) for hit in found)
+    similar = [id for id in ids if id[-HANDLE_CHARS:] in ends]
+    return tuple(structs.replace(hit, handle=_find_handle(hit.session_id, similar)) for hit in found)
 
 
-def _handle(id: str, others: Iterable[str]) -> str:
+def _find_handle(id: str, others: Iterable[str]) -> str:
     rivals = [other for other in others if other != id]
     lengths = range(HANDLE_CHARS, len(id))
-    return next((id[-chars:] for chars in lengths if not any(one.endswith(id[-chars:]) for one in rivals)), id)
+    return next((id[-chars:] for chars in lengths if not any(other.endswith(id[-chars:]) for other in rivals)), id)
 
 
-def _shared_out(hits: Sequence[SessionHit], current: str | None, max_results: int) -> tuple[SessionHit, ...]:
-    """The hits with `max_results` passages in all: first the best of each, then the second best, and so on."""
+def _distribute_passages(hits: Sequence[SessionHit], current: str | None, max_results: int) -> tuple[SessionHit, ...]:
+    """Return the hits with `max_results` passages in total: first the best of each, then the second best, and so on."""
     counts = [0] * len(hits)
     room = max_results
     for rank in range(max((len(hit.passages) for hit in hits), default=0)):

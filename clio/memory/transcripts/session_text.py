@@ -1,8 +1,8 @@
-"""What of a session's messages is searchable: their text, and one line for each tool call. Pure."""
+"""Extract the searchable text of a session's messages: their content, and one summary line per tool call."""
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never, cast
 
@@ -27,13 +27,14 @@ from clio.storage.files import open_regular
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 
-SILENT = frozenset({"memory_operations", "read_output"})
-"""Tools without a line, whose results are not kept either: they only repeat what stands somewhere else."""
+UNINDEXED_TOOLS = frozenset({"memory_operations", "read_output"})
+"""Tools whose calls and outputs are not indexed, since they only repeat text that is indexed elsewhere."""
 
 LINE_CHARS = 300
-_ARGUMENT_CHARS = 160
-_OUTCOME_CHARS = 120
-_FILES = 8
+_MAX_ARGUMENT_CHARS = 160
+_MAX_OUTCOME_CHARS = 120
+_MAX_LISTED = 8
+"""Number of files or commits that a summary line lists."""
 
 _VERBS = {
     "read_file": "read",
@@ -76,8 +77,8 @@ _VERBS = {
     "todo_operations": "planned",
     "commit": "committed",
 }
-# Tools that are several in one: what they do stands in an argument.
-_FAMILIES = {
+# Tools with several operations, and the argument that names the operation.
+_OPERATION_ARGUMENTS = {
     "file_operations": "operation",
     "terminal_operations": "operation",
     "version_control": "operation",
@@ -85,7 +86,8 @@ _FAMILIES = {
     "web_operations": "operation",
     "str_replace_editor": "command",
 }
-_MAIN = (
+# Arguments that a summary line shows, in this order.
+_MAIN_ARGUMENTS = (
     "command",
     "pattern",
     "query",
@@ -102,144 +104,153 @@ _MAIN = (
     "message",
     "name",
 )
-_QUOTED = frozenset({"pattern", "query", "regex", "question", "message"})
-_PLAIN_SUCCESS = frozenset({"read", "wrote", "edited", "deleted", "moved", "listed", "planned"})
-_CHANGES = {"add": "added", "update": "edited", "delete": "deleted", "move": "moved"}
+_QUOTED_ARGUMENTS = frozenset({"pattern", "query", "regex", "question", "message"})
+_VERBS_WITHOUT_OUTCOME = frozenset({"read", "wrote", "edited", "deleted", "moved", "listed", "planned"})
+"""Verbs of calls whose success goes without saying: a summary line shows their result only if they failed."""
+_CHANGE_VERBS = {"add": "added", "update": "edited", "delete": "deleted", "move": "moved"}
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I)
 
 
-def call_line(call: ToolCall, result: ToolMessage | None) -> str:
-    """What a call did, on one line of at most 300 characters; empty for a tool in `SILENT`.
+def summarize_call(call: ToolCall, result: ToolMessage | None) -> str:
+    """Return one line of at most 300 characters that says what a call did; empty for a tool in `UNINDEXED_TOOLS`.
 
-    result: None where there is none yet. A failure is told by the line that says why.
+    result: None if there is none yet. After a failure the line contains the reason.
     """
-    if call.name in SILENT:
+    if call.name in UNINDEXED_TOOLS:
         return ""
-    arguments = _arguments(call.arguments)
+    arguments = _parse_arguments(call.arguments)
     name = call.name.casefold()
-    if name in _FAMILIES:
-        name = str(arguments.get(_FAMILIES[name], "")).casefold() or name
-        arguments.pop(_FAMILIES[call.name.casefold()], None)
+    if name in _OPERATION_ARGUMENTS:
+        name = str(arguments.pop(_OPERATION_ARGUMENTS[name], "")).casefold() or name
     verb = _VERBS.get(name, "")
-    deeds = (result.side_effects if result else None) or SideEffects()
-    done = _changed(deeds) or " ".join(filter(None, (verb or name.replace("_", " "), *_told(arguments))))
-    outcome = _outcome(verb, deeds, result) if result else ""
+    effects = (result.side_effects if result else None) or SideEffects()
+    action = _describe_changes(effects) or " ".join(
+        filter(None, (verb or name.replace("_", " "), *_describe_arguments(arguments)))
+    )
+    outcome = _describe_outcome(verb, effects, result) if result else ""
     return truncate_line(
-        f"{truncate_line(done, LINE_CHARS - _OUTCOME_CHARS)}{' → ' if outcome else ''}{outcome}", LINE_CHARS
+        f"{truncate_line(action, LINE_CHARS - _MAX_OUTCOME_CHARS)}{' → ' if outcome else ''}{outcome}", LINE_CHARS
     )
 
 
-def _changed(deeds: SideEffects) -> str:
+def _describe_changes(effects: SideEffects) -> str:
     parts: list[str] = []
-    for deed in deeds.changed[:_FILES]:
-        parts.append(f"{_CHANGES[deed.kind]} {deed.path}" + (f" to {deed.moved_to}" if deed.moved_to else ""))
-    more = len(deeds.changed) - len(parts)
+    for change in effects.changed[:_MAX_LISTED]:
+        parts.append(
+            f"{_CHANGE_VERBS[change.kind]} {change.path}" + (f" to {change.moved_to}" if change.moved_to else "")
+        )
+    more = len(effects.changed) - len(parts)
     return ", ".join(parts) + (f" and {more} more" if more else "")
 
 
-def _told(arguments: dict[str, Any]) -> Iterator[str]:
-    """The arguments that say what a call is about; of a call of an unknown kind its first texts."""
-    named = [name for name in _MAIN if isinstance(arguments.get(name), str)]
+def _describe_arguments(arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield the main arguments of a call; if it has none of them, its first three strings."""
+    named = [name for name in _MAIN_ARGUMENTS if isinstance(arguments.get(name), str)]
     for name in named or [name for name, value in arguments.items() if isinstance(value, str)][:3]:
-        text = truncate_line(str(arguments[name]), _ARGUMENT_CHARS)
-        yield f"{text!r}" if text and name in _QUOTED else text
+        text = truncate_line(str(arguments[name]), _MAX_ARGUMENT_CHARS)
+        yield f"{text!r}" if text and name in _QUOTED_ARGUMENTS else text
     if isinstance(todos := arguments.get("todos"), list):
-        entries = [cast("dict[str, Any]", entry) for entry in cast("list[Any]", todos) if isinstance(entry, dict)]
-        yield "; ".join(str(entry["title"]) for entry in entries if "title" in entry)
+        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", todos) if isinstance(item, dict)]
+        yield "; ".join(str(item["title"]) for item in items if "title" in item)
 
 
-def _outcome(verb: str, deeds: SideEffects, result: ToolMessage) -> str:
-    if verb == "asked" and (answer := deeds.answer or result.content if result.ok else ""):
-        return repr(truncate_line(answer, _ARGUMENT_CHARS))
-    if deeds.commits:
-        return ", ".join(f"{commit.hash} {commit.subject}" for commit in deeds.commits[:_FILES])
+def _describe_outcome(verb: str, effects: SideEffects, result: ToolMessage) -> str:
+    if verb == "asked" and (answer := effects.answer or result.content if result.ok else ""):
+        return repr(truncate_line(answer, _MAX_ARGUMENT_CHARS))
+    if effects.commits:
+        return ", ".join(f"{commit.hash} {commit.subject}" for commit in effects.commits[:_MAX_LISTED])
     if verb == "ran":
-        return _exit(deeds, result)
+        return _describe_exit(effects, result)
     if not result.ok:
-        why = result.summary or _first_line(result.content)
-        return truncate_line(f"failed: {why}" if why else "failed", _OUTCOME_CHARS)
-    return "" if verb in _PLAIN_SUCCESS else truncate_line(result.summary, _OUTCOME_CHARS)
+        reason = result.summary or result.content.strip().partition("\n")[0]
+        return truncate_line(f"failed: {reason}" if reason else "failed", _MAX_OUTCOME_CHARS)
+    return "" if verb in _VERBS_WITHOUT_OUTCOME else truncate_line(result.summary, _MAX_OUTCOME_CHARS)
 
 
-def _exit(deeds: SideEffects, result: ToolMessage) -> str:
-    """How a command ended; of one that failed also its last line, where programs say why."""
-    code = deeds.exit_code
+def _describe_exit(effects: SideEffects, result: ToolMessage) -> str:
+    """Return a command's exit code; after a failure also its last line of output, which usually says why."""
+    code = effects.exit_code
     lines = result.content.strip().splitlines()
     if code is None:
-        places = (result.summary, *lines[:1], *lines[-1:])
-        found = next((match for place in places if (match := _EXIT.search(place))), None)
+        # Imported sessions of other agents mention the code only in the text: in its first or its last line.
+        candidates = (result.summary, *lines[:1], *lines[-1:])
+        found = next((match for text in candidates if (match := _EXIT.search(text))), None)
         code = int(found["code"]) if found else None
     if code is None:
-        return truncate_line(result.summary, _OUTCOME_CHARS) or ("" if result.ok else "failed")
-    said = lines[-1].strip() if code and len(lines) > 1 else ""
-    return truncate_line(f"exit {code}{': ' if said else ''}{said}", _OUTCOME_CHARS)
+        return truncate_line(result.summary, _MAX_OUTCOME_CHARS) or ("" if result.ok else "failed")
+    reason = lines[-1].strip() if code and len(lines) > 1 else ""
+    return truncate_line(f"exit {code}{': ' if reason else ''}{reason}", _MAX_OUTCOME_CHARS)
 
 
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
-
-
-def _arguments(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     try:
         arguments = decode_json(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return {}  # the call itself failed for it, and its result says so
+        return {}  # the call failed because of it, and its result says so
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
 
 
 MEMORY_TOOL = "memory_operations"
 OUTPUT_END_BYTES = 65_536
-"""Of a longer output its first and its last 64 KiB are kept."""
+"""Size of the part kept at each end of a long output: its first and its last 64 KiB."""
 
-_LEFT_OUT = "\n[…]\n"
+_OMISSION = "\n[…]\n"
 
 
-class _Open(Struct, frozen=True):
-    """A call that waits for its result: the place of its message, and its own place in there."""
+class _PendingCall(Struct, frozen=True):
+    """A call without a result so far: the index of its message, and its index in that message's calls."""
 
     message: int
     call: int
 
 
-class Outputs:
-    """The whole outputs of one session: what the message holds, or the blob of which it holds a preview.
+class OutputReader:
+    """Reads whole tool outputs of one session: from the message, or from the blob of which it contains a preview.
 
-    folder: the session's blobs; it need not exist. elsewhere: how to read others, by their digest.
+    Args:
+        folder: the session's blobs; it need not exist.
+        other_readers: functions that read outputs stored elsewhere, by digest.
     """
 
-    def __init__(self, folder: Path, elsewhere: Mapping[str, Callable[[], str]] | None = None) -> None:
+    def __init__(self, folder: Path, other_readers: Mapping[str, Callable[[], str]] | None = None) -> None:
         self._folder = folder
-        self._elsewhere = elsewhere or {}
-        self._names: list[str] | None = None
+        self._other_readers = other_readers or {}
+        self._blob_names: list[str] | None = None
 
     def __call__(self, message: ToolMessage) -> str:
-        """An output, of a long one its beginning and end. A blob that cannot be read is told by its preview."""
+        """Return an output, of a long one its beginning and end; the preview if its blob cannot be read."""
         if message.blob and BLOB_HANDLE.fullmatch(message.blob):
-            if self._names is None:
-                self._names = _names(self._folder)
+            if self._blob_names is None:
+                try:
+                    self._blob_names = [path.name for path in self._folder.iterdir()]
+                except OSError:
+                    self._blob_names = []  # no output of this session was long enough for a blob
             try:
-                for name in (name for name in self._names if name.startswith(message.blob)):
-                    return _ends_of_file(self._folder / name)
-                for digest in (digest for digest in self._elsewhere if digest.startswith(message.blob)):
-                    return _ends(self._elsewhere[digest]())
+                # A message contains only the first digits of the digest that is the blob's name.
+                for name in (name for name in self._blob_names if name.startswith(message.blob)):
+                    return _read_ends(self._folder / name)
+                for digest in (digest for digest in self._other_readers if digest.startswith(message.blob)):
+                    return _keep_ends(self._other_readers[digest]())
             except OSError:
-                return shown_whole(message)
-        return shown_whole(message)
+                return get_preview(message)
+        return get_preview(message)
 
 
-def shown_whole(message: ToolMessage) -> str:
-    """The output as the message holds it, of a long one its beginning and end."""
-    return _ends(message.content)
+def get_preview(message: ToolMessage) -> str:
+    """Return the output as the message contains it, of a long one its beginning and end."""
+    return _keep_ends(message.content)
 
 
-def title_of(state: SessionState) -> str:
-    """What a session is called: its name, else how the user began; empty without a message."""
+def make_session_title(state: SessionState) -> str:
+    """Return a session's name, or else the beginning of its first user message; empty if it has no message."""
     return state.name or find_first_words(state.messages)
 
 
-def turns_of(messages: Sequence[Message], output_of: Callable[[ToolMessage], str] = shown_whole) -> tuple[TurnDoc, ...]:
-    """The messages that say something, in their order; `output_of` gives the whole output of a result."""
-    results, silent = _paired(messages)
+def extract_turns(
+    messages: Sequence[Message], output_of: Callable[[ToolMessage], str] = get_preview
+) -> tuple[TurnDoc, ...]:
+    """Return the messages that have a text or an output, in order; `output_of` reads the whole output of a result."""
+    results, unindexed = _pair_results(messages)
     turns: list[TurnDoc] = []
     for place, message in enumerate(messages):
         match message:
@@ -248,15 +259,16 @@ def turns_of(messages: Sequence[Message], output_of: Callable[[ToolMessage], str
                 turns.append(TurnDoc(message_id=message.id, role="user", created=message.created, text=text))
             case AssistantMessage():
                 answered = [(call, results.get((place, n))) for n, call in enumerate(message.tool_calls)]
-                text = _said(message.content, answered)
-                commits = tuple(commit for call, result in answered if result for commit in _commits(call, result))
+                lines = [message.content.strip(), *(summarize_call(call, result) for call, result in answered)]
+                text = "\n".join(line for line in lines if line)
+                commits = tuple(commit for call, result in answered if result for commit in _find_commits(call, result))
                 turns.append(
                     TurnDoc(
                         message_id=message.id, role="assistant", created=message.created, text=text, commits=commits
                     )
                 )
             case ToolMessage():
-                output = "" if place in silent or message.name in SILENT else output_of(message)
+                output = "" if place in unindexed or message.name in UNINDEXED_TOOLS else output_of(message)
                 turns.append(
                     TurnDoc(message_id=message.id, role="tool", created=message.created, text="", output=output)
                 )
@@ -267,8 +279,8 @@ def turns_of(messages: Sequence[Message], output_of: Callable[[ToolMessage], str
     return tuple(turn for turn in turns if turn.text.strip() or turn.output.strip())
 
 
-def searchable_text(message: Message) -> str:
-    """What of a single message is worth finding, its calls with all their arguments."""
+def extract_searchable_text(message: Message) -> str:
+    """Return the searchable text of a single message, including the arguments of its calls in full."""
     match message:
         case UserMessage():
             return message.content if message.origin == "user" else ""
@@ -283,51 +295,42 @@ def searchable_text(message: Message) -> str:
             assert_never(message)
 
 
-def _said(content: str, answered: Iterable[tuple[ToolCall, ToolMessage | None]]) -> str:
-    lines = [content.strip(), *(call_line(call, result) for call, result in answered)]
-    return "\n".join(line for line in lines if line)
+def _find_commits(call: ToolCall, result: ToolMessage) -> tuple[Commit, ...]:
+    """Return the commits a call made: as its tool recorded them, or else as git reported them in its output."""
+    effects = find_side_effects(call, result)
+    return effects.commits or (
+        parse_commits(result.content) if effects.command and runs_commit(effects.command) else ()
+    )
 
 
-def _commits(call: ToolCall, result: ToolMessage) -> tuple[Commit, ...]:
-    """The commits a call made: as its tool noted them, else as git reported them."""
-    deeds = find_side_effects(call, result)
-    return deeds.commits or (parse_commits(result.content) if deeds.command and runs_commit(deeds.command) else ())
+def _pair_results(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], ToolMessage], set[int]]:
+    """Return the result of each call, by (message index, call index), and the indices of results not to be indexed.
 
-
-def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], ToolMessage], set[int]]:
-    """The result of each call by the call's place, and the places of results that belong to silent tools.
-
-    Ids of calls may repeat in a session, as some servers count from 0 in every answer: a result is the last one's.
+    Call ids may repeat in a session, because some servers count from 0 in every answer. A result belongs to the last
+    call with its id.
     """
-    waiting: dict[str, _Open] = {}
+    waiting: dict[str, _PendingCall] = {}
     results: dict[tuple[int, int], ToolMessage] = {}
-    silent: set[int] = set()
+    unindexed: set[int] = set()
     for place, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
             for number, call in enumerate(message.tool_calls):
-                waiting[call.id] = _Open(place, number)
+                waiting[call.id] = _PendingCall(place, number)
         elif isinstance(message, ToolMessage) and (call := waiting.get(message.tool_call_id)):
             results[call.message, call.call] = message
-            asking = messages[call.message]
-            if isinstance(asking, AssistantMessage) and asking.tool_calls[call.call].name in SILENT:
-                silent.add(place)
-    return results, silent
+            caller = messages[call.message]
+            if isinstance(caller, AssistantMessage) and caller.tool_calls[call.call].name in UNINDEXED_TOOLS:
+                unindexed.add(place)
+    return results, unindexed
 
 
-def _names(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir()]
-    except OSError:
-        return []
-
-
-def _ends(text: str) -> str:
+def _keep_ends(text: str) -> str:
     if len(text) <= 2 * OUTPUT_END_BYTES:
         return text
-    return text[:OUTPUT_END_BYTES] + _LEFT_OUT + text[-OUTPUT_END_BYTES:]
+    return text[:OUTPUT_END_BYTES] + _OMISSION + text[-OUTPUT_END_BYTES:]
 
 
-def _ends_of_file(path: Path) -> str:
+def _read_ends(path: Path) -> str:
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size <= 2 * OUTPUT_END_BYTES:
@@ -335,4 +338,5 @@ def _ends_of_file(path: Path) -> str:
         head = file.read(OUTPUT_END_BYTES)
         file.seek(size - OUTPUT_END_BYTES)
         tail = file.read(OUTPUT_END_BYTES)
-    return head.decode("utf-8", "ignore") + _LEFT_OUT + tail.decode("utf-8", "ignore")
+    # "ignore": the cut may have split a character.
+    return head.decode("utf-8", "ignore") + _OMISSION + tail.decode("utf-8", "ignore")

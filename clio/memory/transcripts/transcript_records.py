@@ -1,4 +1,4 @@
-"""What the transcript index stores and what it answers; times are seconds since the epoch."""
+"""The documents the transcript index stores and the results it returns. Times are seconds since the epoch."""
 
 from typing import Literal
 
@@ -10,12 +10,13 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class TurnDoc(Struct, frozen=True, kw_only=True):
-    """One message as recall knows it.
+    """One message as the index stores it.
 
-    text: what was said; for an assistant also one summary line per tool call. Never a system prompt, never what clio
-        put there itself, never an earlier recall.
-    output: the whole output of a tool, found only by a query with `in:output`.
-    commits: those its tool calls made.
+    Attributes:
+        text: the message text; for an assistant also one summary line per tool call. It contains no system prompt, no
+            text that clio inserted and no earlier search result.
+        output: the whole output of a tool; only a query with `in:output` searches it.
+        commits: the commits made by its tool calls.
     """
 
     message_id: str
@@ -27,7 +28,10 @@ class TurnDoc(Struct, frozen=True, kw_only=True):
 
 
 class SessionDoc(Struct, frozen=True, kw_only=True):
-    """A session as recall knows it. stamp: changes whenever its files do; equal stamps mean nothing is to be read."""
+    """A session as the index stores it.
+
+    stamp: changes whenever the session's files do, so that a session with an equal stamp need not be read again.
+    """
 
     id: str
     title: str
@@ -37,12 +41,13 @@ class SessionDoc(Struct, frozen=True, kw_only=True):
 
 
 class Signals(Struct, frozen=True, kw_only=True):
-    """Why a passage was found, in the points people are shown.
+    """Why a passage was found, as points that are shown to the user. They explain the ranking; they do not decide it.
 
-    exact: 3 where the words of the query stand in it next to each other and in order.
-    keywords: one for each query word it has, a rare word more and a common one less.
-    density: up to 1.5 for the share of its words that were asked for.
-    title: up to 0.5 for the share of the query in the session's title.
+    Attributes:
+        exact: 3 if it contains the words of the query next to each other and in order.
+        keywords: about one for each query word it contains, more for a rare word and less for a common one.
+        density: up to 1.5 for the share of its words that are in the query.
+        title: up to 0.5 for the share of the query in the session's title.
     """
 
     exact: float = 0.0
@@ -51,8 +56,8 @@ class Signals(Struct, frozen=True, kw_only=True):
     title: float = 0.0
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """A message near a passage: who said it when, and how it begins."""
+class MessageExcerpt(Struct, frozen=True, kw_only=True):
+    """A message near a passage: its role, its time and the beginning of its text."""
 
     message_id: str
     role: str
@@ -60,12 +65,14 @@ class Said(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Recalled(Struct, frozen=True, kw_only=True):
-    """A passage of an earlier session: the snippet around the hit, and where it stands.
+class RecalledPassage(Struct, frozen=True, kw_only=True):
+    """A passage of an earlier session: the text around the match, its session and its message.
 
-    asked: the user's message that began its turn; None where the passage is that one. concluded: the last message of
-        its turn; None where the passage is that one. between: the answers of its turn that are nearest to it.
-    is_older: a newer passage of the same answer is about the same things.
+    Attributes:
+        asked: the user message that began its turn; None if the passage is that message.
+        between: the assistant messages of its turn that are nearest to it.
+        concluded: the last message of its turn; None if the passage is that message.
+        is_older: a newer passage among the results is about the same subject.
     """
 
     session_id: str
@@ -76,24 +83,26 @@ class Recalled(Struct, frozen=True, kw_only=True):
     snippet: str
     score: float
     signals: Signals = Signals()
-    asked: Said | None = None
-    between: tuple[Said, ...] = ()
-    concluded: Said | None = None
+    asked: MessageExcerpt | None = None
+    between: tuple[MessageExcerpt, ...] = ()
+    concluded: MessageExcerpt | None = None
     is_older: bool = False
 
 
 class SessionHit(Struct, frozen=True, kw_only=True):
-    """A session that answers a query: its best passages, the best first; of those as good, the newest first.
+    """A session that answers a query, with its best passages, best first and the newest of equals first.
 
-    handle: the end of its id, long enough to name it alone. commits: those made in it, the oldest first, around the
-        passages where there are many; more_commits: how many others there are.
+    Attributes:
+        handle: the end of its id, long enough to be unique.
+        commits: commits made in it, oldest first; if there are many, those nearest in time to the passages.
+        more_commits: the number of its commits that are not in `commits`.
     """
 
     session_id: str
     session_name: str
     updated: float
     score: float
-    passages: tuple[Recalled, ...]
+    passages: tuple[RecalledPassage, ...]
     current: bool = False
     handle: str = ""
     commits: tuple[Commit, ...] = ()
@@ -101,11 +110,16 @@ class SessionHit(Struct, frozen=True, kw_only=True):
 
 
 class TurnHit(Struct, frozen=True, kw_only=True):
-    """One turn that answers a query, as the index ranks it. text: its best passage, up to about 700 characters.
+    """One turn that answers a query, as the index ranks it.
 
-    share: of the best turn's score, 0.0 to 1.0. covered: the share of the query, by weight, that the turn and those
-    next to it have; words: how many words of it. is_dated: it is of a date that the query names. title: the share of
-    the query that the session's title has. only_asks: the user asks in it, and states nothing.
+    Attributes:
+        text: its best passage, up to about 700 characters.
+        share: its score as a share of the best turn's score, 0.0 to 1.0.
+        covered: the weighted share of the query that the turn and the turns next to it contain, 0.0 to 1.0.
+        words: the number of query words that these turns contain.
+        is_dated: it is from a date that the query names.
+        title: the share of the query that the session's title contains, 0.0 to 1.0.
+        only_asks: it is a user message that asks something and states nothing.
     """
 
     session_id: str
@@ -123,25 +137,26 @@ class TurnHit(Struct, frozen=True, kw_only=True):
 
 
 class TurnHits(Struct, frozen=True, kw_only=True):
-    """The turns that answer a query, the best first. unreadable, unsearched: see `Recall`."""
+    """The turns that answer a query, best first. unreadable, unsearched: see `Recall`."""
 
     turns: tuple[TurnHit, ...] = ()
     unreadable: tuple[str, ...] = ()
     unsearched: int = 0
 
 
-class Having(Struct, frozen=True, kw_only=True):
-    """How common words are: how many passages there are, and in how many of them each word of a query stands."""
+class WordCounts(Struct, frozen=True, kw_only=True):
+    """The number of passages in the index, and the number of them that contain each word of a query."""
 
     passages: int = 0
     words: dict[str, int] = {}
 
 
 class Recall(Struct, frozen=True, kw_only=True):
-    """What a search of earlier sessions gave, the best session first.
+    """The result of a search of earlier sessions, best session first.
 
-    unreadable: ids of sessions that could not be read. unsearched: how many sessions were not yet looked at when the
-        time was up; asking again a little later looks at them.
+    Attributes:
+        unreadable: ids of sessions that could not be read.
+        unsearched: the number of sessions that were not indexed before the deadline; a later search includes them.
     """
 
     sessions: tuple[SessionHit, ...] = ()
@@ -149,6 +164,6 @@ class Recall(Struct, frozen=True, kw_only=True):
     unsearched: int = 0
 
     @property
-    def passages(self) -> tuple[Recalled, ...]:
-        """The passages of all sessions, in the order of the sessions."""
+    def passages(self) -> tuple[RecalledPassage, ...]:
+        """Return the passages of all sessions, in the order of the sessions."""
         return tuple(passage for session in self.sessions for passage in session.passages)

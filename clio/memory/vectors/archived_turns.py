@@ -117,7 +117,7 @@ class EjectedTurns:
         for id in newest:
             if stop():
                 break
-            stamp = folder.stamps[id].text()
+            stamp = folder.stamps[id].encode()
             if known.get(id) == stamp:
                 continue
             try:
@@ -135,7 +135,7 @@ class EjectedTurns:
         from clio.memory.transcripts.session_search import SessionFolder
 
         folder = SessionFolder(store.folder)
-        folder.look()
+        folder.scan()
         if self.exist:
             self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
         return folder
@@ -206,9 +206,9 @@ def _left(messages: Sequence[Message], window: Iterable[str]) -> "list[TurnDoc]"
     inside = set(window)
     if all(message.id in inside for message in messages):
         return []
-    from clio.memory.transcripts.session_text import turns_of
+    from clio.memory.transcripts.session_text import extract_turns
 
-    turns = turns_of(messages, _no_output)
+    turns = extract_turns(messages, _no_output)
     return [turn for turn in turns if turn.message_id not in inside and turn.role != "tool"]
 
 

@@ -323,7 +323,7 @@ def test_tidying_changes_no_answer_and_gives_room_back(tmp_path: Path) -> None:
     index.put(said(f"s{number}", f"the parser zorg{number} " + "of many words " * 99) for number in range(200))
     index.remove(f"s{number}" for number in range(100))
     before, size = index.search("parser zorg107"), path.stat().st_size
-    index.tidy()
+    index.optimize()
     assert index.search("parser zorg107") == before
     assert path.stat().st_size < size
     index.close()

@@ -16,7 +16,7 @@ from clio.memory.transcripts.ranking import (
     SPREAD,
     TURNS,
     Scored,
-    Talk,
+    SessionKind,
     Turn,
     compute_idf,
     drop_neighbours,
@@ -32,7 +32,9 @@ def turn(place: int, *, session: int = 1, role: str = "assistant", created: floa
     return Turn(key=session * 1000 + place, session=session, place=place, role=role, created=created, asks=asks)
 
 
-def ranked(items: list[Scored], titles: dict[int, float] | None = None, talk: Talk = "agent") -> list[tuple[int, int]]:
+def ranked(
+    items: list[Scored], titles: dict[int, float] | None = None, talk: SessionKind = "agent"
+) -> list[tuple[int, int]]:
     talks = {item.turn.session: talk for item in items}
     return order(rank_in_context(items, titles or {}, talks, TURNS))
 
@@ -135,7 +137,7 @@ def test_a_reply_lifts_the_request_before_it() -> None:
 
 
 @pytest.mark.parametrize("talk", ["assistant", "agent"])
-def test_a_statement_comes_before_a_question_with_the_same_words(talk: Talk) -> None:
+def test_a_statement_comes_before_a_question_with_the_same_words(talk: SessionKind) -> None:
     asked = Scored(turn=turn(1, role="user", asks=ONLY_ASKS), score=1.2)
     stated = Scored(turn=turn(1, session=2, role="user"), score=1.0)
     assert ranked([asked, stated], talk=talk) == [(2, 1), (1, 1)]

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.transcripts.query import parse_query
-from clio.memory.transcripts.search import SNIPPET_CHARS, snippet
+from clio.memory.transcripts.search import SNIPPET_CHARS, extract_snippet
 
 FILLING = "nothing of interest is said in this sentence. " * 30
 
 
 def shown(text: str, query: str) -> str:
-    return snippet(text, text, parse_query(query))
+    return extract_snippet(text, text, parse_query(query))
 
 
 def test_a_short_text_is_shown_whole() -> None:
@@ -35,7 +35,7 @@ def test_another_form_of_the_word_is_found() -> None:
 
 def test_the_passage_says_where_to_look() -> None:
     text = f"zorg {FILLING} second zorg here {FILLING}"
-    assert "second zorg" in snippet(text, "second zorg here", parse_query("zorg"))
+    assert "second zorg" in extract_snippet(text, "second zorg here", parse_query("zorg"))
 
 
 @given(st.text(max_size=2_000), st.text(max_size=50))

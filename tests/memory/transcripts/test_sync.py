@@ -49,7 +49,7 @@ def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
 
 def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
     """How many sessions had to be read."""
-    sync.look()
+    sync.scan()
     sync.compare(index, outputs=outputs)
     read = 0
     while (step := sync.step(index, outputs=outputs)).left:
@@ -107,7 +107,7 @@ def test_the_newest_sessions_are_read_first(store: SessionStore, index: RecallIn
     ids = [saved(store, said(f"talk number {number}")) for number in range(6)]
     for age, id in enumerate(ids):
         os.utime(store.folder / f"{id}.json", (1e9 - age, 1e9 - age))
-    sync.look()
+    sync.scan()
     sync.compare(index)
     sync.step(index, chars=40)
     assert set(index.stamps()) == set(ids[: len(index.stamps())])
@@ -201,7 +201,7 @@ def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
     id = saved(store, said(*words))
-    sync.look()
+    sync.scan()
     sync.compare(index)
     assert sync.step(index, chars=500).left == 1
     assert found(index, "word0") == [id]
@@ -220,7 +220,7 @@ def test_two_clios_that_put_one_long_session_leave_it_whole(
     id = saved(store, said(*words))
     other = SessionSync(store.folder)
     other.begin(index)
-    sync.look()
+    sync.scan()
     sync.compare(index)
     for _ in range(3):
         sync.step(index, chars=2_000)
@@ -288,7 +288,7 @@ def test_whole_outputs_are_found_where_outputs_are_searched(
 ) -> None:
     id = saved_with_output(store, "begin " + "filler " * 5_000 + " platypus " + "filler " * 100)
     assert caught_up(sync, index, outputs=True) == 1
-    assert sync.waiting(outputs=True) == 0
+    assert sync.count_waiting(outputs=True) == 0
     assert found(index, "platypus") == []
     assert found(index, "platypus in:output") == [id]
 
@@ -299,16 +299,16 @@ def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
     ids = [saved_with_output(store, f"a platypus named animal{number} " + "filler " * 2_000) for number in range(3)]
     plain = saved(store, said("no call in it"))
     assert caught_up(sync, index) == 4
-    assert (sync.waiting(), sync.waiting(outputs=True)) == (0, 3)
+    assert (sync.count_waiting(), sync.count_waiting(outputs=True)) == (0, 3)
     assert set(found(index, "read it")) == set(ids)
     assert found(index, "call") == [plain]
     assert found(index, "platypus in:output") == []
     later = SessionSync(store.folder)  # another run of clio knows what is missing
     later.begin(index)
-    assert later.waiting(outputs=True) == 3
+    assert later.count_waiting(outputs=True) == 3
     assert later.step(index, chars=1, outputs=True).left == 2
     assert caught_up(later, index, outputs=True) == 0
-    assert (later.waiting(outputs=True), sync.waiting(outputs=True)) == (0, 3)
+    assert (later.count_waiting(outputs=True), sync.count_waiting(outputs=True)) == (0, 3)
     assert set(found(index, "platypus in:output")) == set(ids)
     assert caught_up(sync, index, outputs=True) == 0
 
@@ -399,7 +399,7 @@ def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, 
     index.close()
     file.unlink()
     index = RecallIndex.open(file)
-    assert sync.waiting() == 3
+    assert sync.count_waiting() == 3
     assert sync.step(index).read == 3
     assert set(index.stamps()) == set(ids)
     assert sync.step(index).idle

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.transcripts.session_text import LINE_CHARS, OUTPUT_END_BYTES, Outputs, call_line, title_of, turns_of
+from clio.memory.transcripts.session_text import (
+    LINE_CHARS,
+    OUTPUT_END_BYTES,
+    OutputReader,
+    extract_turns,
+    make_session_title,
+    summarize_call,
+)
 from clio.memory.transcripts.transcript_records import TurnDoc
 from clio.messages import (
     AssistantMessage,
@@ -23,7 +30,7 @@ from tests.memory.transcripts.sessions import called, said
 
 def line(tool: str, arguments: dict[str, object], content: str = "", **result: object) -> str:
     call = ToolCall(id="c", name=tool, arguments=json.dumps(arguments))
-    return call_line(call, ToolMessage(tool_call_id="c", name=tool, content=content, **result))  # pyright: ignore
+    return summarize_call(call, ToolMessage(tool_call_id="c", name=tool, content=content, **result))  # pyright: ignore
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_a_call_is_one_line_of_what_was_done_and_how_it_ended(told: str, expecte
 
 @pytest.mark.parametrize("arguments", ["", "[1]", "{broken", '{"command": 7}', "null", '"\\ud800"', "[" * 9_999])
 def test_any_arguments_give_a_line(arguments: str) -> None:
-    assert call_line(ToolCall(id="c", name="run_command", arguments=arguments), None) == "ran"
+    assert summarize_call(ToolCall(id="c", name="run_command", arguments=arguments), None) == "ran"
 
 
 def test_a_line_stays_a_line() -> None:
@@ -108,7 +115,7 @@ def texts(turns: tuple[TurnDoc, ...]) -> list[tuple[str, str, str]]:
 
 def test_words_lines_and_outputs_of_a_session() -> None:
     messages = [*said("why?", "Let me look."), *called("read_file", '{"path":"a.py"}', "import os")]
-    assert texts(turns_of(messages)) == [
+    assert texts(extract_turns(messages)) == [
         ("user", "why?", ""),
         ("assistant", "Let me look.", ""),
         ("assistant", "read a.py", ""),
@@ -124,7 +131,7 @@ def test_system_prompts_and_what_clio_put_there_are_left_out() -> None:
         UserMessage(content="your task was", origin="recovery"),
         AssistantMessage(content="hi", reasoning="the user greets"),
     ]
-    assert texts(turns_of(messages)) == [("user", "hello", ""), ("assistant", "hi", "")]
+    assert texts(extract_turns(messages)) == [("user", "hello", ""), ("assistant", "hi", "")]
 
 
 def test_what_was_recalled_is_no_echo_even_where_the_result_names_no_tool() -> None:
@@ -134,7 +141,7 @@ def test_what_was_recalled_is_no_echo_even_where_the_result_names_no_tool() -> N
         ToolMessage(tool_call_id="c", content="From earlier sessions: an owl"),
         *called("read_output", '{"handle":"12345678"}', "an owl again"),
     ]
-    assert texts(turns_of(messages)) == [("assistant", "Let me remember.", "")]
+    assert texts(extract_turns(messages)) == [("assistant", "Let me remember.", "")]
 
 
 def test_results_belong_to_the_last_call_of_their_id() -> None:
@@ -146,7 +153,7 @@ def test_results_belong_to_the_last_call_of_their_id() -> None:
         AssistantMessage(tool_calls=(second,)),
         ToolMessage(tool_call_id="0", content="", summary="exit 2", ok=False),
     ]
-    assert [turn.text for turn in turns_of(messages)] == ["ran a → exit 1", "ran b → exit 2"]
+    assert [turn.text for turn in extract_turns(messages)] == ["ran a → exit 1", "ran b → exit 2"]
 
 
 def test_of_a_long_blob_both_ends_are_kept(tmp_path: Path) -> None:
@@ -154,7 +161,7 @@ def test_of_a_long_blob_both_ends_are_kept(tmp_path: Path) -> None:
     middle = "é" * OUTPUT_END_BYTES
     (tmp_path / name).write_text("begin\n" + middle + middle + "\nend", encoding="utf-8")
     message = ToolMessage(tool_call_id="c", content="the preview", blob=name[:16])
-    output = Outputs(tmp_path)(message)
+    output = OutputReader(tmp_path)(message)
     assert output.startswith("begin\n") and output.endswith("\nend")
     assert len(output.encode()) <= 2 * OUTPUT_END_BYTES + 10
     assert "\ufffd" not in output
@@ -162,11 +169,11 @@ def test_of_a_long_blob_both_ends_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("blob", ["cd" * 8, "../../../etc/passwd", ""])
 def test_without_its_blob_an_output_is_its_preview(tmp_path: Path, blob: str) -> None:
-    assert Outputs(tmp_path)(ToolMessage(tool_call_id="c", content="the preview", blob=blob)) == "the preview"
+    assert OutputReader(tmp_path)(ToolMessage(tool_call_id="c", content="the preview", blob=blob)) == "the preview"
 
 
 def test_a_session_is_called_by_its_name_else_by_its_first_words() -> None:
     state = SessionState(id="x", messages=[UserMessage(content="fix\nit")])
-    assert title_of(state) == "fix it"
+    assert make_session_title(state) == "fix it"
     state.name = "repair"
-    assert title_of(state) == "repair"
+    assert make_session_title(state) == "repair"
