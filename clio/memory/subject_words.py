@@ -242,3 +242,62 @@ OBJECT_VERBS = frozenset(
     "pin set store keep put deploy host write send save publish push upload run mount log cap limit".split()
 )
 """Verbs whose object is what the statement is about, where a place or number follows: "pin numpy at 1.26"."""
+
+CORRECTION_FILLERS = frozenset(
+    "actually now longer more anymore days nowadays currently today yesterday recently correction wait hold sorry oops "
+    "right correct correctly wrong mistake mistaken outdated old new newer latest former meant mean instead of rather "
+    "replaced move moved moving change changed changes switch switched switching migrate migrated went go gone bump "
+    "bumped raise raised lower lowered increase increased decrease decreased reduce reduced upgrade upgraded update "
+    "updated rename renamed set use uses used using run runs running be is value number one what onwards going forward "
+    "since last week month morning meanwhile finally over everything "
+    "know remember note please fyi yes no ok okay hey thing team decided decision dropped swapped i me as".split()
+)
+"""Words of a correction that do not say what it is about."""
+
+ALTERNATIVES = tuple(
+    frozenset(family.split())
+    for family in (
+        "npm pnpm yarn bun",
+        "pip uv poetry pdm pipenv conda mamba pixi",
+        "tabs spaces",
+        "mysql postgres postgresql sqlite mariadb oracle mssql cockroachdb",
+        "mongodb couchdb dynamodb cassandra firestore",
+        "redis memcached valkey",
+        "kafka rabbitmq nats sqs pulsar",
+        "jenkins travis circleci buildkite teamcity drone",
+        "github gitlab bitbucket gitea codeberg forgejo",
+        "pytest unittest nose nose2",
+        "jest vitest mocha jasmine ava",
+        "cypress playwright selenium puppeteer",
+        "heroku fly render vercel netlify railway",
+        "aws gcp azure hetzner digitalocean",
+        "docker podman",
+        "black yapf autopep8 ruff",
+        "eslint biome oxlint tslint",
+        "flake8 pylint ruff",
+        "mypy pyright pyre ty",
+        "webpack vite rollup esbuild parcel turbopack",
+        "git mercurial svn jujutsu",
+        "terraform pulumi opentofu",
+        "react vue svelte angular solid",
+        "flask django fastapi starlette litestar bottle",
+        "express fastify koa hapi hono",
+        "celery rq dramatiq huey",
+        "graphql grpc rest",
+        "master main trunk",
+        "slack teams discord mattermost zulip",
+        "jira linear asana trello",
+        "bash zsh fish nushell",
+        "vim neovim emacs vscode helix nano",
+        "sphinx mkdocs docusaurus",
+        "sentry rollbar bugsnag",
+        "grafana datadog kibana",
+        "maven gradle bazel ant sbt",
+        "nginx apache caddy traefik haproxy",
+        "english german french spanish portuguese italian dutch polish japanese chinese",
+        "java kotlin scala",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "daily weekly biweekly monthly quarterly",
+    )
+)
+"""Names of which one usually takes the place of another: "we switched to pnpm" corrects "we use npm"."""

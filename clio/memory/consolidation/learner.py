@@ -6,7 +6,7 @@ idle or at exit.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, notice
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
+from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
 _PERMITS = _EN.pattern("permits")
 _PROHIBITS = _EN.pattern("prohibits")
+_FORBIDS = re.compile(r"(?:never|don't|do not|no|only|please (?:don't|do not|never)|avoid|stop)\b", re.I)
+_CORRECTIONS = english_rules("corrections")
+_MAY_CORRECT = _CORRECTIONS.pattern("sign")
+"""Words, one of which a correction contains. The rules for corrections are only loaded for such messages."""
+CONTEXT_MESSAGES = 2
+"""Number of earlier messages that tell what a correction such as "it's 9090 now" is about."""
 MAX_SHOWN = 3
 """Maximum number of limits listed in one line; the others are only counted."""
 
@@ -56,6 +63,16 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
     def held(self) -> tuple[str, ...]:
         """Limits that apply to the session without being saved."""
         return (*(one.content for one in self.doubtful if one.kind == "rule"), *self.for_task)
+
+    def without(self, sentences: Collection[str]) -> "FoundStatements":
+        """Return the same without what these sentences state, except prohibitions: they corrected memories instead."""
+        return FoundStatements(
+            certain=tuple(one for one in self.certain if one.quote not in sentences or _FORBIDS.match(one.content)),
+            doubtful=tuple(one for one in self.doubtful if one.quote not in sentences or _FORBIDS.match(one.content)),
+            for_task=tuple(
+                one for one in self.for_task if _FORBIDS.match(one) or not any(one in quote for quote in sentences)
+            ),
+        )
 
 
 def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
@@ -213,11 +230,30 @@ class Learner:
         if not self._auto_remember:
             return
         heard = find_statements(self._memory, text)
+        corrected = self._correct(session, text)
+        if corrected:
+            heard = heard.without(corrected)
         self._remember(session.id, heard.certain)
         self._unconfirmed, self._session = heard.doubtful, session.id
         if heard.held:
             self._memory.hold_limits(heard.held)
             self._tell(describe_session_limits(heard.held))
+
+    def _correct(self, session: Session, text: str) -> set[str]:
+        """Replace the memories that the message refutes, report it, and return the sentences that did."""
+        if self._memory.is_silent or not _MAY_CORRECT.search(text):
+            return set()
+        from clio.memory.consolidation.live_corrections import apply_corrections
+
+        before = [one.content for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
+        try:
+            replaced = apply_corrections(self._memory, text, session.id, "\n".join(before[-CONTEXT_MESSAGES:]))
+        except (UserError, StorageError, OSError) as error:
+            self._warn(f"the correction was not saved: {error_cause(error)}")
+            return set()
+        for one in replaced:
+            self._tell(one.describe())
+        return {one.quote for one in replaced}
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""

@@ -6,6 +6,7 @@ languages only what `read_statements` recognizes is found.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -16,7 +17,8 @@ from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, is_order, is_pointing, notice
-from clio.memory.subjects import announces_change, relate_statements
+from clio.memory.subjects import announces_change, relate_statements, topic_terms
+from clio.memory.value_changes import find_outdated_numbers, find_value_change
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -110,6 +112,7 @@ _LEAD = _CORRECTIONS.pattern("lead")
 _MARKS = _CORRECTIONS.pattern("marks")
 _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
+_SINCE = _CORRECTIONS.pattern("since")
 _POINTING = _CORRECTIONS.pattern("pointing")
 _VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _DENIED = re.compile(
@@ -152,13 +155,9 @@ def find_corrections(experience: Experience) -> list[Correction]:
     """Return the sentences of a turn's user messages that announce a change or deny something, in order."""
     found: list[Correction] = []
     for message in experience.messages:
-        if (
-            not isinstance(message, UserMessage)
-            or message.origin != "user"
-            or len(message.content) > MAX_CORRECTION_CHARS
-        ):
+        if not isinstance(message, UserMessage) or message.origin != "user":
             continue
-        for text, quote in _correcting_sentences(message.content):
+        for text, quote in read_corrections(message.content):
             found.append(
                 Correction(
                     text=text,
@@ -171,8 +170,10 @@ def find_corrections(experience: Experience) -> list[Correction]:
     return found
 
 
-def _correcting_sentences(text: str) -> Iterator[tuple[str, str]]:
+def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence that may correct something: without its introduction, and as written."""
+    if len(text) > MAX_CORRECTION_CHARS:
+        return
     language = detect_language(text)
     if language:
         yield from ((one.content, one.quote) for one in read_statements(text, language) if one.kind == "correction")
@@ -190,17 +191,20 @@ def _strip_correction(text: str, masked: str) -> str:
     tail = _TAIL.search(masked, start)
     end = tail.start() if tail else len(masked)
     rest = masked[start:end]
-    if len(rest.split()) < 2 and rest.isascii():
+    if len(rest.split()) < 2 and rest.isascii() and not (lead and _VALUE.search(rest)):
         return ""
     if not (lead or announces_change(masked) or _MARKS.search(masked)):
         return ""
-    if FILLER in rest or _NOT_LASTING.search(masked) or is_order(rest.split(" ", 1)[0]) is True:
+    if FILLER in rest or _NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
         return ""
     return one_line(text[start:end]).rstrip(" .,;!")
 
 
 def is_refuted(old: str, correction: Correction) -> bool:
     """Whether a correction gives another value to the subject of an older statement."""
+    current = set(_VALUE.findall(correction.text)) - find_outdated_numbers(correction.text)
+    if current and current <= set(_VALUE.findall(old)):
+        return False
     if relate_statements(old, correction.text) == "supersedes":
         return True
     language = detect_language(correction.text) or detect_language(old)
@@ -225,7 +229,7 @@ def _has_other_value(old: str, new: str, language: str) -> bool:
 def make_replacement(old: str, correction: Correction) -> str:
     """Return the new statement, understandable by itself, that replaces an old one; "" if none can be made.
 
-    If the correction replaces one number by another, it is the old statement with the new number; otherwise the
+    If the correction replaces one number or name by another, it is the old statement with the new value; otherwise the
     user's own words if they name their subject.
     """
     replaced = _with_new_value(old, correction.text)
@@ -239,37 +243,78 @@ def _with_new_value(old: str, text: str) -> str:
     new = [value for value in dict.fromkeys(after) if value not in before]
     denied = [value for value in dict.fromkeys(before) if value in after]
     gone = denied or list(dict.fromkeys(before))
-    if len(new) != 1 or len(gone) != 1:
+    if not find_outdated_numbers(text).isdisjoint(new):
         return ""
-    return re.sub(rf"(?<![\w./:-]){re.escape(gone[0])}(?![\w/])", lambda _: new[0], old)
+    if len(new) == len(gone) == 1:
+        return re.sub(rf"(?<![\w./:-]){re.escape(gone[0])}(?![\w/])", lambda _: new[0], old)
+    change = find_value_change(old, text)
+    return change.apply(old) if change else ""
 
 
 def match_corrections(
-    corrections: Iterable[Correction], near: Callable[[Correction], Sequence[Stated]]
+    corrections: Iterable[Correction], near: Callable[[Correction], Sequence[Stated]], context: str | None = None
 ) -> list[tuple[Correction, list[Stated]]]:
     """Return the statements that each correction refutes, oldest correction first, without those that refute none.
 
-    Statements newer than the correction stay. A correction that does not name its subject ("it's 9090 now, not 8080")
-    refutes one statement: the latest of its session, otherwise the only one that fits.
+    Statements newer than the correction stay. A correction that leaves out its subject or a part of it ("it's 9090 now,
+    not 8080", "the port is 9090 now") refutes one statement at most; see `_choose_one`.
 
     Args:
         near: returns the statements in memory that may be about a correction's subject.
+        context: what was said just before the corrections; None if that is not known.
     """
     gone: set[str] = set()
     found: list[tuple[Correction, list[Stated]]] = []
     for one in sorted(corrections, key=lambda correction: correction.at):
-        refuted = [
-            stated
-            for stated in near(one)
-            if stated.at < one.at and stated.id not in gone and is_refuted(stated.text, one)
-        ]
+        earlier = [stated for stated in near(one) if stated.at < one.at and stated.id not in gone]
+        refuted = [stated for stated in earlier if is_refuted(stated.text, one)]
         if _POINTING.match(one.text):
-            same = [stated for stated in refuted if stated.session == one.session]
-            refuted = [max(same, key=lambda stated: stated.at)] if same else refuted if len(refuted) == 1 else []
+            refuted = _choose_one(refuted, one, context)
+        elif not _are_related(refuted):
+            refuted = _choose_closest(refuted, one)
+        if not refuted:
+            refuted = _match_short(earlier, one, context)
         if refuted:
             gone.update(stated.id for stated in refuted)
             found.append((one, refuted))
     return found
+
+
+def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None) -> list[Stated]:
+    """Return the statement that a correction without its whole subject is about, in a list; none if it is not clear."""
+    changes = [(stated, change) for stated in earlier if (change := find_value_change(stated.text, one.text))]
+    named = [stated for stated, change in changes if change.is_named]
+    if named:
+        return _choose_one(named, one, context)
+    before = set(_VALUE.findall(context or ""))
+    said = [stated for stated, change in changes if change.old in before]
+    same = [stated for stated, _ in changes if stated.session == one.session]
+    alike = [stated for stated, change in changes if change.is_alike and not before and context is not None]
+    return next((found for found in (said, same, alike) if len(found) == 1), list[Stated]())
+
+
+def _choose_one(refuted: Sequence[Stated], one: Correction, context: str | None = None) -> list[Stated]:
+    """Return the latest statement of the correction's session, otherwise the only one, or the only one in context."""
+    same = [stated for stated in refuted if stated.session == one.session]
+    if same:
+        return [max(same, key=lambda stated: stated.at)]
+    if len(refuted) > 1 and context:
+        before = set(_VALUE.findall(context))
+        refuted = [stated for stated in refuted if before & set(_VALUE.findall(stated.text))]
+    return list(refuted) if len(refuted) == 1 else []
+
+
+def _are_related(refuted: Sequence[Stated]) -> bool:
+    """Whether all of these statements are about one subject, so that a correction may refute them all."""
+    return all(relate_statements(one.text, other.text) != "different" for one, other in pairwise(refuted))
+
+
+def _choose_closest(refuted: Sequence[Stated], one: Correction) -> list[Stated]:
+    """Return the statement that shares most words with the correction, in a list; none if several share as many."""
+    wanted = topic_terms(one.text)
+    best = max(len(wanted & topic_terms(stated.text)) for stated in refuted)
+    closest = [stated for stated in refuted if len(wanted & topic_terms(stated.text)) == best]
+    return closest if len(closest) == 1 or _are_related(closest) else _choose_one(closest, one)
 
 
 CONFIDENCE, EXPLICIT = 0.8, 0.9

@@ -27,6 +27,7 @@ from clio.memory.store.notes import Notes
 from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance, Saved, cleaned_entry, short
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
+from clio.memory.value_changes import is_restated
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired
@@ -120,9 +121,12 @@ class FindingSaver:
         Raises StorageError, OSError, TimeoutError.
         """
         name = digest(finding)
-        if name in self._tonight or self._source(finding) in self._sources():
+        source = self._source(finding)
+        if name in self._tonight or not {source, (source[0], "", source[2])}.isdisjoint(self._sources()):
             return False
         self._tonight.add(name)
+        if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
+            return False
         try:
             if finding.kind in _KINDS:
                 self._know(finding)
@@ -131,6 +135,23 @@ class FindingSaver:
         except UserError:
             return False  # too long, or nothing but a secret: not worth more
         return True
+
+    def _is_restated(self, text: str, session: str) -> bool:
+        """Whether the same session led to a memory that says this and more.
+
+        "The port is 9090 now" has become "the staging server listens on port 9090" when the user typed it.
+        """
+        text = self._ground.redact(text)
+        stores = (self._ground.memories.project, self._ground.memories.user)
+        return any(
+            record.provenance is not None
+            and record.provenance.session == session
+            and record.provenance.asserted_by == "user"
+            and _plain(record.content) != _plain(text)
+            and is_restated(text, record.content)
+            for store in stores
+            for record in store.each("fact")
+        )
 
     def knows(self, finding: Finding) -> bool:
         """Whether the project knowledge has it now."""
@@ -153,7 +174,7 @@ class FindingSaver:
         return [
             structs.replace(one, text=redact(one.text), quote=redact(one.quote))
             for one in corrections
-            if one not in applied
+            if one not in applied and not self._is_restated(one.text, one.session)
         ]
 
     def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:
@@ -212,9 +233,25 @@ class FindingSaver:
             gone += len(self._ground.knowledge.supersede(dict.fromkeys(entries, new.id)))
         elif entries:
             gone += len(self._ground.knowledge.forget(entries))
+        if new is not None:
+            self._forget_short_form(correction, new)
         self.counts["superseded"] += gone
         if gone and new is None:
             self.changes.append(f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”")
+
+    def _forget_short_form(self, correction: Correction, new: MemoryRecord) -> None:
+        """Archive the correction's own sentence, if it was saved as a fact before it was known what it corrects."""
+        store = self._ground.memories.project
+        short_forms = [
+            record.id
+            for record in store.each("fact")
+            if record.id != new.id
+            and record.provenance is not None
+            and (record.provenance.session, record.provenance.message) == (correction.session, correction.message)
+            and is_restated(record.content, new.content)
+        ]
+        if short_forms:
+            store.forget_all(short_forms, f"part of “{short(new)}”", "outweighed")
 
     def _remember(self, finding: Finding, importance: float) -> None:
         done = self._ground.memories.remember(
@@ -272,17 +309,18 @@ class FindingSaver:
         return (finding.session, finding.message, _plain(self._ground.redact(finding.text)))
 
     def _sources(self) -> set[Source]:
-        """What is known, by where it came from; read once, before anything of this night is kept."""
+        """What was saved before, by where it came from; read once, before this run saves anything.
+
+        What was replaced or forgotten is included: it must not be learned again from the session it came from. What
+        was saved while the user typed has no message.
+        """
         if self._known is None:
-            records: list[MemoryRecord] = self._ground.memories.project.records(superseded=True)
-            entries: Sequence[MemoryRecord] = self._ground.knowledge.read().entries
+            store = self._ground.memories.project
+            saved = (*store.records(superseded=True), *store.archived(), *self._ground.knowledge.read().entries)
             self._known = {
-                (said.session, said.message, _plain(text))
-                for said, text in (
-                    *((record.provenance, record.content) for record in records),
-                    *((entry.provenance, entry.content) for entry in entries),
-                )
-                if said is not None and said.message
+                (said.session, said.message, _plain(record.content))
+                for record in saved
+                if (said := record.provenance) is not None and said.session
             }
         return self._known
 

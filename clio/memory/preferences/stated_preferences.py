@@ -642,6 +642,7 @@ def _parts(whole: Sentence) -> Iterator[Sentence]:
 _ASKED = _EN.pattern("asked")
 _CLAUSE = _EN.pattern("clause")
 _NO_FACT = _EN.pattern("no_fact")
+_LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
 
 
 def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
@@ -657,7 +658,9 @@ def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
     demanded = first(inner, _RULES)
     if demanded is not None:
         return demanded
-    if not rest.masked or is_pointing(rest.masked) or _NO_FACT.match(rest.masked) or NOW.search(rest.masked):
+    # "the port is 9090 now" is a change that lasts.
+    timeless = _LASTING_NOW.sub("", rest.masked) if found["that"] or found["colon"] else rest.masked
+    if not rest.masked or is_pointing(rest.masked) or _NO_FACT.match(rest.masked) or NOW.search(timeless):
         return None
     if to is not None:
         return None

@@ -242,6 +242,8 @@ def _supersede(new: MemoryRecord, near: Near, now: float, was: MemoryRecord | No
 def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: float) -> Plan:
     """What is there is said again; a variant that has become the surer one holds from now on."""
     old = near.record
+    if _repeats(new, old):
+        return Plan(remembered=Saved(record=old, action="merged", other=near.main or old))
     record = _merged(old, new, decision, now)
     if near.main is not None and overrules(_as_said(record, new), near.main, now):
         return _supersede(structs.replace(record, variants_of=None, since=now), near, now, was=old)
@@ -251,6 +253,23 @@ def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: floa
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)
     return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))
+
+
+def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
+    """Whether a memory only repeats what was saved in the same session, in the same words and with no other tags.
+
+    That happens when the user's statement is saved at once, and the model then saves it too. It confirms nothing, and a
+    change of its own would need an undo of its own.
+    """
+    if new.provenance is None or old.provenance is None or trust(new) > trust(old) or new.explicit or not old.explicit:
+        return False
+    is_same_session = bool(new.provenance.session) and new.provenance.session == old.provenance.session
+    adds = not {*new.keywords} <= {*old.keywords} or not new.hashes.items() <= old.hashes.items()
+    return is_same_session and not adds and _without_now(new.content) == _without_now(old.content)
+
+
+def _without_now(text: str) -> str:
+    return " ".join(_NOW.sub(" ", text).casefold().split()).rstrip(".!;, ")
 
 
 def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:

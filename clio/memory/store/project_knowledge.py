@@ -1,6 +1,6 @@
 """The part of `MemorySystem` about the project: the entries of `ltm.json`, and notes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -109,6 +109,11 @@ class KnownOfProject:
         """Move entries to the archive."""
         self._refuse_incognito()
         return self._ltm.forget(ids)
+
+    def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
+        """Move entries to the archive that others replaced: id → id of the entry or memory that did."""
+        self._refuse_incognito()
+        return self._ltm.supersede(successors)
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False

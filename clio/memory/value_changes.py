@@ -1,0 +1,146 @@
+"""Find which value of an earlier statement a short correction replaces.
+
+"The port is 9090 now" names less than "the staging server listens on port 8080", and "we switched to pnpm" does not
+mention the "npm" in "install packages with npm". `clio.memory.subjects` compares whole statements; this module handles
+corrections that leave out a part of the subject. Pure functions. If a correction fits several statements, the caller
+has to choose one.
+"""
+
+import re
+
+from msgspec import Struct
+
+from clio.memory import subject_words as words
+from clio.memory.subjects import parse_statement
+from clio.text.vocabulary import stem_word
+
+NUMBER = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
+_OUTDATED_NUMBER = re.compile(
+    r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
+    r"|replaced|dropped|swapped)|n't)(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + NUMBER.pattern + r")"
+    r"|(?P<after>" + NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer|not"
+    r"|any ?more)\b",
+    re.I,
+)
+_WORD = re.compile(r"[A-Za-z][\w+#]*(?:[.-]\w+)*")
+_REPLACED_NAME = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        r"\b(?:not|no longer|isn't|aren't|n't(?: use)?) (?:on |in |with |use |using )?(?P<old>[\w./+-]+)(?: any ?more)?"
+        r"(?:\s*[,;–—-]+\s*|\s+)(?:but |it's |it is |we use |use |rather )+(?:on |in |with |using )?(?P<new>[\w./+-]+)",
+        r"(?P<new>[\w./+-]+)(?: now)?,? (?:and )?(?:not|instead of|rather than|in place of) (?P<old>[\w./+-]+)",
+        r"\bfrom (?P<old>[\w./+-]+) (?:over )?to (?P<new>[\w./+-]+)",
+        r"\b(?:replaced|dropped|swapped) (?P<old>[\w./+-]+) (?:with|by|for|in favou?r of) (?P<new>[\w./+-]+)",
+    )
+)
+_CONTRACTION = re.compile(r"n?['’](?:s|re|ve|ll|m|t|d)\b", re.I)
+_GENERIC = frozenset(map(stem_word, words.CORRECTION_FILLERS))
+_FAMILY_OF = {name: number for number, family in enumerate(words.ALTERNATIVES) for name in family}
+
+
+class ValueChange(Struct, frozen=True, kw_only=True):
+    """One value of an earlier statement, and what a correction says instead.
+
+    Attributes:
+        old, new: the values as written.
+        is_named: whether the correction names a word of the subject, or the old value. Otherwise only the context can
+            tell which statement is meant.
+    """
+
+    old: str
+    new: str
+    is_named: bool
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both values have the same form, digit by digit: "8080" and "9090"."""
+        return re.sub(r"\d", "0", self.old) == re.sub(r"\d", "0", self.new)
+
+    def apply(self, statement: str) -> str:
+        """Return the earlier statement with the new value."""
+        pattern = re.compile(rf"(?<![\w./:-]){re.escape(self.old)}(?![\w/])", re.I)
+        return pattern.sub(lambda _: self.new, statement)
+
+
+def find_value_change(old: str, correction: str) -> ValueChange | None:
+    """Return the value of `old` that a short correction replaces; None if it is about something else or is unclear.
+
+    Every word of the correction that is not a value must occur in `old`, except words of change such as "moved".
+    """
+    pair = _find_numbers(old, correction) or _find_replaced_name(old, correction) or _find_alternative(old, correction)
+    if pair is None:
+        return None
+    gone, new, is_denied = pair
+    rest = _subject_words(correction) - _subject_words(f"{gone} {new}")
+    if not rest <= _subject_words(old):
+        return None
+    return ValueChange(old=gone, new=new, is_named=bool(rest) or is_denied)
+
+
+def is_restated(short: str, full: str) -> bool:
+    """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090"."""
+    numbers = set(NUMBER.findall(short))
+    mine = _subject_words(short)
+    return bool(numbers or mine) and numbers <= set(NUMBER.findall(full)) and mine <= _subject_words(full)
+
+
+def _find_numbers(old: str, correction: str) -> tuple[str, str, bool] | None:
+    outdated = find_outdated_numbers(correction)
+    before, after = dict.fromkeys(NUMBER.findall(old)), dict.fromkeys(NUMBER.findall(correction))
+    new = [value for value in after if value not in before and value not in outdated]
+    denied = [value for value in before if value in after]
+    if not outdated.issuperset(denied):
+        return None
+    gone = denied or [value for value in before if new and _shape(value) == _shape(new[0])]
+    if len(new) != 1 or len(gone) != 1:
+        return None
+    if not denied and ({new[0]} & parse_statement(correction).topic_ids or {gone[0]} & parse_statement(old).topic_ids):
+        return None  # the number belongs to the subject: "HTTP 409 means …" does not correct "HTTP 404 means …"
+    return gone[0], new[0], bool(denied)
+
+
+def find_outdated_numbers(correction: str) -> set[str]:
+    """Return the numbers that a correction says are no longer right: 8080 in "not 8080 but 9090"."""
+    return {found["before"] or found["after"] for found in _OUTDATED_NUMBER.finditer(correction)}
+
+
+def _shape(value: str) -> str:
+    return re.sub(r"0(?:\.0)+", "0.0", re.sub(r"\d+", "0", value.removeprefix("v")))
+
+
+def _find_replaced_name(old: str, correction: str) -> tuple[str, str, bool] | None:
+    for pattern in _REPLACED_NAME:
+        found = pattern.search(correction)
+        if found is None:
+            continue
+        gone, new = found["old"].strip(".,"), found["new"].strip(".,")
+        if stem_word(new.casefold()) not in _GENERIC and re.search(
+            rf"(?<![\w./-]){re.escape(gone)}(?![\w/])", old, re.I
+        ):
+            return gone, new, True
+    return None
+
+
+def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None:
+    """Two names of the same family of tools: "npm" in the statement, "pnpm" in the correction."""
+    named = {word.casefold() for word in _WORD.findall(old)}
+    mine = {family: word for word in _WORD.findall(old) if (family := _family_of(word)) is not None}
+    pairs = {
+        (mine[family], word)
+        for word in _WORD.findall(correction)
+        if word.casefold() not in named and (family := _family_of(word)) in mine
+    }
+    return (*pairs.pop(), True) if len(pairs) == 1 else None
+
+
+def _family_of(word: str) -> int | None:
+    name = word.casefold()
+    return _FAMILY_OF.get(name, _FAMILY_OF.get(name.removesuffix("s")))
+
+
+def _subject_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that tell what a text is about, without numbers, verbs of change and fillers."""
+    plain = _CONTRACTION.sub(" ", text)
+    stems = (stem_word(word) for one in _WORD.findall(plain) if (word := one.casefold()) not in words.STOP_WORDS)
+    known = (words.SYNONYMS.get(stem, stem) for stem in stems if stem not in _GENERIC)
+    return frozenset(stem for stem in known if stem not in words.PREPOSITIONS)

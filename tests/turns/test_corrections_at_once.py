@@ -1,0 +1,171 @@
+"""A correction the user types replaces the memory it refutes before the request is sent."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from clio.agent.user_interface import Notice
+from clio.commands.registry import run_command
+from clio.memory.consolidation.runner import run_consolidation
+from tests.support.chat_server import text
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
+
+OLD = "remember that the staging server listens on port 8080"
+OTHERS = ("remember that the timeout is 30 seconds", "remember that we use npm")
+
+
+def facts(harness: Harness) -> list[str]:
+    return sorted(record.content for record in harness.app.memory.memories.records() if record.kind == "fact")
+
+
+def notices(harness: Harness) -> str:
+    return "\n".join(notice.text for notice in harness.seen(Notice))
+
+
+async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[str]) -> None:
+    for message in first:
+        await harness.turn(message)
+    await harness.app.close()
+    harness.app = harness.build()
+    for message in second:
+        await harness.turn(message)
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        "Actually the port is 9090 now",
+        "actually it's on port 9090 now",
+        "we moved to port 9090",
+        "we moved staging to port 9090",
+        "It's no longer 8080 but 9090.",
+        "the port isn't 8080 any more, it's 9090",
+        "we changed it to 9090",
+        "We changed the port to 9090 yesterday.",
+        "wait, not 8080: it's 9090",
+        "Wait, it's 9090, not 8080",
+        "correction: port 9090",
+        "sorry, I meant 9090",
+        "the new port is 9090",
+        "I was wrong about the port, it's 9090",
+        "as of today the port is 9090",
+        "remember that the port is 9090 now",
+        "8080 is outdated, use 9090",
+        "The staging server has moved to 9090.",
+        "we use 9090 now instead of 8080",
+        "By the way, the port was changed from 8080 to 9090. Please look at calc.py",
+    ],
+)
+def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness: MakeHarness, correction: str) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await run_sessions(harness, [OLD, *OTHERS], [correction])
+        expected = ["the staging server listens on port 9090", "the timeout is 30 seconds", "we use npm"]
+        assert facts(harness) == expected
+        assert "the staging server listens on port 9090 (instead of “" in notices(harness)
+        await harness.app.close()
+        harness.app = harness.build()
+        run_consolidation(harness.app.memory.consolidation)
+        assert facts(harness) == expected
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_one_undo_brings_the_old_value_back(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await run_sessions(harness, [OLD], ["Actually the port is 9090 now"])
+        assert run_command(harness.app, "/memory undo").ok
+        assert facts(harness) == ["the staging server listens on port 8080"]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "The production server listens on port 9090 now.",
+        "the metrics port is 9100 now",
+        "Actually HTTP 409 means conflict",
+        "the port could be 9090 now",
+        "for now the port is 9090 on my machine",
+        "is the port 9090 now?",
+        "the test returns 9090 now, not 8080",
+        "no, look at line 90, not 80",
+    ],
+)
+def test_other_subjects_and_passing_remarks_replace_nothing(make_harness: MakeHarness, later: str) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await run_sessions(harness, [OLD, "remember that HTTP 404 means the job is gone"], [later])
+        assert "the staging server listens on port 8080" in facts(harness)
+        assert "HTTP 404 means the job is gone" in facts(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: MakeHarness) -> None:
+    harness = make_harness([*[text("Ok.")] * 3, text("The metrics server listens on 9100."), text("Ok.")])
+
+    async def run() -> None:
+        other = "remember that the metrics server listens on port 9100"
+        await run_sessions(harness, [OLD, other], ["Actually the port is 9090 now"])
+        assert facts(harness) == ["the metrics server listens on port 9100", "the staging server listens on port 8080"]
+        await harness.turn("where are the metrics?")
+        await harness.turn("no, it's 9200")
+        assert facts(harness) == ["the metrics server listens on port 9200", "the staging server listens on port 8080"]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("old", "later", "new"),
+    [
+        ("we use npm", "we switched to pnpm", "we use pnpm"),
+        ("CI runs on Jenkins", "we moved CI to Buildkite", "CI runs on Buildkite"),
+        ("the database is MySQL", "It's Postgres now, not MySQL", "the database is Postgres"),
+        ("we deploy on Fridays", "no, we no longer deploy on Fridays but on Mondays", "we deploy on Mondays"),
+    ],
+)
+def test_names_are_replaced_too(make_harness: MakeHarness, old: str, later: str, new: str) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await run_sessions(harness, [f"remember that {old}", "remember that the timeout is 30 seconds"], [later])
+        assert facts(harness) == sorted([new, "the timeout is 30 seconds"])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_discovery_of_the_model_is_replaced(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        run_command(harness.app, "/memory add discovery The API listens on port 8080")
+        await harness.turn("Actually the API's port is 9090 now")
+        assert not harness.app.memory.knowledge().entries
+        assert any("9090" in fact for fact in facts(harness))
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_without_an_earlier_memory_remember_that_saves_a_change(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await harness.turn("remember that the staging port is 9090 now")
+        assert any("9090" in fact for fact in facts(harness))
+        await harness.app.close()
+
+    asyncio.run(run())
