@@ -18,8 +18,7 @@ from pathlib import Path
 from clio.ids import new_id
 from clio.memory.portability.export import decode_bundle, encode_bundle, make_bundle
 from clio.memory.portability.import_bundle import take_in
-from clio.memory.portability.inventory import WIPE_SCOPES, Places, hoards_of
-from clio.memory.portability.wipe import wipe
+from clio.memory.portability.inventory import WIPE_SCOPES, Places, hoards_of, wipe
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore

@@ -21,10 +21,9 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.evidence import stems_of
-from clio.memory.retrieval.scoring import rank
+from clio.memory.retrieval.scoring import Candidate, rank
 from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (
     NOW,

@@ -23,9 +23,8 @@ from typing import Literal, cast
 import msgspec
 
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
-from clio.memory.retrieval.results import DEFAULT_LIMIT
 from clio.memory.retrieval.retriever import of_turn_hits, passages_for
-from clio.memory.retrieval.scoring import Transcribed, rank
+from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
 from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize

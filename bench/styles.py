@@ -22,8 +22,15 @@ from msgspec import structs
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.curves import Series, write_chart
-from clio.memory.styles.selection import Choice, built_in, choose_style, topic_similarity
-from clio.memory.styles.situation import Situation, situation_of, time_of_day
+from clio.memory.styles.selection import (
+    Choice,
+    Situation,
+    built_in,
+    choose_style,
+    situation_of,
+    time_of_day,
+    topic_similarity,
+)
 from clio.memory.styles.style_state import StyleState
 
 CHART = Path(__file__).parent.parent / "docs" / "styles.svg"

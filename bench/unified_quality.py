@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.recall_sets import CODING, File
-from clio.memory.retrieval.results import FUSIONS, Fusion, RecallHit
+from clio.memory.retrieval.scoring import FUSIONS, Fusion, RecallHit
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage

@@ -379,7 +379,7 @@ class SummaryMessage:
     def _add_trim(self, trim: Trim, limit: int) -> None:
         self._cover_until(min(self._end_of(trim), limit))
         if trim.dropped:
-            from clio.memory.threads import first_user_words
+            from clio.memory.transcripts.thread_archive import first_user_words
 
             indexes = (self._short_term.place_of(id) for id in trim.dropped)
             own = [

@@ -58,10 +58,10 @@ def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
         case "hashed":
             return HashedEmbedder()
         case "minilm":
-            from clio.memory.vectors.minilm import MiniLmEmbedder
+            from clio.memory.vectors.model_embedders import MiniLmEmbedder
 
             return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
         case "endpoint":
-            from clio.memory.vectors.endpoint import endpoint_embedder
+            from clio.memory.vectors.model_embedders import endpoint_embedder
 
             return endpoint_embedder(config, env)

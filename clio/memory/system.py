@@ -17,8 +17,7 @@ from clio.memory.apart import Apart
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
-from clio.memory.retrieval.turn_memory import TurnMemory
-from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.store.change_log import ScopeLogs, undo_last
 from clio.memory.store.memories import Memories
 from clio.memory.store.project_knowledge import KnownOfProject
@@ -27,7 +26,7 @@ from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.embedders import Embedder
-from clio.memory.vectors.meaning import Meaning
+from clio.memory.vectors.semantic_index import Meaning
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore

@@ -10,11 +10,11 @@ from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.memory.retrieval.evidence import passage
-from clio.memory.retrieval.results import LAYERS, RecallAnswer, RecallHit
+from clio.memory.retrieval.scoring import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
 from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
-from clio.memory.threads import ThreadArchive, meant_terms
+from clio.memory.transcripts.thread_archive import ThreadArchive, meant_terms
 from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState

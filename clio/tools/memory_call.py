@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.memory.retrieval.results import LAYERS
+from clio.memory.retrieval.scoring import LAYERS
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import KINDS, TYPES
 from clio.text.json_data import decode_json

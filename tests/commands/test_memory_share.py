@@ -21,8 +21,7 @@ from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
 from clio.memory.consolidation.stores import ConsolidationStores, copied
 from clio.memory.portability.export import make_bundle
-from clio.memory.portability.inventory import Places, hoards_of, survey
-from clio.memory.portability.wipe import wipe
+from clio.memory.portability.inventory import Places, hoards_of, survey, wipe
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git

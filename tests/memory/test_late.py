@@ -34,9 +34,10 @@ print(*sys.modules)
 LATE = """
     consolidation.consolidation preferences.session_start retrieval.retriever
     store.deduplication store.ltm_history store.ltm_merge
-    store.ltm_store store.notes store.versions styles.feedback styles.selection styles.situation team.knowledge
-    team.share threads transcripts.index transcripts.session_search transcripts.session_text vectors.documents
-    vectors.endpoint vectors.minilm vectors.vector_index
+    store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
+    team.share transcripts.thread_archive transcripts.index transcripts.session_search transcripts.session_text
+    vectors.documents
+    vectors.model_embedders vectors.vector_index
 """.split()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config
-from clio.memory.vectors.endpoint import embedding_server
+from clio.memory.vectors.model_embedders import embedding_server
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.consolidation import same_day
-from clio.memory.team.state import month_began, month_of
+from clio.memory.team.statement import month_began, month_of
 from clio.text.formatting import format_stored_time
 
 NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)

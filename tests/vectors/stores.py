@@ -21,7 +21,7 @@ from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences, context_block
 from clio.memory.preferences.task_types import TaskTypes, belongs
-from clio.memory.retrieval.recalled_memories import (
+from clio.memory.retrieval.turn_memory import (
     SEED_ABOUT,
     SEED_LEAD,
     BrainEntry,
@@ -32,8 +32,8 @@ from clio.memory.retrieval.recalled_memories import (
 )
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import HashedEmbedder
+from clio.memory.vectors.semantic_index import EjectedTurns
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session

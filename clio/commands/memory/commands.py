@@ -51,7 +51,7 @@ from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats
 from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
-from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
+from clio.memory.retrieval.scoring import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
 from clio.memory.store.ltm_upkeep import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.versions import parse_when

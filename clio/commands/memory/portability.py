@@ -43,10 +43,9 @@ from clio.memory.portability.export import (
     knowledge_alone,
     make_bundle,
 )
-from clio.memory.portability.import_bundle import take_in
-from clio.memory.portability.import_records import Taken
+from clio.memory.portability.import_bundle import Taken, take_in
 from clio.memory.portability.inventory import WIPE_SCOPES, Doomed, Places, WipeScope, hoards_of, survey
-from clio.memory.portability.wipe import wipe as delete
+from clio.memory.portability.inventory import wipe as delete
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import read_foreign
 from clio.memory.store.memories import SCOPES

@@ -47,8 +47,8 @@ from clio.commands.memory.memory_text import (
 )
 from clio.errors import UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.retrieval.results import RecallHit
-from clio.memory.retrieval.why import WhyItem, WhyReport
+from clio.memory.retrieval.scoring import RecallHit
+from clio.memory.retrieval.turn_memory import WhyItem, WhyReport
 from clio.memory.store.ltm_objects import find_handle
 from clio.memory.store.record import KINDS, TYPES, LtmStats, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope

@@ -14,7 +14,7 @@ from clio.config.command_line import COMMANDS, FLAGS, INPUT_FORMATS, OUTPUT_FORM
 from clio.config.command_line import SUBCOMMAND_FLAGS as SUBCOMMAND_SWITCHES
 from clio.config.command_line import VALUED_FLAGS as SUBCOMMAND_VALUED
 from clio.config.schema import CONFIG_FIELDS
-from clio.memory.retrieval.results import FUSIONS, LAYERS
+from clio.memory.retrieval.scoring import FUSIONS, LAYERS
 from clio.memory.store.record import KINDS, TYPES
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE

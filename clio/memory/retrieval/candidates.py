@@ -4,17 +4,16 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
-from clio.memory.retrieval.candidate import Candidate, Place
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.retrieval.scoring import rank
+from clio.memory.retrieval.scoring import Candidate, Place, rank
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import Hit, Kind, MemoryRecord, Note, Provenance
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
-    from clio.memory.vectors.archived_turns import Neighbour
     from clio.memory.vectors.documents import DocumentHit
+    from clio.memory.vectors.semantic_index import Neighbour
 
 MAX_CANDIDATES = 300
 """So many memories that share a word with the question are weighed, by the typed-memory document's own order."""

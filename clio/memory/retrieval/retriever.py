@@ -9,11 +9,22 @@ from msgspec import structs
 
 from clio.errors import ClioError
 from clio.memory.apart import Apart
-from clio.memory.retrieval.candidate import Candidate, Engine, Place
 from clio.memory.retrieval.candidates import of_document, of_entry, of_memories, of_note, of_record, of_style, of_turn
 from clio.memory.retrieval.evidence import passage
-from clio.memory.retrieval.results import DEFAULT_LIMIT, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
-from clio.memory.retrieval.scoring import Scored, Transcribed, rank
+from clio.memory.retrieval.scoring import (
+    DEFAULT_LIMIT,
+    LAYERS,
+    Candidate,
+    Engine,
+    Fusion,
+    Layer,
+    Place,
+    RecallAnswer,
+    RecallHit,
+    Scored,
+    Transcribed,
+    rank,
+)
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
@@ -24,7 +35,7 @@ from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import TurnHit, TurnHits, WordCounts
-from clio.memory.vectors.meaning import Meaning
+from clio.memory.vectors.semantic_index import Meaning
 from clio.text.formatting import format_count
 from clio.text.vocabulary import parse_question_words
 

@@ -17,7 +17,7 @@ from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
-    from clio.memory.team.state import Living
+    from clio.memory.team.statement import Living
 
 MAJOR_VERSION = 1
 _VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")

@@ -57,7 +57,7 @@ class Rating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="rating"
     withdrawn: bool = False
 
 
-Line = Trajectory | Rating
+RatingLine = Trajectory | Rating
 
 
 class Rated(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class Trajectories:
         self.path = path
         self.archive = path.with_suffix(".archive.jsonl")
 
-    def add(self, *lines: Line) -> None:
+    def add(self, *lines: RatingLine) -> None:
         """Append lines; they are on disk when this returns."""
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
@@ -154,15 +154,15 @@ class Trajectories:
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
 
-def _decoded(lines: Iterable[bytes]) -> Iterable[Line]:
+def _decoded(lines: Iterable[bytes]) -> Iterable[RatingLine]:
     for line in lines:
         try:
-            yield decode_json(line, type=Line)
+            yield decode_json(line, type=RatingLine)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # a torn or foreign line: one turn's account, never a memory
 
 
-def _folded(lines: Iterable[Line]) -> list[Rated]:
+def _folded(lines: Iterable[RatingLine]) -> list[Rated]:
     turns: dict[str, Trajectory] = {}
     ratings: dict[str, dict[str, Rating]] = {}
     for line in lines:

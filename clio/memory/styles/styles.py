@@ -135,7 +135,7 @@ class Styles:
         """Load what the first choice needs; called in a background thread, because compiling the rules takes 0.1 s."""
         with suppress(StorageError, OSError):  # the turn says what is wrong
             if self.is_on:
-                from clio.memory.styles.situation import situation_of
+                from clio.memory.styles.selection import situation_of
 
                 situation_of("fix it", 0.0)
                 self.skills()
@@ -146,8 +146,7 @@ class Styles:
         self.current, self._choice = None, None
         if not state.on:
             return None
-        from clio.memory.styles.selection import Choice, choose_style, topic_similarity
-        from clio.memory.styles.situation import situation_of
+        from clio.memory.styles.selection import Choice, choose_style, situation_of, topic_similarity
 
         now = self._clock()
         situation = situation_of(text, now)

@@ -19,8 +19,17 @@ from clio.memory.store.ltm_merge import confirmed
 from clio.memory.store.ltm_objects import SHAPES, Json, identity, share, times_of
 from clio.memory.store.record import Because, Kind
 from clio.memory.team.folder import Files, TeamFolder
-from clio.memory.team.state import Living, living, month_of, own_fields, words_of
-from clio.memory.team.statement import MAX_NAMED, Statement, author, make
+from clio.memory.team.statement import (
+    MAX_NAMED,
+    Living,
+    Statement,
+    author,
+    living,
+    make,
+    month_of,
+    own_fields,
+    words_of,
+)
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import write_atomic
 from clio.text.scoring import DAY_S

@@ -17,7 +17,7 @@ from clio.memory.store.ltm_store import LtmStore
 from clio.memory.store.record import Clean, MemoryRecord, clean_json
 from clio.memory.team.folder import Problem
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
-from clio.memory.team.state import hidden
+from clio.memory.team.statement import hidden
 from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 

@@ -8,8 +8,7 @@ from msgspec import structs
 
 from clio.errors import NewerDocument, UserError
 from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
-from clio.memory.portability.import_bundle import take_in
-from clio.memory.portability.import_records import Taken
+from clio.memory.portability.import_bundle import Taken, take_in
 from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
 from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Note, Provenance

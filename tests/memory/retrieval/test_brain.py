@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.candidate import Candidate
-from clio.memory.retrieval.recalled_memories import (
+from clio.memory.retrieval.scoring import Candidate, Scored, rank, without_query
+from clio.memory.retrieval.turn_memory import (
     ABOUT,
     LEAD,
     MAX_ENTRY_CHARS,
@@ -18,7 +18,6 @@ from clio.memory.retrieval.recalled_memories import (
     envelope,
     plain_lines,
 )
-from clio.memory.retrieval.scoring import Scored, rank, without_query
 from clio.text.scoring import compute_recall_budget
 from tests.support.recalled import recalled_lines
 

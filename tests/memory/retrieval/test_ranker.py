@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.candidate import Candidate
-from clio.memory.retrieval.scoring import Scored, rank
+from clio.memory.retrieval.scoring import Candidate, Scored, rank
 
 NOW = 1_700_000_000.0
 DAY_S = 86_400.0

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.retrieval.candidate import Candidate, Place
-from clio.memory.retrieval.recalled_memories import RequestText
+from clio.memory.retrieval.scoring import Candidate, Place
+from clio.memory.retrieval.turn_memory import RequestText
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed
-from clio.memory.retrieval.results import Fusion, Layer
+from clio.memory.retrieval.scoring import Fusion, Layer
 from clio.messages import UserMessage
 from clio.sessions.state import Trim
 from tests.memory.retrieval.support import DAY, NOW, Home, Topics, ids, sources

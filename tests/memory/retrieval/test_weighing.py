@@ -4,15 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.candidate import KINDS, Candidate, Source, tier_of
 from clio.memory.retrieval.scoring import (
+    KINDS,
+    Candidate,
     Ruler,
+    Source,
     Transcribed,
     meaning_of,
     rank,
     recency,
     reciprocal_ranks,
     strength_weight,
+    tier_of,
 )
 
 DAY = 86_400.0

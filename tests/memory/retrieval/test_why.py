@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
-from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.retrieval.turn_memory import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.store.record import MemoryRecord
 from clio.messages import Fragment
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.styles.situation import Situation, situation_of
+from clio.memory.styles.selection import Situation, situation_of
 
 DATA = Path(__file__).parent / "data"
 TUNED_ON, HELD_OUT = "situations.txt", "held_out.txt"

@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from clio.memory.styles.selection import built_in
-from clio.memory.styles.situation import INTENTS, SENTIMENTS, TIMES
+from clio.memory.styles.selection import INTENTS, SENTIMENTS, TIMES, built_in
 from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, StyleSkill
 from clio.prompt_files import load_prompt
 from clio.text.bandit import compute_trigger_score, is_applicable, is_trigger_match

@@ -9,8 +9,7 @@ import pytest
 from msgspec import structs
 
 from clio.errors import UserError
-from clio.memory.styles.selection import built_in, choose_style
-from clio.memory.styles.situation import Situation
+from clio.memory.styles.selection import Situation, built_in, choose_style
 from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, Earned, StyleSkill, StyleState, Trigger, parse_skill
 from clio.memory.styles.styles import Styles
 from clio.text.bandit import MIN_CONFIDENCE

@@ -9,7 +9,7 @@ import pytest
 
 from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, reason_of
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
-from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder
+from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
 
 OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example in examples}
 

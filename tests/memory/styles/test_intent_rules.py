@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-import clio.memory.styles.situation
+import clio.memory.styles.selection
 from clio.memory.preferences.rule_files import RuleSection
 
-FILE = Path(clio.memory.styles.situation.__file__).with_name("intents.json")
+FILE = Path(clio.memory.styles.selection.__file__).with_name("intents.json")
 
 
 def test_every_cue_compiles_and_every_part_is_used() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from clio.memory.styles.situation import INTENTS, MAX_TOPIC_CHARS, TIMES, situation_of, time_of_day
+from clio.memory.styles.selection import INTENTS, MAX_TOPIC_CHARS, TIMES, situation_of, time_of_day
 from tests.memory.styles.situations_support import HELD_OUT, TUNED_ON, labelled, shares, told
 
 LOG = "2026-05-01 12:00:00 ERROR request failed!!\n"

@@ -19,7 +19,7 @@ from clio.config.project_links import trust_team
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.team.share import Sharing, add_lines
-from clio.memory.team.state import words_of
+from clio.memory.team.statement import words_of
 
 DAY = 86_400.0
 SAID = Provenance(session="s", message="m", asserted_by="user")

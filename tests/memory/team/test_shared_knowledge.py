@@ -12,7 +12,7 @@ from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import find_news
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.versions import known_at
-from clio.memory.team.state import month_began
+from clio.memory.team.statement import month_began
 from tests.memory.store.ltm_support import FROM, add, read_json, said_by, write_json
 from tests.memory.team.team_support import NOW, Person, again, said
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.ltm_objects import Json
-from clio.memory.team.state import MAX_TIMES, Living, hidden, living, month_began, month_of
-from clio.memory.team.statement import Statement
+from clio.memory.team.statement import MAX_TIMES, Living, Statement, hidden, living, month_began, month_of
 from tests.memory.team.team_support import NOW, again, said
 
 NOBODY: frozenset[str] = frozenset()

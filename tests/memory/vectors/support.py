@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
+from clio.memory.vectors.semantic_index import EjectedTurns
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.sessions.session import Session

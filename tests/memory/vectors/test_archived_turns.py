@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clio.memory.transcripts.transcript_records import TurnDoc
-from clio.memory.vectors import archived_turns
-from clio.memory.vectors.archived_turns import MAX_PIECES, EjectedTurns, pieces
+from clio.memory.vectors import semantic_index
+from clio.memory.vectors.semantic_index import MAX_PIECES, EjectedTurns, pieces
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.memory.transcripts.sessions import called
@@ -237,13 +237,13 @@ def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
     embedder = Counting()
     found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
     read: list[int] = []
-    real = archived_turns._left
+    real = semantic_index._left
 
     def counting(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
         read.append(len(messages))
         return real(messages, window)
 
-    monkeypatch.setattr(archived_turns, "_left", counting)
+    monkeypatch.setattr(semantic_index, "_left", counting)
     for number in range(1, 10):
         found.index(session)
         drop(session, 4, f"t{number + 1}")

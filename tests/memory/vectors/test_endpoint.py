@@ -15,8 +15,8 @@ from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
-from clio.memory.vectors.endpoint import embedding_server, fitted
-from clio.memory.vectors.meaning import Meaning
+from clio.memory.vectors.model_embedders import embedding_server, fitted
+from clio.memory.vectors.semantic_index import Meaning
 from clio.messages import UserMessage
 from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
 from tests.memory.vectors.support import a_session, drop, said
@@ -251,7 +251,7 @@ def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, t
 
 
 def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.memory.vectors.endpoint.QUESTION_TIMEOUT_S", 0.6)
+    monkeypatch.setattr("clio.memory.vectors.model_embedders.QUESTION_TIMEOUT_S", 0.6)
     server = serve(lambda body: (503, {}))
     with pytest.raises(EmbeddingFailed):
         make_embedder(config(server.url), {}).embed(["a text"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.vectors.embedders import EmbeddingFailed
-from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder, words
+from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder, words
 
 WIDTH, INNER = 384, 64
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "port", "the", "data", "##base", "is", "open", ".", "a"]

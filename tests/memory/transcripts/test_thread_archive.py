@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.threads import ThreadArchive, first_user_words
+from clio.memory.transcripts.thread_archive import ThreadArchive, first_user_words
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
