@@ -430,6 +430,7 @@ class MemorySystem(KnownOfProject):
         )
         nights.ask = self._memories.decide
         nights.begin = self._seal
+        nights.current = self._session.id if self._session else ""
         return nights
 
     # Documents

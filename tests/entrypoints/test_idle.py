@@ -111,7 +111,34 @@ def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path:
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
-            assert "consolidated:" not in clio.everything  # a whole night a day is enough
+            assert "consolidated:" not in clio.everything  # nothing was said that lasts
+
+
+@posix
+def test_every_exit_learns_from_its_session_and_idle_time_from_the_current_one(tmp_path: Path) -> None:
+    said = ["The API listens on port 8080.", "We deploy from main on Fridays.", "The staging database is read-only."]
+    with ChatServer([text("Understood.")] * 4) as server:
+        place = make_place(tmp_path, server)
+        for sentence in said:
+            with place.clio() as clio:
+                at_prompt(clio)
+                clio.line(sentence)
+                clio.wait_for("Understood.")
+                at_prompt(clio)
+                clio.key("ctrl-d")
+                assert clio.wait_exit() == 0
+                assert "consolidated: 1 turn replayed, 1 fact" in clio.everything
+            assert sentence.rstrip(".") in facts(place)
+        (place.home / ".clio" / "config.yaml").write_text("sleep_idle_s: 1\n", encoding="utf-8")
+        with place.clio() as clio:
+            at_prompt(clio)
+            clio.line("The wiki is hosted at wiki.local.")
+            clio.wait_for("consolidated: 1 turn replayed, 1 fact", 60)
+            clio.line("/memory undo")
+            clio.wait_for("Undone: the sleep of")
+            at_prompt(clio)
+            clio.key("ctrl-d")
+            assert clio.wait_exit() == 0
 
 
 @posix

@@ -164,7 +164,8 @@ class Consolidation:
     """Where a project is consolidated, whether that is due, and what earlier runs did.
 
     project: its folder. person: the folder of the person's memories. redact: applied to every text before it is stored.
-    rng: where chance comes from. ask: puts a question to a model; None asks nobody.
+    rng: where chance comes from. ask: puts a question to a model; None asks nobody. current: id of the session that
+    this process continues; its finished turns are replayed too.
     """
 
     def __init__(
@@ -185,12 +186,16 @@ class Consolidation:
         self.clock = clock
         self.rng = rng or random.Random()
         self.ask: Ask | None = None
+        self.current = ""
         self.begin: Callable[[], None] = lambda: None  # before anything is written
         self.log = ReportLog(self.folder / "sleep.log.jsonl")
 
     def is_due(self) -> bool:
-        """Whether clio should sleep by itself: there are sessions, and no whole pass has ended today."""
-        if not self.store.folder.is_dir():
+        """Whether clio should tidy by itself: there are sessions, and no whole pass has ended today.
+
+        Turns that were not replayed yet are replayed at any time.
+        """
+        if not self.has_sessions():
             return False
         try:
             last = decode_json(read_regular(self.folder / "sleep.json"), type=_Last)
@@ -199,6 +204,10 @@ class Consolidation:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return True  # the night itself says what is wrong with the file
         return not same_day(last.last_full, self.clock())
+
+    def has_sessions(self) -> bool:
+        """Whether the project has a folder of sessions."""
+        return self.store.folder.is_dir()
 
     def last(self, limit: int) -> tuple[Report, ...]:
         """The newest reports, the newest first. Raises OSError."""

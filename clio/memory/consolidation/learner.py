@@ -277,19 +277,23 @@ class Learner:
         budget_s: float | None = None,
         tell: ProgressCallback = ignore_progress,
     ) -> "Report | None":
-        """Consolidate memory if that is due and the settings allow it; for a thread.
+        """Learn from turns that were not replayed yet, and tidy once a day, if the settings allow it; for a thread.
 
         Returns None if it did not run, also if another process consolidates or a file cannot be written; only the
         command reports such errors.
         """
-        if not self._may_consolidate or self._memory.is_silent or not self._memory.consolidation.is_due():
+        if not self._may_consolidate or self._memory.is_silent:
             return None
-        from clio.memory.consolidation.runner import run_consolidation
-
         with suppress(ClioError, OSError):
-            use_model = self._asks_model and by == "idle"
+            consolidation = self._memory.consolidation
+            if not consolidation.has_sessions():
+                return None
+            from clio.memory.consolidation.runner import run_consolidation
+
+            tidies = consolidation.is_due()
+            use_model = self._asks_model and by == "idle" and tidies
             return run_consolidation(
-                self._memory.consolidation, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell
+                consolidation, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell, tidies=tidies
             )
         return None
 

@@ -158,10 +158,16 @@ class Listed(Struct, frozen=True, kw_only=True):
 
 
 class Sessions:
-    """The stored sessions of a project that nobody has open. Transcripts are read one at a time, and none is kept."""
+    """The stored sessions of a project that no other process has open. Transcripts are read one at a time.
 
-    def __init__(self, store: SessionStore, known: Mapping[str, Progress], rewards: Mapping[str, float]) -> None:
+    current: id of the session that this process continues; "" for none.
+    """
+
+    def __init__(
+        self, store: SessionStore, known: Mapping[str, Progress], rewards: Mapping[str, float], current: str = ""
+    ) -> None:
         self._store = store
+        self._current = current
         self._known = known
         self._rewards = rewards
         self.unread = self.looked_at = 0
@@ -184,7 +190,9 @@ class Sessions:
                 return
             self.looked_at += 1
             progress = self._known.get(info.id, Progress())
-            if info.running or not info.is_conversation or info.id in foreign or progress.is_all_of(info):
+            if info.running and info.id != self._current:
+                continue
+            if not info.is_conversation or info.id in foreign or progress.is_all_of(info):
                 continue
             messages = self._read(info.id)
             if messages is None:

@@ -224,7 +224,8 @@ class ConsolidationRun:
 
     over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
     itself. ask: puts a question to a model; None asks nobody. tell: told of how many turns are replayed, and of how
-    many there may be, as far as sessions have been looked at.
+    many there may be, as far as sessions have been looked at. tidies: whether notes are promoted and the stores tidied
+    too. current: id of the session that this process continues, whose finished turns are replayed as well.
     """
 
     def __init__(
@@ -238,8 +239,11 @@ class ConsolidationRun:
         ask: Ask | None = None,
         clock: Callable[[], float] = time.time,
         tell: ProgressCallback = ignore_progress,
+        tidies: bool = True,
+        current: str = "",
     ) -> None:
         self._tell = tell
+        self._tidies = tidies
         self._ground = ground
         self._rng = rng
         self._over = over
@@ -254,7 +258,7 @@ class ConsolidationRun:
         self._keeper = FindingSaver(ground)
         self._best = Best(ground.redact)
         self._corrections: list[Correction] = []
-        self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
+        self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards(), current)
         self._listed: dict[str, Listed] = {}
         self._replayed = self._waiting = self._by_model = 0
         self._tidied = Tidied()
@@ -273,11 +277,11 @@ class ConsolidationRun:
             if self._ask is not None and not self._over():
                 self._ask_model(self._ask)
             self._apply_corrections()
-            if not self._over():
+            if self._tidies and not self._over():
                 self._state, self._promoted = promote(self._ground, self._state, self._is_over)
-            if not self._over():
+            if self._tidies and not self._over():
                 self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
-            self._save(whole=not self._over(), now=now)
+            self._save(whole=self._tidies and not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
                 f"; {suggest_fix(error)}, and the next consolidation continues from there"
@@ -457,11 +461,12 @@ def run_consolidation(
     budget_s: float | None = None,
     use_model: bool = False,
     tell: ProgressCallback = ignore_progress,
+    tidies: bool = True,
 ) -> Report:
-    """Sleep until all is done, `stop` says so, or the time is up; all of it is one change to undo.
+    """Consolidate until all is done, `stop` says so, or the time is up; all of it is one change to undo.
 
     use_model: whether a model may be asked once what it finds in the best turns. tell: told of how many turns are
-    replayed, and of how many there may be.
+    replayed, and of how many there may be. tidies: False only replays turns and saves what they teach.
     Raises UserError where another process consolidates this project, NewerDocument, OSError.
     """
     if not nights.folder.is_dir():
@@ -490,6 +495,8 @@ def run_consolidation(
             ask=nights.ask if use_model else None,
             clock=nights.clock,
             tell=tell,
+            tidies=tidies,
+            current=nights.current,
         )
         with ground.logs.group(f"the sleep of {began}"):
             report = night.run(by)
@@ -523,7 +530,13 @@ def dry_run(
     with copied(nights.folder, nights.person) as (folder, person):
         ground = ConsolidationStores(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
         night = ConsolidationRun(
-            ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock, tell=tell
+            ground,
+            nights.store,
+            rng=nights.rng,
+            over=_over(stop, None),
+            clock=nights.clock,
+            tell=tell,
+            current=nights.current,
         )
         return night.run("hand", dry_run=True)
 
