@@ -26,7 +26,7 @@ def render_memory_page(
     """Return the page. The same memories and time give the same bytes.
 
     Args:
-        memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.memory_page` returns.
+        memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.open_page` returns.
         warning: shown above the memories, for memories that came with the repository; "" for none.
         warning: shown above the memories, for memory that came with the repository; "" for none.
         redact: removes secrets from a text.

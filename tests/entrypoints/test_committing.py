@@ -224,7 +224,7 @@ def test_without_a_model_the_message_is_made_by_rule(repo: Path) -> None:
     write(repo, {"a.py": "four\n"})
     person = Person(GO)
     clio(repo, ServerFailed("the server is down")).commit(person)
-    assert person.told[0] == "a message by rule: the server is down"
+    assert "the server is down" in person.told[0]
 
 
 def test_a_hook_that_fails_is_shown_and_the_message_comes_again(repo: Path) -> None:
@@ -235,11 +235,13 @@ def test_a_hook_that_fails_is_shown_and_the_message_comes_again(repo: Path) -> N
     write(repo, {"a.py": "two\n"})
     person = Person(GO)
     clio(repo, "fix: a").commit(person)
-    assert person.told == ["lint says no", "git did not commit; the message is kept for the next /commit"]
+    assert person.told[0] == "lint says no"
+    assert "did not commit" in person.told[1] and "/commit" in person.told[1]
     path.unlink()
     person = Person(GO)
     clio(repo).commit(person)
-    assert (log(repo), person.told[0]) == ("fix: a", "this is the message of the last try; r makes another")
+    assert log(repo) == "fix: a"
+    assert "last attempt" in person.told[0]
 
 
 def test_attribution_is_a_trailer_and_shown(repo: Path) -> None:
@@ -276,7 +278,7 @@ def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
     git(repo, "add", "a.py")
     person = Person(GO)
     clio(repo).commit(person)
-    assert (log(repo), person.seen[0].target) == ("Merge branch 'side'", "on main, merge under way")
+    assert (log(repo), person.seen[0].target) == ("Merge branch 'side'", "on main, merge in progress")
 
 
 def test_nothing_to_commit_is_a_sentence(repo: Path) -> None:
@@ -307,7 +309,7 @@ def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:
     write(repo, {"one/a.py": "2\n", "two/b.py": "2\n"})
     clio(repo / "one", "Change a").commit(Person(GO))
     assert git(repo, "status", "--short") == " M two/b.py"
-    with pytest.raises(UserError, match=r"outside of one/.*`git add`"):
+    with pytest.raises(UserError, match=r"outside one/.*`git add`"):
         clio(repo / "one").commit(Person())
 
 

@@ -64,7 +64,7 @@ def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(pla
         clio.wait_for("test-model")
         clio.line("/commit")
         clio.wait_for("esc to interrupt")
-        press_until(clio, "\x1b", "this message is made by rule")
+        press_until(clio, "\x1b", "generated from the diff")
         clio.wait_for("chore: update calc.py")
         press_until(clio, "n", "nothing was committed")
     assert git(place.project, "log", "-1", "--format=%s") == "feat: begin"

@@ -348,7 +348,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
         clio.line("/trust")
         clio.wait_for(r"instructions:[\s\S]*Trust it\? \[y/N\]", regex=True)
         clio.send("y")
-        clio.wait_for("trusted; the project's settings count")
+        clio.wait_for("trusted; the project's settings apply")
         clio.wait_for("test-model · edits")
         clio.line("/session")
         clio.wait_for(r"messages +2", regex=True)

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from clio.entrypoints.repl.parts import ReplParts
+from clio.entrypoints.repl.components import ReplComponents
 from clio.entrypoints.repl.theme import ThemeController
 from clio.errors import ConfigError
 from clio.ui.palettes import get_builtin_palette
@@ -34,7 +34,7 @@ class Place:
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
         self.colours.choose_theme(
-            ReplParts(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None), name
+            ReplComponents(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None), name
         )  # type: ignore[arg-type]
         return self.stream.getvalue()
 
@@ -50,7 +50,7 @@ def test_a_choice_is_remembered_beside_what_is_there(harness: Harness) -> None:
     harness.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
     place = Place(harness)
     said = place.theme("light")
-    assert "also from the next start on" in said and "otherwise" not in said
+    assert harness.home_file.name in said and "overrides" not in said
     assert harness.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
     assert ABLE.current.palette is get_builtin_palette("light")
     assert "→ light" in place.theme()
@@ -61,14 +61,14 @@ def test_who_else_decides_is_named(harness: Harness) -> None:
     assert mentions(said, "environment CLIO_THEME")
     harness.write_home("theme: none\n")
     harness.write_project("theme: dark\n")
-    assert "says otherwise" not in Place(harness).theme("none")
+    assert "overrides" not in Place(harness).theme("none")
     harness.trust()
     assert mentions(Place(harness).theme("none"), ".clio/config.yaml:1")
 
 
 def test_an_incognito_clio_writes_nothing(harness: Harness) -> None:
     said = Place(harness, incognito=True).theme("none")
-    assert "until you leave" in said
+    assert "until clio exits" in said
     assert not harness.home.exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.entrypoints.repl.parts import terminal_size
+from clio.entrypoints.repl.components import terminal_size
 from clio.entrypoints.repl.start import SessionResume, summarize_session
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage

@@ -70,7 +70,7 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         clio.send("/theme ")
         clio.wait_for("for light backgrounds")
         clio.line("light")
-        clio.wait_for("also from the next start on")
+        clio.wait_for("theme light, saved in")
         wait_raw(clio, LIGHT_ARROW)
         assert (place.home / ".clio" / "config.yaml").read_text(encoding="utf-8") == "theme: light\n"
         before = len(clio.raw)
@@ -118,7 +118,7 @@ def test_without_colour_nothing_is_coloured(tmp_path: Path, server: ChatServer) 
         clio.wait_for("the colours: dark")
         assert not COLOUR.search(bytes(clio.raw))
         clio.line("me")
-        clio.wait_for("remembers it")  # with samples, in the colours of each
+        clio.wait_for("sets the theme")  # with samples, in the colours of each
         before = len(clio.raw)
         clio.line("go on")
         clio.wait_for("n no")

@@ -21,7 +21,7 @@ MakeHarness = Callable[..., Harness]
 
 @pytest.fixture
 def make_harness(tmp_path: Path) -> Iterator[MakeHarness]:
-    """Builds desks: `make_desk([reply, …], approve="all", models=[…])`."""
+    """Builds desks: `make_prompt_io([reply, …], approve="all", models=[…])`."""
     with ExitStack() as stack:
 
         def make(replies: list[Script], *, models: Any = None, **overrides: Any) -> Harness:

@@ -199,23 +199,23 @@ def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str
     shown = terminal(depth)
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, name)
     if paper == "dark" or paper == "light":
-        themes.heard(paper)
+        themes.set_background(paper)
     assert shown.current.palette is get_builtin_palette(table)
-    assert themes.asks is (name in ("auto", "high-contrast"))
+    assert themes.needs_background is (name in ("auto", "high-contrast"))
 
 
 def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Path) -> None:
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
     assert shown.current.palette is get_builtin_palette("light")
-    themes.heard("dark")
+    themes.set_background("dark")
     assert shown.current.palette is get_builtin_palette("dark")
 
 
 def test_without_colour_no_theme_brings_any(tmp_path: Path) -> None:
     shown = terminal(colour=False)
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "dark")
-    assert shown.current.palette is get_builtin_palette("none") and not themes.asks
+    assert shown.current.palette is get_builtin_palette("none") and not themes.needs_background
 
 
 def own(home: Path, name: str, text: str) -> None:
@@ -233,15 +233,15 @@ def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
         TextStyle(foreground="green", marks=("bold",)),
     )
     assert looks["bad"] == get_builtin_palette("dark").styles["bad"]
-    assert themes.problem == "" and not themes.asks
+    assert themes.problem == "" and not themes.needs_background
 
 
 def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     own(tmp_path, "mine", "bad: bold red\n")
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
-    assert themes.asks
-    themes.heard("light")
+    assert themes.needs_background
+    themes.set_background("light")
     assert shown.current.palette == get_builtin_palette("light").with_styles(
         {"bad": TextStyle(foreground="red", marks=("bold",))}
     )
@@ -252,11 +252,11 @@ def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     [
         ("accnt: red", r"themes/mine\.yaml:1: unknown key 'accnt'; did you mean 'accent'"),
         ("extends: dark\naccent: gren", r"themes/mine\.yaml:2: accent has 'gren', .* did you mean 'green'"),
-        ("accent: #ff8700", r"mine\.yaml:1: accent ends before the #, which begins a comment; put the whole in quotes"),
+        ("accent: #ff8700", r"mine\.yaml:1: accent ends before the #, which begins a comment"),
         ("accent: bold #ff8700 on black", r"mine\.yaml:1: accent ends before the #"),
         ("accent:", r"mine\.yaml:1: accent has no value"),
-        ("accent: [red]", r"mine\.yaml:1: accent must be words such as 'bold red', not a list"),
-        ("accent: 12", r"mine\.yaml:1: accent must be words .*, not '12'"),
+        ("accent: [red]", r"mine\.yaml:1: accent must be .*, not a list"),
+        ("accent: 12", r"mine\.yaml:1: accent must be .*, not '12'"),
         ("extends: other", r"mine\.yaml:1: extends must be one of auto, dark, light, high-contrast, none, not 'other'"),
         ('accent: "\\e[31m"', r"mine\.yaml:1: accent has '\\x1b\[31m'"),
         ("- red", r"mine\.yaml:1: expected lines such as"),
@@ -269,7 +269,7 @@ def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, probl
         read_user_theme(tmp_path, "mine")
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
-    assert re.search(r"(\? T|; t)he colours are those of the theme auto$", themes.problem)
+    assert re.search(r"(\? U|; u)sing the theme auto$", themes.problem)
     assert themes.name == "auto" and shown.current.palette is get_builtin_palette("sixteen")
     with pytest.raises(ConfigError):
         themes.use("mine")
@@ -280,7 +280,7 @@ def test_the_page_says_what_is(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "themes.md").read_text(encoding="utf-8")
     example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     own(tmp_path, "dusk", example[0])
-    assert read_user_theme(tmp_path, "dusk").looks["added_word"] == TextStyle(
+    assert read_user_theme(tmp_path, "dusk").styles["added_word"] == TextStyle(
         foreground="black", background="bright-green"
     )
     own(tmp_path, "dusk", example[0].replace("added: bright-green", "added: bright-gren"))

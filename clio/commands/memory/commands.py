@@ -31,7 +31,6 @@ from clio.commands.memory.edits import (
     undo,
 )
 from clio.commands.memory.edits import recall as recall_of_edits
-from clio.commands.memory.memory_page import OPEN_ROWS
 from clio.commands.memory.memory_text import (
     PLURALS,
     SHORT_ID,
@@ -46,6 +45,7 @@ from clio.commands.memory.memory_text import (
     suggest_options,
     suggest_words,
 )
+from clio.commands.memory.open_page import OPEN_ROWS
 from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
 from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats, why
 from clio.commands.session_commands import find_snippet

@@ -36,7 +36,7 @@ from clio.entrypoints.acp.session import (
     read_prompt_blocks,
 )
 from clio.entrypoints.acp.updates import EditorListener, Outbox, UpdateMaker
-from clio.entrypoints.repl.parts import handle_end_signals
+from clio.entrypoints.repl.components import handle_end_signals
 from clio.entrypoints.subcommand import print_sentence
 from clio.errors import ClioError, SessionNotFound, ToolFailed, UsageError, UserError
 from clio.ids import is_own_id

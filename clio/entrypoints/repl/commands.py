@@ -1,6 +1,4 @@
-"""Runs slash commands in the interactive shell, shows their results and carries out their follow-ups, such as
-commits.
-"""
+"""Runs slash commands in the interactive shell, shows their results and carries out follow-ups such as commits."""
 
 import asyncio
 import sys
@@ -42,7 +40,7 @@ from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
 from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.background_work import export_to_file, make_long_work, run_until_key
-from clio.entrypoints.repl.parts import BackgroundLoader, ReplParts
+from clio.entrypoints.repl.components import BackgroundLoader, ReplComponents
 from clio.entrypoints.repl.start import summarize_session
 from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import review_plan, review_proposed
@@ -85,7 +83,7 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_ANSWER_TOKENS = 800
+_COMMIT_MESSAGE_TOKENS = 800
 
 AwaitWithLabel = Callable[[str, Awaitable[Any]], Awaitable[Any]]
 """Awaits work and shows a label meanwhile; returns None if the user stops it."""
@@ -110,34 +108,39 @@ class CommitRun:
         self._reviewer = reviewer
         self._wait = wait
 
-    async def run(self, words: str) -> None:
-        """Run the dialog and commit. words: instructions for the message. Raises ClioError, OSError."""
+    async def run(self, instructions: str) -> None:
+        """Run the dialog and commit. instructions: what the message should say. Raises ClioError, OSError."""
         if not await self._may_run_programs():
             self._reviewer.print_sentence("nothing was committed")
             return
-        state = await asyncio.to_thread(self._look)
-        files = await self._files(state)
+        state = await asyncio.to_thread(self._read_state)
+        files = await self._choose_files(state)
         if files is None:
             self._reviewer.print_sentence("nothing was committed")
             return
-        difference = await asyncio.to_thread(_difference, state, files)
+        difference = await asyncio.to_thread(_diff_files, state, files)
         clean = self._clean(difference.text)
         found = find_secrets_in_diff(difference.text, self._app.redactor.spans)
         lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
         if lines and not await self._reviewer.confirm_secrets(lines):
-            self._reviewer.print_sentence("nothing was committed; take the secret out, and /commit again")
+            self._reviewer.print_sentence("nothing was committed; remove the secret, then run /commit again")
             return
-        await self._propose(state, files, difference, clean, words)
+        await self._propose(state, files, difference, clean, instructions)
 
     async def _propose(
-        self, state: RepositoryState, files: Sequence[ChangedFile], difference: CommitDiff, clean: str, words: str
+        self,
+        state: RepositoryState,
+        files: Sequence[ChangedFile],
+        difference: CommitDiff,
+        clean: str,
+        instructions: str,
     ) -> None:
-        """Propose messages until the user accepts or declines, and commit."""
-        message = await asyncio.to_thread(self._begun, state) if not words else ""
-        message = message or await self._message(state, difference, words)
+        """Propose messages until the user accepts or declines, and commit. clean: the diff without secrets."""
+        message = await asyncio.to_thread(self._find_existing_message, state) if not instructions else ""
+        message = message or await self._write_message(state, difference, instructions)
         while message:
             answer = await self._reviewer.ask_about_commit(
-                self._proposed(state, files, difference, message), lambda: clean
+                self._make_proposal(state, files, difference, message), lambda: clean
             )
             match answer.kind:
                 case "no":
@@ -145,20 +148,19 @@ class CommitRun:
                     self._reviewer.print_sentence("nothing was committed")
                     return
                 case "edit":
-                    message = await self._edited(message)
+                    message = await self._edit_message(message)
                 case "again":
-                    message = await self._message(state, difference, answer.instructions, before=message) or message
+                    new = await self._write_message(state, difference, answer.instructions, before=message)
+                    message = new or message
                 case "go":
                     await self._commit(state, files, message)
                     return
         self._reviewer.print_sentence("nothing was committed: there is no message")
 
     async def _may_run_programs(self) -> bool:
-        """Ask whether git may start programs that the repository's own configuration names; a yes is stored as
-        trust.
-        """
+        """Ask whether git may start programs that the repository's configuration names; a yes is saved as trust."""
         loaded = self._app.loaded
-        await self._undo_what_jobs_did()
+        await self._restore_files_changed_by_jobs()
         root = await asyncio.to_thread(find_root, self._app.project)
         waiting = await asyncio.to_thread(list_untrusted_programs, root, TrustStore(loaded.home), loaded.main_project)
         if not waiting:
@@ -169,11 +171,12 @@ class CommitRun:
             await asyncio.to_thread(TrustStore(loaded.home).add_all, loaded.main_project, waiting)
         return True
 
-    async def _undo_what_jobs_did(self) -> None:
+    async def _restore_files_changed_by_jobs(self) -> None:
+        """Restore git configuration and hooks that a background job in the sandbox changed, and say so."""
         for sentence in await asyncio.to_thread(self._app.sandbox.describe_trouble):
             self._reviewer.print_sentence(sentence, is_error=True)
 
-    def _look(self) -> RepositoryState:
+    def _read_state(self) -> RepositoryState:
         """Read the state of the working tree. Raises UserError if it cannot be committed."""
         check_trailer(self._app.config.attribution)
         state = read_state(self._app.project, filters=True)
@@ -181,36 +184,35 @@ class CommitRun:
             names = ", ".join(file.path for file in state.conflicts[:10])
             raise UserError(
                 f"the {state.operation or 'merge'} left conflicts in {names}; "
-                "settle them, `git add` the files, and /commit again"
+                "resolve them, `git add` the files, then run /commit again"
             )
         check_identity(state.root)
         return state
 
-    async def _files(self, state: RepositoryState) -> Sequence[ChangedFile] | None:
-        """Return the files to commit as they are; an empty sequence commits what is staged, None means the user
-        declined.
-        """
+    async def _choose_files(self, state: RepositoryState) -> Sequence[ChangedFile] | None:
+        """Return the files to commit; an empty sequence commits the index, None means the user declined."""
         if state.staged or state.operation in ("merge", "cherry-pick", "revert"):
             if rest := len(state.unstaged):
                 self._reviewer.print_sentence(
-                    f"what is staged goes in; {format_count(rest, 'file')} with changes that are not stay"
+                    f"committing staged changes only; {format_count(rest, 'file')} with unstaged changes left out"
                 )
             return ()
-        own = await asyncio.to_thread(self._own, state)
+        own = await asyncio.to_thread(self._list_own_files, state)
         tracked = state.tracked
         if not own and not tracked:
-            raise UserError(_nothing(state))
+            raise UserError(_explain_nothing_to_commit(state))
         if own and tracked and {file.path for file in own} != {file.path for file in tracked}:
             chosen = await self._reviewer.choose_files([file.path for file in own], [file.path for file in tracked])
             return None if chosen is None else own if chosen == "own" else tracked
         return own or tracked
 
-    def _own(self, state: RepositoryState) -> list[ChangedFile]:
+    def _list_own_files(self, state: RepositoryState) -> list[ChangedFile]:
         """Return the unstaged changes in files that turns of this session changed."""
         try:
             turns = session_turns(self._app)
         except (ClioError, OSError):
             return []
+        # Turns name files relative to the project, git relative to the repository that contains it.
         paths = {
             f"{state.prefix}{change.path}"
             for turn in turns
@@ -219,15 +221,20 @@ class CommitRun:
         }
         return [file for file in state.unstaged if file.path in paths]
 
-    def _begun(self, state: RepositoryState) -> str:
+    def _find_existing_message(self, state: RepositoryState) -> str:
         """Return an existing message: of the last attempt, or git's own for a merge; "" if there is none."""
-        if kept := commits.load_saved_message(state.root):
-            self._reviewer.print_sentence("this is the message of the last try; r makes another")
-            return kept
+        if saved := commits.load_saved_message(state.root):
+            self._reviewer.print_sentence("this is the message of the last attempt; r writes another")
+            return saved
         return self._clean(commits.read_prepared_message(state))
 
-    async def _message(self, state: RepositoryState, difference: CommitDiff, words: str, before: str = "") -> str:
-        """Return a message from the model; without a model, one generated from the diff."""
+    async def _write_message(
+        self, state: RepositoryState, difference: CommitDiff, instructions: str, before: str = ""
+    ) -> str:
+        """Return a message from the model; without a model, the instructions or a message generated from the diff.
+
+        before: the previous proposal, which the user wants changed.
+        """
         subjects = await asyncio.to_thread(commits.list_subjects, state.root)
         by_rule = compose_message(
             difference.counts,
@@ -235,12 +242,12 @@ class CommitRun:
             conventional=is_conventional(subjects),
         )
         if self._app.provider.name == OFFLINE:
-            return words or by_rule
+            return instructions or by_rule
         prompt = build_commit_prompt(
             difference,
             task=find_task_lines(self._app.session.messages[self._app.session.own_from :]),
             subjects=subjects,
-            words=words,
+            words=instructions,
             template=await asyncio.to_thread(commits.read_template, state.root),
             before=before,
             clean=self._clean,
@@ -252,37 +259,37 @@ class CommitRun:
             self._app.efforts.get_effort,
             tell=self._reviewer.print_sentence,
         )
-        question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
+        question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_COMMIT_MESSAGE_TOKENS)
         try:
             answer = await self._wait("writing the message", question)
         except ProviderError as error:
-            self._reviewer.print_sentence(f"a message by rule: {error}", is_error=True)
-            return words or by_rule
+            self._reviewer.print_sentence(f"the model wrote no message: {error}", is_error=True)
+            return instructions or by_rule
         if answer is None:
-            self._reviewer.print_sentence("stopped; this message is made by rule")
-        return self._clean(extract_message(answer or "")) or words or by_rule
+            self._reviewer.print_sentence("stopped; this message is generated from the diff")
+        return self._clean(extract_message(answer or "")) or instructions or by_rule
 
-    def _proposed(
+    def _make_proposal(
         self, state: RepositoryState, files: Sequence[ChangedFile], difference: CommitDiff, message: str
     ) -> ProposedCommit:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
         place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
-        doing = f", {state.operation} under way" if state.operation else ""
+        operation = f", {state.operation} in progress" if state.operation else ""
         first = ", the first commit" if state.has_no_commit else ""
         outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
-        beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
+        outside_note = f" · {outside} of them outside {state.prefix}" if outside and state.prefix else ""
         return ProposedCommit(
             message=message,
             files=tuple(
                 CommitFileRow(letters.get(one.path) or "M", one.path, format_line_counts(one))
                 for one in difference.counts
             ),
-            stat=format_stat(difference.counts) + beyond,
-            target=f"{place}{doing}{first}",
+            stat=format_stat(difference.counts) + outside_note,
+            target=f"{place}{operation}{first}",
             trailer=self._app.config.attribution or "",
         )
 
-    async def _edited(self, message: str) -> str:
+    async def _edit_message(self, message: str) -> str:
         try:
             edited = await asyncio.to_thread(edit_text, f"{message}\n", ".txt")
         except UserError as error:
@@ -291,19 +298,22 @@ class CommitRun:
         return message if edited is None else edited.strip()
 
     async def _commit(self, state: RepositoryState, files: Sequence[ChangedFile], message: str) -> None:
-        await self._undo_what_jobs_did()  # a background job may have created a hook while the user read the message
+        # A background job may have created a hook while the user read the message.
+        await self._restore_files_changed_by_jobs()
         work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
         signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", accepted_codes=(1,)) == "true"
         # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
             self._reviewer.print_sentence(
-                "stopped before there was a commit; the message is kept for the next /commit", is_error=True
+                "stopped before the commit; the message is saved for the next /commit", is_error=True
             )
             return
         if made.output and not made.hash:
             self._reviewer.print_output(made.output)
-            self._reviewer.print_sentence("git did not commit; the message is kept for the next /commit", is_error=True)
+            self._reviewer.print_sentence(
+                "git did not commit; the message is saved for the next /commit", is_error=True
+            )
             return
         self._reviewer.print_sentence(f"committed {made.hash} {made.subject}")
 
@@ -311,38 +321,37 @@ class CommitRun:
         return self._app.redactor.redact(text).text
 
 
-def _difference(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitDiff:
+def _diff_files(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitDiff:
     return diff_unstaged(state, files) if files else diff_staged(state)
 
 
-def _nothing(state: RepositoryState) -> str:
+def _explain_nothing_to_commit(state: RepositoryState) -> str:
     new = [file.path for file in state.unstaged if not file.tracked]
-    inside = [file.path for file in state.files if file.is_submodule_dirty]
+    submodules = [file.path for file in state.files if file.is_submodule_dirty]
     if new:
         names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
-        return f"nothing git knows has changed; new are {names}: `git add` what is to go in, and /commit again"
-    if inside:
-        return f"only what lies in the submodule {inside[0]} has changed; commit there first"
-    elsewhere = f"; what has changed lies outside of {state.prefix}" if state.files and state.prefix else ""
-    return (
-        f"there is nothing to commit: the working tree is clean{elsewhere}"
-        if not elsewhere
-        else (f"there is nothing to commit in this project{elsewhere}: `git add` it, and /commit again")
-    )
+        return f"no tracked file has changed; untracked: {names}. `git add` what to commit, then run /commit again"
+    if submodules:
+        return f"only files in the submodule {submodules[0]} have changed; commit there first"
+    if state.files and state.prefix:
+        return (
+            f"nothing to commit in this project: the changed files are outside {state.prefix}. "
+            "`git add` them, then run /commit again"
+        )
+    return "nothing to commit: the working tree is clean"
 
 
 _T = TypeVar("_T")
-_QUIET_S = 0.5
-"""Shorter work is not announced."""
+_ANNOUNCE_AFTER_S = 0.5  # a line for shorter work would only flicker
 
 
-async def run_git_task(parts: ReplParts, step: GitTask) -> str:
+async def run_git_task(parts: ReplComponents, step: GitTask) -> str:
     """Carry out /commit or /pr; return the text typed meanwhile. Raises ClioError, OSError."""
-    wait = _Wait(parts.screen.print_note)
+    wait = _InterruptibleWait(parts.screen.print_note)
     if step.kind == "commit":
-        await CommitRun(parts.app, CommitReviewer(parts.prompt_io), wait.on).run(step.instructions)
+        await CommitRun(parts.app, CommitReviewer(parts.prompt_io), wait.run).run(step.instructions)
     else:
-        result = await wait.on("writing the text", describe_branch(parts.app, step.instructions, step.file))
+        result = await wait.run("writing the text", describe_branch(parts.app, step.instructions, step.file))
         if result is None:
             parts.screen.print_note("stopped")
         else:
@@ -358,14 +367,14 @@ def copy_result(result: CommandResult) -> None:
         sys.stdout.flush()
 
 
-class _Wait:
+class _InterruptibleWait:
     """Waits until the work is done or Esc is pressed. note: prints a line. typed: the text typed meanwhile."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self.typed = ""
 
-    async def on(self, label: str, work: Awaitable[_T]) -> _T | None:
+    async def run(self, label: str, work: Awaitable[_T]) -> _T | None:
         """Return the work's result; None if the user stopped it. Raises what the work raises."""
         task = asyncio.ensure_future(work)
 
@@ -374,7 +383,7 @@ class _Wait:
 
         try:
             async with KeyWatch(stop) as watch:
-                done, _ = await asyncio.wait({task}, timeout=_QUIET_S)
+                done, _ = await asyncio.wait({task}, timeout=_ANNOUNCE_AFTER_S)
                 if not done:
                     self._note(f"{label} … esc to interrupt")
                     await asyncio.wait({task})
@@ -386,7 +395,7 @@ class _Wait:
         return None
 
 
-RunTurn = Callable[[ReplParts, str, ExpandCommand | None], Awaitable[None]]
+RunTurn = Callable[[ReplComponents, str, ExpandCommand | None], Awaitable[None]]
 """Runs turns until no plan waits for review; none for an empty text. Other arguments: see `App.run_turn`."""
 
 
@@ -414,7 +423,7 @@ class CommandRunner:
         self._prefill = prefill
         self._unsaved: str | None = None  # the last warning printed here; turns print their own
 
-    async def run(self, parts: ReplParts, line: str) -> bool:
+    async def run(self, parts: ReplComponents, line: str) -> bool:
         """Run the command of a line that begins with a slash; False to leave the REPL."""
         result = run_command(parts.app, line)
         self._show(parts, result)
@@ -430,17 +439,17 @@ class CommandRunner:
         finally:
             invalidate_working_trees()
 
-    async def show_opened_session(self, parts: ReplParts) -> None:
+    async def show_opened_session(self, parts: ReplComponents) -> None:
         """Show how the opened session ended, and review a plan that waits for an answer."""
         parts.screen.print_note("\n".join(summarize_session(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
 
-    def _show(self, parts: ReplParts, result: CommandResult) -> None:
+    def _show(self, parts: ReplComponents, result: CommandResult) -> None:
         """Print a result, unless its table is about to be drawn as a list to choose from."""
         if not (isinstance(result.follow_up, Choose) and parts.prompt_io.questions.is_live):
             parts.screen.show_result(result)
 
-    async def _choose(self, parts: ReplParts, step: Choose) -> bool:
+    async def _choose(self, parts: ReplComponents, step: Choose) -> bool:
         questions = parts.prompt_io.questions
         if not questions.is_live:
             return True
@@ -448,7 +457,7 @@ class CommandRunner:
             chosen = await questions.choose_row(step.title, step.table, step.values, step.start)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
-    async def _follow(self, parts: ReplParts, step: FollowUp) -> bool:
+    async def _follow(self, parts: ReplComponents, step: FollowUp) -> bool:
         """Carry out the follow-up of a command; False to leave the REPL."""
         app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.for_screen_reader
         match step:
@@ -465,15 +474,15 @@ class CommandRunner:
                 screen.print_note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
             case SetModel(name=name):
                 app.set_model(name)
-                screen.print_note(f"{app.provider.model} at {app.provider.name} answers from now on")
+                screen.print_note(f"now using {app.provider.model} at {app.provider.name}")
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case ReviewPlan():
                 await self._run_turn(parts, await review_plan(parts), None)
             case RunPrompt(text=text):
                 await self._run_turn(parts, text, None)
-            case RunExpandedCommand(line=said, expand=make):
-                await self._run_turn(parts, said, make)
+            case RunExpandedCommand(line=line, expand=expand):
+                await self._run_turn(parts, line, expand)
             case GrantTrust():
                 await self._behind.trust(parts)
             case LoadWindow(then=then):
@@ -496,8 +505,8 @@ class CommandRunner:
                 screen.show_result(result)
             case GitTask():
                 self._prefill(await run_git_task(parts, step))
-            case WaitFor(label=saying, work=work):
-                screen.print_note(f"{saying} …")
+            case WaitFor(label=label, work=work):
+                screen.print_note(f"{label} …")
                 result = await work()
                 self._show(parts, result)
                 return result.follow_up is None or await self._follow(parts, result.follow_up)

@@ -17,15 +17,15 @@ from clio.context.message_parts import PendingInput
 from clio.context.workspace_state import get_working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.background_work import consolidate_at_exit, make_idle_consolidation
-from clio.entrypoints.repl.parts import (
+from clio.entrypoints.repl.components import (
     BackgroundLoader,
-    ReplParts,
+    ReplComponents,
     detect_this_terminal,
     handle_end_signals,
     handle_interrupts,
-    make_parts,
+    make_components,
     make_prompt_line,
-    print_farewell,
+    print_resume_hint,
     warm_up,
 )
 from clio.entrypoints.repl.start import SessionResume, ask_yes_no_at_start, render_welcome, settle_trust
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from clio.memory.consolidation.learner import Suggestion
 
 
-_LOOK_S = 0.1
+_APP_CHECK_S = 0.1  # between checks whether the app is loaded
 
 
 class LineHints:
@@ -72,7 +72,7 @@ class LineHints:
         if not early and not model:
             return False
         while (app := self._app()) is None:  # noqa: ASYNC110  typed before the app is loaded
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_APP_CHECK_S)
         if not model:
             return True
         from clio.commands.settings_commands import ask_server
@@ -83,8 +83,8 @@ class LineHints:
         """Return the slash command equivalent to the line; "" for a message."""
         if rating := self._rating(text):
             return rating.command
-        kept = parse_memory_line(text)
-        return f"/memory remember -- {kept}" if kept else ""
+        memory = parse_memory_line(text)
+        return f"/memory remember -- {memory}" if memory else ""  # `--`: the text may begin like an option
 
     def _rating(self, text: str) -> "QuickRating | None":
         """Return the rating that a line gives the last answer; None for a message, or if there is no answer."""
@@ -131,11 +131,11 @@ class Repl:
         self._behind = behind = BackgroundLoader(
             options,
             loaded,
-            self._make_parts,
+            self._make_components,
             welcome=self._welcome,
             failed=lambda error: self._line.stop_reading(error),
         )
-        self._signs = LineHints(behind.app)
+        self._line_hints = LineHints(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
         self._turns = Turns(live=self._terminal.can_read_keys, run_query=run_read_only_command)
         self._line = make_prompt_line(
@@ -144,12 +144,12 @@ class Repl:
             self._history,
             app=behind.app,
             facts=self._facts,
-            line_hint=self._signs.hint,
-            look_up=self._signs.look_up,
+            line_hint=self._line_hints.hint,
+            look_up=self._line_hints.look_up,
             pending_input=self._pending_input,
             held=self._turns.ahead,
         )
-        self._news: asyncio.Task[None] | None = None
+        self._shift_report: asyncio.Task[None] | None = None
         self._prefill = ""
         self._line.bind_key("c-o", self._open_last)
         self._turns.before_end = self._wait_for_pager
@@ -158,7 +158,7 @@ class Repl:
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle_consolidation(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
-    # Needed once a line is entered, not while typing it, so it is imported late.
+    # These three are needed once a line is entered, not while it is typed, so they are imported late.
 
     @cached_property
     def _commands(self) -> "CommandRunner":
@@ -226,10 +226,10 @@ class Repl:
             if not text:
                 return True
         parts = await self._behind.wait_until_loaded()
-        if entered and entered.words:
+        if entered and entered.is_message:
             await self._run_turn(parts, text)
             return True
-        if command := text if is_command(text) else self._signs.command(text):
+        if command := text if is_command(text) else self._line_hints.command(text):
             return await self._commands.run(parts, command)
         if line := parse_shell_line(text):
             self._prefill = await self._typed_commands.run(parts, line)
@@ -237,10 +237,11 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    async def _run_turn(self, parts: ReplParts, text: str, make: "ExpandCommand | None" = None) -> None:
+    async def _run_turn(self, parts: ReplComponents, text: str, expand: "ExpandCommand | None" = None) -> None:
+        """Run a turn, and further ones while the user answers the plan it proposed."""
         while text:
-            await self._turns.run(parts, text, make)
-            make = None
+            await self._turns.run(parts, text, expand)
+            expand = None  # belongs to the first text only
             await self._ask_about_suggestions(parts)
             text = await review_proposed(parts, busy=self._turns.ahead.busy)
         problem = self._history.problem if self._history else None
@@ -248,7 +249,7 @@ class Repl:
             parts.screen.print_note(f"warning: {problem}")
         self._history_problem = problem
 
-    async def _ask_about_suggestions(self, parts: ReplParts) -> None:
+    async def _ask_about_suggestions(self, parts: ReplComponents) -> None:
         """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
         if not self._terminal.can_read_keys or self._turns.ahead.busy:
             parts.app.learner.defer_suggestions()
@@ -256,26 +257,26 @@ class Repl:
         await self._ask_each(parts.app.learner.pop_suggestions())
 
     async def _ask_each(self, suggestions: "Sequence[Suggestion]") -> None:
-        for question, keep in suggestions:
+        for question, save in suggestions:
             if await self._line.confirm(question):
-                keep()
+                save()
 
     async def _ask_about_deferred_suggestions(self) -> None:
-        """Before the first line, ask about statements from runs that could not ask."""
+        """Ask about statements from runs that could not ask; called before the first line."""
         if self._terminal.can_read_keys and (self._loaded.home / "memories.pending.json").exists():
             parts = await self._behind.wait_until_loaded()
             await self._ask_each(parts.app.learner.pop_deferred_suggestions())
 
     def _on_prompt_ready(self) -> None:
-        """The prompt accepts input."""
+        """Start what must not delay the prompt: the query for the background, and loading the components."""
         self._colours.ask_background(self._line)
         self._behind.begin()
 
     def _put_on_line(self, text: str) -> None:
         self._prefill = text
 
-    async def _welcome(self, parts: ReplParts) -> None:
-        """The app is loaded: give it the resumed session, print the start notices, and start background work."""
+    async def _welcome(self, parts: ReplComponents) -> None:
+        """Give the loaded app the resumed session, print the start notices, and start background work."""
         app = parts.app
         self.resuming.hand_over(app)
         if self._history is not None:
@@ -287,25 +288,26 @@ class Repl:
             first=self._first_start,
             user_home=user_home(os.environ),
         )
-        if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
-            await self._line.print_above(lambda: parts.screen.print_note(words))
+        if notice := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
+            await self._line.print_above(lambda: parts.screen.print_note(notice))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
-        self._news = asyncio.create_task(self._report_preference_shifts(parts))
+        # Referenced by an attribute, because asyncio itself holds tasks only weakly.
+        self._shift_report = asyncio.create_task(self._report_preference_shifts(parts))
 
-    async def _report_preference_shifts(self, parts: ReplParts) -> None:
+    async def _report_preference_shifts(self, parts: ReplComponents) -> None:
         """Print once how preferences have shifted, unless a turn already runs."""
         with contextlib.suppress(ClioError, OSError):  # the preference commands report what is wrong with the file
             if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
-    def _make_parts(self, loaded: LoadedConfig) -> ReplParts:
-        return make_parts(
+    def _make_components(self, loaded: LoadedConfig) -> ReplComponents:
+        return make_components(
             loaded,
             self._terminal,
             watch=lambda: self._turns.watch,
             interrupt=self._turns.interrupt,
-            wrap=self._turns.listening,
+            wrap=self._turns.wrap_listener,
             pending_input=self._pending_input,
             facts=self._facts,
         )
@@ -356,4 +358,4 @@ class Repl:
         if self._terminal.can_read_keys and not self.ended_by and (line := await consolidate_at_exit(app)):
             screen.print_note(line)
         if not self.ended_by:
-            print_farewell(app, screen)
+            print_resume_hint(app, screen)

@@ -17,7 +17,7 @@ from clio.config.paths import FOLDER_NAME, display_path
 from clio.config.trust import decline_project, should_ask_for_trust, trust_project
 from clio.context.instructions import OWN_FILE, find_instructions
 from clio.entrypoints import first_paint
-from clio.entrypoints.repl.parts import terminal_size
+from clio.entrypoints.repl.components import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.providers.profiles import find_preset

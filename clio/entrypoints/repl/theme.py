@@ -17,7 +17,7 @@ from clio.config.command_line import did_you_mean
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
-from clio.entrypoints.repl.parts import ReplParts
+from clio.entrypoints.repl.components import ReplComponents
 from clio.errors import ConfigError
 from clio.ui.palettes import MEANINGS, Background, Palette, TextStyle, get_builtin_palette, parse_text_style
 from clio.ui.theme import Terminal
@@ -27,25 +27,27 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_PARTS = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
-_WHOLE = re.compile(r"#((?:[0-9a-f]{3}){1,4})", re.I)
-_HALF = 0.179
+# Terminals answer in one of these two forms; xterm and most others send four digits per part.
+_RGB_FORM = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
+_HEX_FORM = re.compile(r"#((?:[0-9a-f]{3}){1,4})", re.I)
+_MIDDLE_LUMINANCE = 0.179
 """The luminance that has the same contrast with black and with white."""
 _DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
-_SILENT_TERMS = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
+# These print an unknown query as text instead of ignoring it.
+_TERMS_WITHOUT_QUERIES = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
 
 
 def classify_background(colour: str) -> Background | None:
-    """Whether a colour such as `rgb:1e1e/1e1e/1e1e` is dark or light; None if the text is not a colour."""
+    """Return whether a colour such as `rgb:1e1e/1e1e/1e1e` is dark or light; None if the text is not a colour."""
     rgb = parse_terminal_colour(colour)
-    return None if rgb is None else "light" if compute_luminance(rgb) > _HALF else "dark"
+    return None if rgb is None else "light" if compute_luminance(rgb) > _MIDDLE_LUMINANCE else "dark"
 
 
 def parse_terminal_colour(text: str) -> tuple[float, float, float] | None:
     """Parse red, green and blue, 0.0 to 1.0, from `rgb:RRRR/GGGG/BBBB` with one to four digits each, or `#rrggbb`."""
-    if match := _PARTS.fullmatch(text.strip()):
+    if match := _RGB_FORM.fullmatch(text.strip()):
         parts = (match[1], match[2], match[3])
-    elif match := _WHOLE.fullmatch(text.strip()):
+    elif match := _HEX_FORM.fullmatch(text.strip()):
         size = len(match[1]) // 3
         parts = (match[1][:size], match[1][size : 2 * size], match[1][2 * size :])
     else:
@@ -71,18 +73,21 @@ def detect_background_from_environment(env: Mapping[str, str]) -> Background | N
 def can_ask_background(env: Mapping[str, str]) -> bool:
     """Whether a terminal of this type recognizes the query as a control sequence, whether or not it answers it."""
     term = env.get("TERM", "")
-    return bool(term) and not term.startswith(_SILENT_TERMS) and not env.get("INSIDE_EMACS")
+    return bool(term) and not term.startswith(_TERMS_WITHOUT_QUERIES) and not env.get("INSIDE_EMACS")
 
 
+# OSC 11 asks for the background colour. Not every terminal answers it, but all answer the second query, for their
+# device attributes, and in order: once that reply has arrived, no colour will follow ("fence" below).
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\\x1b[c"
 _COLOUR = re.compile(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
 _FENCE = re.compile(r"\x1b\[\?[0-9;]{0,64}c")
+# The beginnings of a reply whose rest has not arrived yet.
 _OPEN_COLOUR = r"\](?:1(?:1(?:;[^\x07\x1b\x9c]{0,64}\x1b?)?)?)?"
 _OPEN_FENCE = r"\[(?:\?[0-9;]{0,64})?"
 _OPEN = re.compile(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
 _OPEN_LATE = re.compile(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
-_A_KEY = 2
-"""The longest held text that may be the beginning of a key: Esc, or Alt and a bracket."""
+_LONGEST_KEY = 2
+"""The longest withheld text that may itself be a key: Esc, or Alt and a bracket."""
 
 
 class TerminalReplies:
@@ -99,10 +104,10 @@ class TerminalReplies:
         self.colour = ""
         self.fenced = False
         self._held = ""
-        self._given = 0  # number of held characters already returned as keys
+        self._given = 0  # number of characters in `_held` already returned as keys
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether no further reply can arrive."""
         return self.fenced and bool(self.colour)
 
@@ -112,12 +117,12 @@ class TerminalReplies:
         if self._given and not any(form.match(text) for form in (_COLOUR, _FENCE, self._open)):
             text = text[self._given :]  # those characters were typed after all
             self._given = 0
-        text = self._take_colour(text)
+        text = self._extract_colour(text)
         if not self.fenced and (match := _FENCE.search(text)):
             text = text[: match.start()] + text[match.end() :]
             self.fenced, self._given = True, 0
-        begun = None if self.over else self._open.search(text)
-        at = begun.start() if begun else len(text)
+        opening = None if self.is_over else self._open.search(text)
+        at = opening.start() if opening else len(text)
         if at:
             self._given = 0
         text, self._held = text[:at], text[at:]
@@ -125,7 +130,7 @@ class TerminalReplies:
 
     def flush(self) -> str:
         """Return held text that must have been typed because nothing followed. The rest of a reply may still arrive."""
-        if not 0 < len(self._held) <= _A_KEY:
+        if not 0 < len(self._held) <= _LONGEST_KEY:
             return ""
         text, self._given = self._held[self._given :], len(self._held)
         return text
@@ -134,21 +139,21 @@ class TerminalReplies:
     def _open(self) -> re.Pattern[str]:
         return _OPEN_LATE if self.fenced else _OPEN
 
-    def _take_colour(self, text: str) -> str:
+    def _extract_colour(self, text: str) -> str:
         if self.colour or not (match := _COLOUR.search(text)):
             return text
         self.colour, self._given = match[1] or "?", 0
         return text[: match.start()] + text[match.end() :]
 
 
-_LEAVE_S = 0.1  # seconds to wait for a late reply
+_LATE_REPLY_S = 0.1
 
 
 class BackgroundQuestion:
-    """One query for the background. heard: called with the result if the terminal answers, which it may never do."""
+    """One query for the background. on_answer: called with the result if the terminal answers, which it may not."""
 
-    def __init__(self, heard: Callable[[Background], None]) -> None:
-        self._heard = heard
+    def __init__(self, on_answer: Callable[[Background], None]) -> None:
+        self._on_answer = on_answer
         self._replies = TerminalReplies()
         self._is_reported = False
         self._asked = False
@@ -178,10 +183,8 @@ class BackgroundQuestion:
         self._asked = True
 
     def leave(self, keyboard: int = 0) -> None:
-        """Wait briefly for a reply that is still on its way: the next program to read the terminal would take it for
-        keys.
-        """
-        end = time.monotonic() + _LEAVE_S
+        """Wait briefly for a reply that has not arrived; the next program at the terminal would read it as keys."""
+        end = time.monotonic() + _LATE_REPLY_S
         while self._asked and not self._replies.fenced and (left := end - time.monotonic()) > 0:
             try:
                 if not select.select([keyboard], [], [], left)[0]:
@@ -197,19 +200,20 @@ class BackgroundQuestion:
         typed = self._replies.feed(data)
         if self._replies.colour and not self._is_reported:
             self._is_reported = True
-            if paper := classify_background(self._replies.colour):
-                self._heard(paper)
+            if background := classify_background(self._replies.colour):
+                self._on_answer(background)
         return typed
 
 
-_CUT_OFF = re.compile(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
+# An unquoted colour: YAML reads `accent: bold #ffaf5f` as "bold" and a comment.
+_COLOUR_IN_COMMENT = re.compile(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):
-    """The contents of a theme file. extends: one of THEMES."""
+    """The contents of a theme file. extends: one of THEMES. styles: text styles by their key in the file."""
 
     extends: str
-    looks: dict[str, TextStyle]
+    styles: dict[str, TextStyle]
 
 
 def read_user_theme(home: Path, name: str) -> UserTheme:
@@ -219,50 +223,44 @@ def read_user_theme(home: Path, name: str) -> UserTheme:
     if data is None:
         known = theme_names(home)
         raise ConfigError(
-            f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
+            f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; available: ' + ', '.join(known)}"
         )
     lines = data.decode("utf-8-sig", "replace").splitlines()
-    extends, looks = "auto", dict[str, TextStyle]()
+    extends, styles = "auto", dict[str, TextStyle]()
     for key, entry in parse_yaml(data, shown).entries.items():
         where = f"{shown}:{entry.line}"
         if key == "extends":
-            extends = _base(entry, where)
+            extends = _parse_extends(entry, where)
         elif key in MEANINGS:
-            looks[key] = _look(key, entry, where, lines)
+            styles[key] = _parse_style(key, entry, where, lines)
         else:
             known = ("extends", *MEANINGS)
-            raise ConfigError(f"{where}: unknown key {key[:64]!r}{did_you_mean(key, known) or _known(known)}")
-    return UserTheme(extends=extends, looks=looks)
+            hint = did_you_mean(key, known) or f"; known are {', '.join(known[:6])}, … (docs/themes.md lists all)"
+            raise ConfigError(f"{where}: unknown key {key[:64]!r}{hint}")
+    return UserTheme(extends=extends, styles=styles)
 
 
-def _base(entry: Entry, where: str) -> str:
+def _parse_extends(entry: Entry, where: str) -> str:
     node = entry.node
     if isinstance(node, Scalar) and node.text in THEMES:
         return node.text
     raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe_node(node)}")
 
 
-def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> TextStyle:
+def _parse_style(key: str, entry: Entry, where: str, lines: Sequence[str]) -> TextStyle:
     node = entry.node
-    if isinstance(node, Scalar) and _CUT_OFF.fullmatch("".join(lines[node.end[0] : node.end[0] + 1])[node.end[1] :]):
-        raise ConfigError(f"{where}: {key} ends before the #, which begins a comment; put the whole in quotes")
+    if isinstance(node, Scalar) and _COLOUR_IN_COMMENT.fullmatch(
+        "".join(lines[node.end[0] : node.end[0] + 1])[node.end[1] :]
+    ):
+        raise ConfigError(f"{where}: {key} ends before the #, which begins a comment; put the value in quotes")
     if isinstance(node, Scalar) and node.kind == "null":
-        raise ConfigError(f"{where}: {key} has no value; write a look such as 'bold red', or plain")
+        raise ConfigError(f"{where}: {key} has no value; write a style such as 'bold red', or plain")
     if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
-        raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe_node(node)}")
+        raise ConfigError(f"{where}: {key} must be a style such as 'bold red', not {describe_node(node)}")
     try:
         return parse_text_style(node.text)
     except ValueError as error:
         raise ConfigError(f"{where}: {key} {error}") from None
-
-
-def _known(names: tuple[str, ...]) -> str:
-    return "; known are " + ", ".join(_shortened(names))
-
-
-def _shortened(names: tuple[str, ...]) -> Iterator[str]:
-    yield from names[:6]
-    yield "… (docs/themes.md has all)"
 
 
 AUTO = "auto"
@@ -273,72 +271,78 @@ class ThemeSelector:
 
     Attributes:
         home: clio's own directory, which contains the user's themes.
-        name: the theme in force.
-        problem: why the requested theme is not in force, as a sentence; "" if it is.
+        name: the theme in use.
+        problem: why the requested theme is not in use, as a sentence; "" if it is.
     """
 
-    def __init__(self, terminal: Terminal, home: Path, env: Mapping[str, str], wanted: str = AUTO) -> None:
+    def __init__(self, terminal: Terminal, home: Path, env: Mapping[str, str], requested: str = AUTO) -> None:
         self._terminal = terminal
         self._home = home
         self._env = env
-        self._paper = detect_background_from_environment(env)
+        self._background = detect_background_from_environment(env)
         self._own: UserTheme | None = None
         self.name = AUTO
         self.problem = ""
         try:
-            self.use(wanted)
+            self.use(requested)
         except ConfigError as error:
-            joint = " The" if str(error).endswith("?") else "; the"
-            self.problem = f"{error}{joint} colours are those of the theme auto"
+            joint = " Using" if str(error).endswith("?") else "; using"
+            self.problem = f"{error}{joint} the theme auto"
             self.use(AUTO)
 
     def use(self, name: str) -> None:
         """Use a theme for everything drawn from now on. Raises ConfigError and then changes nothing."""
         own = None if name in THEMES else read_user_theme(self._home, name)
         self.name, self._own = name, own
-        self._dress()
+        self._apply()
 
     def palette(self, name: str) -> Palette:
         """Return the palette of a theme for this terminal. Raises ConfigError."""
         if name in THEMES:
-            return self._base(name)
-        return self._whole(read_user_theme(self._home, name))
+            return self._make_builtin_palette(name)
+        return self._make_user_palette(read_user_theme(self._home, name))
 
     @property
-    def asks(self) -> bool:
+    def needs_background(self) -> bool:
         """Whether to query the terminal's background: the theme depends on it, and the terminal can be queried."""
         follows = (self._own.extends if self._own else self.name) in (AUTO, "high-contrast")
         return follows and self._terminal.live and self._terminal.colour and can_ask_background(self._env)
 
-    def heard(self, paper: Background) -> None:
-        """Use the reported background."""
-        self._paper = paper
-        self._dress()
+    def set_background(self, background: Background) -> None:
+        """Use the background that the terminal reported."""
+        self._background = background
+        self._apply()
 
-    def _dress(self) -> None:
-        if self._terminal.colour:
-            self._terminal.current.palette = self._whole(self._own) if self._own else self._base(self.name)
+    def _apply(self) -> None:
+        if not self._terminal.colour:
+            palette = get_builtin_palette("none")
+        elif self._own:
+            palette = self._make_user_palette(self._own)
         else:
-            self._terminal.current.palette = get_builtin_palette("none")
+            palette = self._make_builtin_palette(self.name)
+        self._terminal.current.palette = palette
 
-    def _whole(self, own: UserTheme) -> Palette:
-        return self._base(own.extends).with_styles(own.looks)
+    def _make_user_palette(self, own: UserTheme) -> Palette:
+        return self._make_builtin_palette(own.extends).with_styles(own.styles)
 
-    def _base(self, name: str) -> Palette:
-        few = self._terminal.depth == "standard"
-        paper = self._paper if name in (AUTO, "high-contrast") else name
+    def _make_builtin_palette(self, name: str) -> Palette:
+        has_16_colours = self._terminal.depth == "standard"
+        background = self._background if name in (AUTO, "high-contrast") else name
         match name:
             case "none":
                 return get_builtin_palette("none")
             case "high-contrast":
-                return get_builtin_palette("high contrast" if few or paper is None else f"high contrast {paper}")
-            case _ if paper is None:
+                is_plain = has_16_colours or background is None
+                return get_builtin_palette("high contrast" if is_plain else f"high contrast {background}")
+            case _ if background is None:
+                # The terminal's own sixteen colours are readable on its background, whatever that is.
                 return get_builtin_palette("sixteen")
             case _:
-                return get_builtin_palette(f"sixteen {paper}" if few else paper)
+                return get_builtin_palette(f"sixteen {background}" if has_16_colours else background)
 
 
-_WORDS = (
+# The sample of a theme in the list: the key of a style, and a text in it.
+_SAMPLE = (
     ("prompt", "❯ "),
     ("", "text "),
     ("added", "+ new "),
@@ -355,21 +359,22 @@ _WORDS = (
 )
 
 
-def sample_row(name: str, palette: Palette, *, current: bool, width: int, on_paper: bool) -> Text:
-    """Return the theme's name and a sample of its styles, as many as fit. on_paper: draw the background too."""
+def make_sample_row(name: str, palette: Palette, *, current: bool, width: int, with_background: bool) -> Text:
+    """Return the theme's name and a sample of its styles, as many as fit."""
     label = f"{'→' if current else ' '} {name:<{width}}  "
-    return Text.assemble((label, "strong" if current else ""), *_pieces(palette, on_paper=on_paper), no_wrap=True)
+    sample = _style_sample(palette, with_background=with_background)
+    return Text.assemble((label, "strong" if current else ""), *sample, no_wrap=True)
 
 
-def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
-    paper = palette.backgrounds[0] if on_paper and palette.backgrounds else ""
-    ink = "#ffffff" if paper == "#000000" else "#000000"
-    for meaning, words in _WORDS:
-        look = palette.styles[meaning].for_rich if meaning else "none"
-        if paper and " on " not in f" {look}":
-            look = f"{look if look != 'none' else ''} on {paper}"
-            look = look if "#" in look.partition(" on ")[0] else f"{ink} {look.strip()}"
-        yield words, look
+def _style_sample(palette: Palette, *, with_background: bool) -> Iterator[tuple[str, str]]:
+    background = palette.backgrounds[0] if with_background and palette.backgrounds else ""
+    foreground = "#ffffff" if background == "#000000" else "#000000"
+    for key, text in _SAMPLE:
+        style = palette.styles[key].for_rich if key else "none"
+        if background and " on " not in f" {style}":
+            style = f"{style if style != 'none' else ''} on {background}"
+            style = style if "#" in style.partition(" on ")[0] else f"{foreground} {style.strip()}"
+        yield text, style
 
 
 class ThemeController:
@@ -390,7 +395,7 @@ class ThemeController:
     def ask_background(self, line: "PromptLine | PlainLine") -> None:
         """Query the terminal's background, once, if the colours depend on it. Call it when the prompt is displayed."""
         self._line = line
-        if self._question is not None or not self._themes.asks:
+        if self._question is not None or not self._themes.needs_background:
             return
         from clio.ui.prompt_line import PromptLine
 
@@ -403,7 +408,7 @@ class ThemeController:
         if self._question is not None:
             self._question.leave()
 
-    def choose_theme(self, parts: ReplParts, name: str) -> None:
+    def choose_theme(self, parts: ReplComponents, name: str) -> None:
         """Carry out `/theme`: list all themes, or switch to one and save the choice. Raises ConfigError."""
         if not name:
             self._show(parts)
@@ -413,63 +418,62 @@ class ThemeController:
             self._line.redraw()
         parts.screen.print_note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
 
-    def _set_background(self, paper: Background) -> None:
-        self._themes.heard(paper)
+    def _set_background(self, background: Background) -> None:
+        self._themes.set_background(background)
         if self._line is not None:
             self._line.redraw()
 
     def _save_choice(self, name: str) -> Iterator[str]:
         """Save the choice; yield where it is saved, or why it is not."""
         if self._loaded.config.incognito:
-            yield f"theme {name}, until you leave: an incognito clio writes nothing"
+            yield f"theme {name}, until clio exits: --incognito saves nothing"
             return
         path = home_config(self._loaded.home)
         from clio.config.yaml_edit import store_setting
 
         store_setting(path, "theme", name)
-        yield f"theme {name}, also from the next start on ({path})"
+        yield f"theme {name}, saved in {path}"
         origin = self._loaded.origins.get("theme", "default")
         if origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path:
-            yield f"but there {origin} says otherwise, and counts"
+            yield f"but {origin} overrides it at the next start"
 
     def _explain_no_colours(self) -> Iterator[str]:
         if not self._terminal.colour:
-            yield f"nothing is coloured in any case: {self._colour_off_reason()}"
+            yield f"no colours are shown: {self._colour_off_reason()}"
 
     def _colour_off_reason(self) -> str:
         origin = self._loaded.origins.get("color", "default")
-        return f"color is off ({origin})" if origin != "default" else "the terminal shows no colours"
+        return f"color is off ({origin})" if origin != "default" else "the terminal has none"
 
-    def _show(self, parts: ReplParts) -> None:
+    def _show(self, parts: ReplComponents) -> None:
         from rich.text import Text
 
         from clio.ui.safe_text import clean_line
         from clio.ui.screen import Screen
 
         names = theme_names(self._loaded.home)
-        screen, wide = parts.screen, max(map(len, names))
+        screen, width = parts.screen, max(map(len, names))
         if not isinstance(screen, Screen):
-            listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
             from clio.commands.command import CommandResult, Table
 
+            listed = tuple(
+                ("→" if name == self._themes.name else "", name, THEMES.get(name, "your own")) for name in names
+            )
             screen.show_result(
                 CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide_column=2))
             )
             return
-        on_paper = self._terminal.colour and self._terminal.depth != "standard"
+        # Only 24-bit and 256-colour terminals can show the background that a theme is meant for.
+        can_show_background = self._terminal.colour and self._terminal.depth != "standard"
         rows: list[Text] = []
         for name in names:
             try:
                 palette = self._themes.palette(name)
             except ConfigError as error:
-                rows.append(Text(f"  {name:<{wide}}  {clean_line(str(error))}", screen.theme.bad))
+                rows.append(Text(f"  {name:<{width}}  {clean_line(str(error))}", screen.theme.bad))
                 continue
             current = name == self._themes.name
-            foreign = on_paper and not current and name != "auto"
-            rows.append(sample_row(name, palette, current=current, width=wide, on_paper=foreign))
+            with_background = can_show_background and not current and name != "auto"
+            rows.append(make_sample_row(name, palette, current=current, width=width, with_background=with_background))
         screen.show_rows(rows)
-        screen.print_note("\n".join(["/theme NAME takes one and remembers it", *self._explain_no_colours()]))
-
-
-def _note(name: str) -> str:
-    return THEMES.get(name, "your own")
+        screen.print_note("\n".join(["/theme NAME sets the theme", *self._explain_no_colours()]))

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopRequests, TurnFinished
 from clio.commands.command import is_command
-from clio.entrypoints.repl.parts import ReplParts, terminal_size
+from clio.entrypoints.repl.components import ReplComponents, terminal_size
 from clio.errors import ClioError, UserError
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.line_rules import PastedTexts
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 Kind = Literal["steer", "query", "turn"]
 STEER_MARK = "!"
-_MOMENT_S = 1.0  # seconds in which another Esc counts as meant for the stopped turn
-_STEERS = "Enter again to send now · ↑ to edit"
-_EDITS = "↑ edits the last"
+_STOPPED_RECENTLY_S = 1.0  # another Esc within this time was meant for the stopped turn
+_STEER_HINT = "Enter again to send now · ↑ to edit"
+_EDIT_HINT = "↑ edits the last"
 
 
 class QueuedText(Struct):
     """An entered text.
 
     Attributes:
-        kind: "steer" goes with the next request of the turn, "query" is a read-only command that runs after the step,
-            "turn" is carried out after the turn.
-        words: send the text to the model even if it begins with a slash.
+        kind: "steer" is sent with the next request of the turn, "query" is a read-only command that runs after the
+            step, "turn" is carried out after the turn.
+        is_message: send the text to the model even if it begins with a slash.
         held: the turn was stopped, so the text waits until the user releases or edits it.
     """
 
     text: str
     kind: Kind
-    words: bool = False
+    is_message: bool = False
     held: bool = False
 
 
 class TypeAheadQueue:
-    """The line typed during a turn, and the entered texts that are not carried out yet, oldest first.
+    """The line typed during a turn, and the entered texts that wait, oldest first.
 
     A read-only slash command waits for the end of the step, everything else for the end of the turn. `!` before a
     text, or a second Enter after it, sends it with the next request of the running turn. clock: returns seconds.
@@ -54,7 +54,7 @@ class TypeAheadQueue:
 
     def __init__(self, pastes: PastedTexts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._stopped_at = -_MOMENT_S
+        self._stopped_at = -_STOPPED_RECENTLY_S
         self.line = TypedLine()
         self.pastes = pastes or PastedTexts()
         self._entered: list[QueuedText] = []
@@ -62,25 +62,29 @@ class TypeAheadQueue:
         self._just_queued = False
 
     def begin(self, mailbox: Mailbox) -> None:
-        """A turn begins; steering texts go into this mailbox."""
+        """Note that a turn has begun; steering texts go into its mailbox."""
         self._mailbox = mailbox
 
     def end(self, *, done: bool) -> None:
-        """The turn has ended: queue steering texts that came too late first, and hold all texts unless `done`."""
+        """Note that the turn has ended.
+
+        Steering texts that came too late for it are queued first. Unless it is `done`, all texts are held: after an
+        interrupt or an error the user decides what is sent next.
+        """
         late = self._mailbox.take_all() if self._mailbox is not None else []
         self._mailbox, self._just_queued = None, False
         self._entered = [one for one in self._entered if one.kind != "steer"]
         for one in self._entered:
             one.kind = "turn"
         if late:
-            self._entered.insert(0, QueuedText("\n\n".join(late), "turn", words=True))
+            self._entered.insert(0, QueuedText("\n\n".join(late), "turn", is_message=True))
         if not done:
             self._stopped_at = self._clock()
             for one in self._entered:
                 one.held = True
 
     def enter(self, text: str) -> None:
-        """Enter was pressed during a turn."""
+        """Handle Enter pressed during a turn: queue the text, or steer the turn with it."""
         again, self._just_queued = self._just_queued, False
         if not text.strip():
             if again:
@@ -93,14 +97,14 @@ class TypeAheadQueue:
             self._just_queued = not is_query and not is_command(text)
 
     def other_key(self) -> None:
-        """A key other than Enter: the next Enter on an empty line has no effect."""
+        """Handle a key other than Enter: after it, Enter on an empty line has no effect."""
         self._just_queued = False
 
     def edit_last(self) -> None:
         """Put the newest waiting text back on the line, if there is one."""
         self._just_queued = False
-        if taken := self.pop_newest():
-            self.line.replace(taken)
+        if newest := self.pop_newest():
+            self.line.replace(newest)
 
     def pop_newest(self) -> str:
         """Remove and return the newest waiting text, as it was typed."""
@@ -114,7 +118,7 @@ class TypeAheadQueue:
         return STEER_MARK + newest.text
 
     def delivered(self) -> None:
-        """The oldest steering text was sent to the model: remove it."""
+        """Remove the oldest steering text, because it was sent to the model."""
         oldest = next((one for one in self._entered if one.kind == "steer"), None)
         if oldest is not None:
             self._entered.remove(oldest)
@@ -151,7 +155,7 @@ class TypeAheadQueue:
 
     def has_just_stopped(self) -> bool:
         """Whether a turn was stopped a moment ago."""
-        return self._clock() - self._stopped_at < _MOMENT_S
+        return self._clock() - self._stopped_at < _STOPPED_RECENTLY_S
 
     @property
     def busy(self) -> bool:
@@ -159,7 +163,7 @@ class TypeAheadQueue:
         return bool(self.line.text) or any(not one.held for one in self._entered)
 
     def list_waiting(self) -> tuple[WaitingText, ...]:
-        """The waiting texts, each with what it waits for."""
+        """Return the waiting texts, each labelled with what it waits for."""
         shown: list[WaitingText] = []
         queued = 0
         for one in self._entered:
@@ -169,14 +173,14 @@ class TypeAheadQueue:
         return tuple(shown)
 
     def typing(self) -> TypingState:
-        """The line, the waiting texts and a hint, for the screen."""
-        hint = (_STEERS if self._just_queued else _EDITS) if self._entered else ""
+        """Return the line, the waiting texts and a hint, for the screen."""
+        hint = (_STEER_HINT if self._just_queued else _EDIT_HINT) if self._entered else ""
         return TypingState(line=self.line, waiting=self.list_waiting(), hint=hint)
 
-    def _steer(self, words: str) -> None:
-        if words and self._mailbox is not None:
-            self._entered.append(QueuedText(words, "steer"))
-            self._mailbox.put(self.pastes.expand(words))
+    def _steer(self, text: str) -> None:
+        if text and self._mailbox is not None:
+            self._entered.append(QueuedText(text, "steer"))
+            self._mailbox.put(self.pastes.expand(text))
 
 
 def _is_query(text: str) -> bool:
@@ -188,7 +192,7 @@ def _is_query(text: str) -> bool:
 
 
 Wait = Callable[[], Awaitable[None]]
-RunQuery = Callable[[ReplParts, str], bool]
+RunQuery = Callable[[ReplComponents, str], bool]
 """Runs a read-only command; False if it asks for more than showing its result."""
 
 
@@ -201,7 +205,7 @@ class Turns:
         watch: the keyboard watch of the running turn, None between turns.
         hotkeys: actions of further keys during a turn.
         ahead: the text typed.
-        before_end: awaited when a turn is over, before the keyboard returns to the prompt.
+        before_end: awaited when a turn is over, before the keyboard returns to the prompt; a pager may still be open.
     """
 
     def __init__(self, *, live: bool, run_query: RunQuery) -> None:
@@ -211,13 +215,13 @@ class Turns:
         self.hotkeys: dict[str, Callable[[], None]] = {}
         self.before_end: Wait | None = None
         self.ahead = TypeAheadQueue()
-        self._parts: ReplParts | None = None
+        self._parts: ReplComponents | None = None
         self._chips: MentionLabels | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
         self._stop = StopRequests(time.monotonic)
         self._end: TurnFinished | None = None
 
-    async def run(self, parts: ReplParts, text: str, make: "ExpandCommand | None" = None) -> None:
+    async def run(self, parts: ReplComponents, text: str, make: "ExpandCommand | None" = None) -> None:
         """Run a turn until it finishes, fails or is stopped. Cancelling the caller stops the turn first.
 
         make: see `App.run_turn`.
@@ -230,7 +234,7 @@ class Turns:
             await (self._watched(parts, task) if self._live else asyncio.wait({task}))
         except asyncio.CancelledError:
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.wait({task})  # the turn saves its partial answer before clio exits
             raise
         finally:
             self._task = None
@@ -247,7 +251,7 @@ class Turns:
         if self._task is not None and self._stop.is_allowed():
             self._task.cancel()
 
-    def listening(self, emit: Emit) -> Emit:
+    def wrap_listener(self, emit: Emit) -> Emit:
         """Wrap a listener so that events which concern the typed text arrive here first."""
 
         def listen(event: Event) -> None:
@@ -258,6 +262,7 @@ class Turns:
                     self.ahead.delivered()
                     self._show()
                 case StepFinished():
+                    # Not at once: the command's output belongs after the rows the screen prints for this event.
                     asyncio.get_running_loop().call_soon(self._run_queries)
                 case _:
                     pass
@@ -280,7 +285,7 @@ class Turns:
                 typing = structs.replace(typing, mention_labels=tuple(self._chips.label_mentions(self.ahead.line.text)))
             self._parts.screen.set_typed(typing)
 
-    async def _watched(self, parts: ReplParts, task: asyncio.Task[TurnFinished]) -> None:
+    async def _watched(self, parts: ReplComponents, task: asyncio.Task[TurnFinished]) -> None:
         from clio.ui.completer import MentionLabels
         from clio.ui.keyboard import KeyWatch, TypedKeys
 
@@ -305,7 +310,7 @@ class Turns:
         finally:
             self.watch = None
 
-    def _report(self, parts: ReplParts, task: asyncio.Task[TurnFinished]) -> None:
+    def _report(self, parts: ReplComponents, task: asyncio.Task[TurnFinished]) -> None:
         """Print how the turn ended unless its events have shown that. Raises errors that are bugs."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ClioError):
@@ -316,7 +321,7 @@ class Turns:
             parts.screen.print_note("interrupted")
 
 
-def run_read_only_command(parts: ReplParts, line: str) -> bool:
+def run_read_only_command(parts: ReplComponents, line: str) -> bool:
     """Run a read-only command while a turn runs; False if it asks for more than showing its result."""
     from clio.commands.registry import run_command
 
@@ -333,11 +338,11 @@ def _to_terminal(sequence: str) -> None:
     sys.stdout.flush()
 
 
-_RETRY_S = 0.05  # seconds between checks whether the app is loaded
+_APP_CHECK_S = 0.05  # between checks whether the app is loaded
 
 
 def make_mode_cycler(
-    parts_of: Callable[[], ReplParts | None], turns: Turns, changed: Callable[[str], None]
+    parts_of: Callable[[], ReplComponents | None], turns: Turns, changed: Callable[[str], None]
 ) -> Callable[[], None]:
     """Return the action of Shift-Tab: switch to the next approval mode, which holds from the next call on.
 
@@ -348,7 +353,7 @@ def make_mode_cycler(
     def cycle() -> None:
         parts = parts_of()
         if parts is None:
-            asyncio.get_running_loop().call_later(_RETRY_S, cycle)
+            asyncio.get_running_loop().call_later(_APP_CHECK_S, cycle)
             return
         mode = parts.app.planning.cycle_mode()
         if turns.running:
@@ -359,7 +364,7 @@ def make_mode_cycler(
     return cycle
 
 
-async def review_plan(parts: ReplParts) -> str:
+async def review_plan(parts: ReplComponents) -> str:
     """Let the user review the proposed plan; return the text of the next turn, "" for none.
 
     Approving the plan sets the approval mode.
@@ -380,12 +385,12 @@ async def review_plan(parts: ReplParts) -> str:
     return ""
 
 
-async def review_proposed(parts: ReplParts, *, busy: bool) -> str:
+async def review_proposed(parts: ReplComponents, *, busy: bool) -> str:
     """Review a plan that waits for an answer; do nothing while the user is `busy` with the next line."""
     return await review_plan(parts) if parts.app.planning.proposed_plan and not busy else ""
 
 
-async def _edit(parts: ReplParts) -> None:
+async def _edit(parts: ReplComponents) -> None:
     """Open the plan in the editor; on failure print why and leave it unchanged."""
     from clio.commands.plan_commands import edit_plan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clio.commands.command import CommandResult
 from clio.commands.context_commands import list_last_calls, read_whole_output
 from clio.context.workspace_state import invalidate_working_trees
-from clio.entrypoints.repl.parts import ReplParts
+from clio.entrypoints.repl.components import ReplComponents
 from clio.errors import ClioError, ToolFailed
 from clio.ui.line_rules import ShellLine
 from clio.ui.terminal_handoff import hand_over_terminal, show_in_pager
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_LOOK_S = 0.1  # seconds between prints of new output
-_MAX_SHOWN = 400
-"""Lines printed while the command runs; of later lines only the last ones are printed."""
-_LAST_SHOWN = 20
+_PRINT_INTERVAL_S = 0.1
+# A command that prints more, such as a build, would push the conversation out of the scrollback.
+_MAX_PRINTED_LINES = 400
+_LAST_PRINTED_LINES = 20  # of a longer output, printed when the command has ended
 
 
 class TypedCommands:
@@ -45,7 +45,7 @@ class TypedCommands:
     def _interrupt(self) -> None:
         self.stop()
 
-    async def run(self, parts: ReplParts, line: ShellLine) -> str:
+    async def run(self, parts: ReplComponents, line: ShellLine) -> str:
         """Run the command, print its output as it arrives, and return the text typed meanwhile."""
         from clio.ui.keyboard import KeyWatch
 
@@ -64,7 +64,7 @@ class TypedCommands:
             raise
         finally:
             self._task = None
-            invalidate_working_trees()
+            invalidate_working_trees()  # the command may have changed files that the status line shows
         _report(parts, line, task, shown)
         return watch.pop_text() if watch is not None else ""
 
@@ -72,7 +72,7 @@ class TypedCommands:
 class _OutputDisplay:
     """Prints a command's output as it arrives, and keeps track of how much is printed."""
 
-    def __init__(self, parts: ReplParts) -> None:
+    def __init__(self, parts: ReplComponents) -> None:
         self._parts = parts
         self._offset = 0
         self._lines = 0
@@ -90,16 +90,16 @@ class _OutputDisplay:
             return
         lines = self.process.output.text_from(self._offset).removesuffix("\n").split("\n")
         self._offset = self.process.output.total_chars
-        room = max(_MAX_SHOWN - self._lines, 0)
+        room = max(_MAX_PRINTED_LINES - self._lines, 0)
         self._lines += len(lines)
         if lines[:room]:
             self._print(lines[:room])
-        self._held = [*self._held, *lines[room:]][-_LAST_SHOWN:]
+        self._held = [*self._held, *lines[room:]][-_LAST_PRINTED_LINES:]
 
     def end(self) -> None:
         """Print the end of an output that was too long to print whole."""
         self.more()
-        left_out = self._lines - _MAX_SHOWN - len(self._held)
+        left_out = self._lines - _MAX_PRINTED_LINES - len(self._held)
         if left_out > 0:
             self._parts.screen.print_note(f"… {left_out:,} lines not shown")
         if self._held:
@@ -111,7 +111,7 @@ class _OutputDisplay:
         self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
 
 
-async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "RunningProcess":
+async def _run(parts: ReplComponents, command: str, shown: _OutputDisplay) -> "RunningProcess":
     from clio.tools.shell.processes import CANCEL_GRACE_S, start_command_process
 
     for sentence in await asyncio.to_thread(parts.app.sandbox.describe_trouble):
@@ -119,7 +119,7 @@ async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "Runnin
     process = shown.process = await start_command_process(command, parts.app.workspace.root)
     waiting = asyncio.ensure_future(process.wait())
     try:
-        while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
+        while not (await asyncio.wait({waiting}, timeout=_PRINT_INTERVAL_S))[0]:
             shown.more()
         await waiting
     except asyncio.CancelledError:
@@ -130,7 +130,9 @@ async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "Runnin
     return process
 
 
-def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _OutputDisplay) -> None:
+def _report(
+    parts: ReplComponents, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _OutputDisplay
+) -> None:
     """Print how the command ended, and save its output for the next message if `line` asks for it."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
@@ -140,18 +142,18 @@ def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProces
         return
     shown.end()
     process = shown.process
-    state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
+    state = "stopped by the user" if task.cancelled() or process is None else _describe_exit(process)
     if line.is_output_shared:
         parts.app.pending_input.add_command_output(line.command, state, shown.text)
-    offered = " · included in your next message (use !! to keep it out)" if line.is_output_shared else ""
-    parts.screen.print_note(f"{state}{offered}")
+    hint = " · included in your next message (use !! to keep it out)" if line.is_output_shared else ""
+    parts.screen.print_note(f"{state}{hint}")
 
 
-def _ended(process: "RunningProcess") -> str:
-    code = process.exit_code
-    how = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
-    left = "; what it left running was stopped" if process.left_behind else ""
-    return f"{how} in {process.seconds:.1f} s{left}"
+def _describe_exit(process: "RunningProcess") -> str:
+    code = process.exit_code  # negative for a signal, as `subprocess` reports it
+    reason = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
+    left = "; processes it left running were stopped" if process.left_behind else ""
+    return f"{reason} in {process.seconds:.1f} s{left}"
 
 
 class LastPager:
@@ -163,7 +165,7 @@ class LastPager:
     """
 
     def __init__(
-        self, parts_of: Callable[[], ReplParts | None], line: "PromptLine | PlainLine", *, opens: bool = True
+        self, parts_of: Callable[[], ReplComponents | None], line: "PromptLine | PlainLine", *, opens: bool = True
     ) -> None:
         self._parts_of = parts_of
         self._line = line
@@ -186,19 +188,17 @@ class LastPager:
         if parts is not None and not self.is_open:
             self._showing = asyncio.get_running_loop().create_task(self._show(parts))
 
-    async def _show(self, parts: ReplParts) -> None:
+    async def _show(self, parts: ReplComponents) -> None:
         session = parts.app.session
         try:
             calls = list_last_calls(session.messages)
             text = await asyncio.to_thread(read_whole_output, session, calls[-1]) if calls else ""
         except ClioError as error:
-            said = str(error)
-            await self._print(parts, lambda: parts.screen.print_error(said))
+            message = str(error)  # Python deletes `error` when the handler ends, and the lambda runs later
+            await self._print(parts, lambda: parts.screen.print_error(message))
             return
         if not calls:
-            await self._print(
-                parts, lambda: parts.screen.print_note("there is no output to open: no call was made yet")
-            )
+            await self._print(parts, lambda: parts.screen.print_note("no output to open: no tool has been called yet"))
             return
         head = f"{calls[-1].title} … {calls[-1].line}\n\n"
         shown: list[bool] = []
@@ -215,5 +215,5 @@ class LastPager:
         if not all(shown):
             await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))
 
-    async def _print(self, parts: ReplParts, show: Callable[[], None]) -> None:
+    async def _print(self, parts: ReplComponents, show: Callable[[], None]) -> None:
         await self._line.print_above(show)
