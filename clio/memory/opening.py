@@ -62,6 +62,6 @@ def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
 
             return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
         case "endpoint":
-            from clio.memory.vectors.model_embedders import endpoint_embedder
+            from clio.memory.vectors.model_embedders import make_endpoint_embedder
 
-            return endpoint_embedder(config, env)
+            return make_endpoint_embedder(config, env)

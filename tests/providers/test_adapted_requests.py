@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config
-from clio.memory.vectors.model_embedders import embedding_server
+from clio.memory.vectors.model_embedders import make_embedding_server
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider
@@ -118,7 +118,7 @@ def test_vectors_are_asked_for_with_the_key_a_command_prints_and_again_after_a_4
         config = Config(
             base_url=server.url, api_key_command=f"{sys.executable} {script}", embedding_model="e", model="m"
         )
-        assert embedding_server(config, {}, 384).embed(["text"]) == [[1.0, 2.0]]
+        assert make_embedding_server(config, {}, 384).embed(["text"]) == [[1.0, 2.0]]
         heard = [{name.lower(): value for name, value in request.headers.items()} for request in server.others]
         sent = [headers["authorization"] for headers in heard]
     assert sent == ["Bearer first", "Bearer second"]

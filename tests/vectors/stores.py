@@ -33,7 +33,7 @@ from clio.memory.retrieval.turn_memory import (
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.semantic_index import EjectedTurns
+from clio.memory.vectors.semantic_index import ArchivedTurns
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
@@ -417,8 +417,8 @@ def a_project() -> Iterator[Path]:
         yield Path(folder)
 
 
-def ejected_turns(project: Path) -> EjectedTurns:
-    return EjectedTurns(VectorStore(project / "vectors", HashedEmbedder()))
+def ejected_turns(project: Path) -> ArchivedTurns:
+    return ArchivedTurns(VectorStore(project / "vectors", HashedEmbedder()))
 
 
 def trimmed_session(project: Path, turns: list[tuple[str, str]]) -> Session:

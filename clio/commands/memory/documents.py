@@ -38,7 +38,7 @@ from clio.threads import ProgressCallback
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:
-    from clio.memory.vectors.documents import DocumentSource, Taken
+    from clio.memory.vectors.documents import DocumentSource, SourceUpdate
 
 
 READING, SEARCHING = "reading documents", "searching documents"
@@ -194,7 +194,7 @@ def _files_now(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
     return _files(ctx, path) if path.exists() else []
 
 
-def _added(result: "Taken") -> str:
+def _added(result: "SourceUpdate") -> str:
     source = result.source
     head = (
         f"Added {quote_code(source.path)}: {format_count(len(source.files), 'file')}, "
@@ -203,7 +203,7 @@ def _added(result: "Taken") -> str:
     return head + _left_out(result) + _stopped(result)
 
 
-def _refreshed(result: "Taken") -> str:
+def _refreshed(result: "SourceUpdate") -> str:
     source = result.source
     if not source.files:
         return f"{quote_code(source.path)} is missing or no longer has any text; `/docs remove` removes it."
@@ -214,7 +214,7 @@ def _refreshed(result: "Taken") -> str:
     )
 
 
-def _left_out(result: "Taken") -> str:
+def _left_out(result: "SourceUpdate") -> str:
     if not result.left_out:
         return ""
     named = [f"{quote_code(file)} ({why})" for file, why in result.left_out[:_SHOWN_LEFT_OUT]]
@@ -222,14 +222,14 @@ def _left_out(result: "Taken") -> str:
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
 
-def _stopped(result: "Taken") -> str:
+def _stopped(result: "SourceUpdate") -> str:
     if not result.unread:
         return ""
     again = f"/docs refresh {join_arguments([result.source.path])}"
     return f" Stopped: {format_count(result.unread, 'file')} not read; {quote_code(again)} continues."
 
 
-def _data(result: "Taken") -> dict[str, object]:
+def _data(result: "SourceUpdate") -> dict[str, object]:
     left_out = [{"path": file, "reason": why} for file, why in result.left_out]
     numbers = {"windows": result.windows, "read": result.read, "unread": result.unread}
     return _source_data(result.source) | numbers | {"left_out": left_out}

@@ -131,7 +131,7 @@ class Retriever:
             now=self._clock() if at is None else at,
             limit=limit,
             transcribed=Transcribed(passages=transcribed.passages, words=transcribed.words),
-            vectors=self._meaning.is_real,
+            vectors=self._meaning.uses_model,
             is_search=True,
             fusion=fusion,
         )
@@ -187,7 +187,7 @@ class Retriever:
 
     def _trimmed(self, query: str, current: str | None, until: float) -> list[Candidate]:
         """Turns near the query that left the window of the session that asks; of any session where a model embeds."""
-        archived, everywhere = self._meaning.ejected, self._meaning.is_real
+        archived, everywhere = self._meaning.archived_turns, self._meaning.uses_model
         if not archived.exist or not (current or everywhere):
             return []
         sessions = None if everywhere else [current or ""]

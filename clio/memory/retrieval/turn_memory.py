@@ -577,12 +577,14 @@ class TurnMemory:
         """Turns that left the window and mean something like the question."""
         if session is not None and len(session.trims) != self._indexed_trims:
             self._indexed_trims = len(session.trims)
-            self._meaning.ejected.index(session)
-        if not self._meaning.ejected.exist:
+            self._meaning.archived_turns.index(session)
+        if not self._meaning.archived_turns.exist:
             return
         own = session.id if session is not None else ""
         sessions = None if self._all_sessions else [own]
-        for turn in self._meaning.ejected.search(text, sessions=sessions, session=session, limit=self._near_distance):
+        for turn in self._meaning.archived_turns.search(
+            text, sessions=sessions, session=session, limit=self._near_distance
+        ):
             yield of_turn(turn, own)
 
     def _why_recalled(self, one: Scored, now: float, *, included: bool, but: str = "") -> WhyItem:

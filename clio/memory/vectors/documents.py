@@ -1,4 +1,8 @@
-"""Documents the user added: cut into windows and pieces, embedded, searched."""
+"""Documents that the user added: split them into windows and pieces, embed the pieces, and search them.
+
+A window is a part of a document of 512 tokens and the unit of search results; a piece is a part of a window that one
+vector represents well.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,15 +20,19 @@ from clio.text.lazy_regex import LazyRegex
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# An approximation of a model's tokens: parts of words of up to six letters, numbers of up to three digits, each
+# character of a script without spaces, each other character.
 _TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
 _LINE = LazyRegex(r"[^\n]*\n?")
 _WORD = LazyRegex(r"\S+\s*")
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """A part of a window, exactly as it stands in the document.
+    """A part of a window, with the exact text of the document.
 
-    window: from 0. line: where it begins, from 1.
+    Attributes:
+        window: the index of its window, from 0.
+        line: the line where it begins, from 1.
     """
 
     window: int
@@ -33,14 +41,17 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a text is."""
+    """Return the approximate number of tokens in a text."""
     return sum(1 for _ in _TOKEN.finditer(text))
 
 
-def pieces_of(text: str, piece_words: int) -> Iterator[Piece]:
-    """The pieces of the windows (512 tokens, 128 of them shared, more than 50 characters) of a document.
+def split_document(text: str, piece_words: int) -> Iterator[Piece]:
+    """Yield the pieces of the windows of a document.
 
-    The pieces of a window, put together, are the window. piece_words: how many words one vector says well.
+    Windows have 512 tokens, of which 128 are shared with the next window; windows of up to 50 characters are left out.
+    The pieces of a window, concatenated, are the window.
+
+    piece_words: the maximum number of words of a piece, see `Embedder.piece_words`.
     """
     starts = [token.start() for token in _TOKEN.finditer(text)]
     line, counted = 1, 0
@@ -52,46 +63,48 @@ def pieces_of(text: str, piece_words: int) -> Iterator[Piece]:
         line += text.count("\n", counted, start)
         counted = start
         inside = 0
-        for piece in _cut(text[start:end], piece_words):
+        for piece in _split_window(text[start:end], piece_words):
             yield Piece(window=number, line=line + inside, text=piece)
             inside += piece.count("\n")
 
 
-def _cut(window: str, piece_words: int) -> Iterator[str]:
-    """In runs of whole lines of up to so many words; a longer line in runs of words."""
-    held, words = "", 0
+def _split_window(window: str, piece_words: int) -> Iterator[str]:
+    """Yield pieces of whole lines with up to `piece_words` words; a longer line is split between words."""
+    piece, words = "", 0
     for line in _LINE.findall(window):
         size = len(line.split())
         if words and words + size > piece_words:
-            yield held
-            held, words = "", 0
+            yield piece
+            piece, words = "", 0
         if size <= piece_words:
-            held, words = held + line, words + size
+            piece, words = piece + line, words + size
             continue
         parts = _WORD.findall(line)
         indent = line[: len(line) - len(line.lstrip())]
         for at in range(0, len(parts), piece_words):
-            held += ("" if at else indent) + "".join(parts[at : at + piece_words])
+            piece += ("" if at else indent) + "".join(parts[at : at + piece_words])
             if at + piece_words < len(parts):
-                yield held
-                held = ""
+                yield piece
+                piece = ""
         words = len(parts) % piece_words or piece_words
-    if held.strip():
-        yield held
+    if piece.strip():
+        yield piece
 
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000
 SHOWN_CHARS = 1_000
-_QUICK_BYTES = 200_000
-"""A changed file up to this size is read again while a search waits."""
-_LOOK_BYTES = 8_192
+_MAX_QUICK_BYTES = 200_000
+"""A changed file up to this size is read again during a search; larger ones only in the background."""
+_BINARY_CHECK_BYTES = 8_192
 
 
 class DocumentSource(Struct, frozen=True, kw_only=True):
-    """A file or folder that was added. Paths are relative to the project where they lie in it, else absolute.
+    """A file or folder that the user added. Paths inside the project are relative to it, others absolute.
 
-    files: those that were taken in. added: seconds since the epoch.
+    Attributes:
+        files: the files that are embedded.
+        added: seconds since the epoch.
     """
 
     path: str
@@ -108,10 +121,14 @@ class DocumentList(Struct, frozen=True, kw_only=True):
 DOCUMENTS = DocumentFormat(schema="clio.documents", version=1, type=DocumentList)
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """What adding or refreshing a source did. left_out: files that were not taken in, each with the reason.
+class SourceUpdate(Struct, frozen=True, kw_only=True):
+    """The result of adding or refreshing a source.
 
-    unread: how many files were not looked at, because it was stopped.
+    Attributes:
+        read: the number of files that were read.
+        windows: the number of windows of all its files.
+        unread: the number of files that were not read because the user stopped it.
+        left_out: (file, reason) of each file that cannot be embedded.
     """
 
     source: DocumentSource
@@ -122,9 +139,11 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 
 class DocumentHit(Struct, frozen=True, kw_only=True):
-    """A window of a document near the question, or as much of it around the hit as 1,000 characters are.
+    """A window of a document near the question, or up to 1,000 characters of it around the nearest piece.
 
-    line: where the text begins, from 1. changed: the file has changed since it was read.
+    Attributes:
+        line: the line where the text begins, from 1.
+        changed: the file has changed since it was read.
     """
 
     path: str
@@ -135,9 +154,11 @@ class DocumentHit(Struct, frozen=True, kw_only=True):
 
 
 class Documents:
-    """The documents of one project. For several threads and processes.
+    """The documents of one project. Safe for several threads and processes.
 
-    redact: takes secrets out of what is kept. Methods raise StorageError for a damaged list, and OSError.
+    Methods raise StorageError if the list of documents is damaged, and OSError.
+
+    redact: removes secrets from a text before it is stored.
     """
 
     def __init__(
@@ -151,22 +172,22 @@ class Documents:
 
     @property
     def exist(self) -> bool:
-        """Whether anything was added; known without reading it."""
+        """Whether any document was added; known without reading the list."""
         return self._path.exists()
 
     def sources(self) -> tuple[DocumentSource, ...]:
-        """What was added, in order of path."""
+        """Return the added files and folders, sorted by path."""
         document = load_document(self._path, DOCUMENTS)
         return document.value.sources if document else ()
 
     def state(self, source: DocumentSource) -> tuple[int, int]:
-        """How many of its files have changed or gone since they were read, and how many have no vectors yet."""
+        """Return how many files of a source changed or vanished since they were read, and how many were never read."""
         marks = self._vectors.marks()
         known = [file for file in source.files if file in marks]
-        return sum(self._changed(file, marks[file]) for file in known), len(source.files) - len(known)
+        return sum(self._is_changed(file, marks[file]) for file in known), len(source.files) - len(known)
 
     def windows(self, source: DocumentSource) -> int:
-        """How many windows there are of its files."""
+        """Return the number of windows of all files of a source."""
         return sum(len(self._vectors.ids_of(file)) for file in source.files)
 
     def add(
@@ -176,13 +197,16 @@ class Documents:
         *,
         stop: Callable[[], bool] = never_stop,
         tell: ProgressCallback = ignore_progress,
-    ) -> Taken:
-        """Take in a file, or these files of a folder; what is there already is read again only if it changed.
+    ) -> SourceUpdate:
+        """Add a file, or the given files of a folder; known files are read again only if they changed.
 
-        stop: ends it before the next file; those read by then are taken in. tell: told of how many files are done, and
-        of how many there are. Raises UserError where none of them is text, or none was read.
+        Raises UserError if none of the files is text, or none was read.
+
+        Args:
+            stop: called before each file; true ends it, and the files read by then are added.
+            tell: called with the number of files done and the number of all files.
         """
-        return self._take(DocumentSource(path=self.name_of(path), added=self._clock()), files, stop, tell)
+        return self._add(DocumentSource(path=self.name_of(path), added=self._clock()), files, stop, tell)
 
     def refresh(
         self,
@@ -191,16 +215,19 @@ class Documents:
         *,
         stop: Callable[[], bool] = never_stop,
         tell: ProgressCallback = ignore_progress,
-    ) -> Taken:
-        """Read again what changed; files: those there are now, None: those there were. Those that are gone go."""
+    ) -> SourceUpdate:
+        """Read changed files of a source again, and remove files that no longer exist.
+
+        files: the files the source has now; None for the files it had. stop, tell: see `add`.
+        """
         if files is None:
             files = [path for file in source.files if (path := self._project / file).is_file()]
-        return self._take(source, files, stop, tell)
+        return self._add(source, files, stop, tell)
 
     def catch_up(self, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress) -> int:
-        """Read what changed or has no vectors, for a thread in the background; how many files were read.
+        """Read files that changed or were never read, for a background thread; return how many were read.
 
-        stop: ends it before the next file. tell: told of how many files are done, and of how many there are.
+        stop, tell: see `add`.
         """
         read = 0
         files = dict.fromkeys(file for source in self.sources() for file in source.files)
@@ -210,98 +237,105 @@ class Documents:
             if stop():
                 break
             tell(done, len(files))
-            if file not in marks or self._changed(file, marks[file]):
-                read += self._read(file) is None
+            if file not in marks or self._is_changed(file, marks[file]):
+                read += self._embed_file(file) is None
         return read
 
     def remove(self, name: str) -> DocumentSource:
-        """Let go of what was added under that name. Raises UserError where nothing was."""
+        """Remove an added file or folder and return it. Raises UserError if nothing of that name was added."""
         source = self.find(name)
-        kept = self._update(lambda sources: tuple(one for one in sources if one.path != source.path))
-        still = {file for one in kept for file in one.files}
-        self._vectors.remove([file for file in source.files if file not in still], wipe=True)
+        others = self._update(lambda sources: tuple(other for other in sources if other.path != source.path))
+        still_used = {file for other in others for file in other.files}  # a file may belong to two sources
+        self._vectors.remove([file for file in source.files if file not in still_used], wipe=True)
         return source
 
     def find(self, name: str) -> DocumentSource:
-        """What was added under that name or path. Raises UserError."""
-        wanted = {name.rstrip("/") or name, self.name_of((self._project / name).resolve())}
+        """Return the file or folder that was added under a name or path. Raises UserError if there is none."""
+        names = {name.rstrip("/") or name, self.name_of((self._project / name).resolve())}
         for source in self.sources():
-            if source.path in wanted:
+            if source.path in names:
                 return source
         known = ", ".join(repr(source.path) for source in self.sources()[:10]) or "none"
-        raise UserError(f"{name!r} is no document that was added; there are: {known}")
+        raise UserError(f"no document {name!r} was added; added: {known}")
 
     def search(self, question: str, count: int = DEFAULT_TOP_K) -> list[DocumentHit]:
-        """The nearest windows, nearest first, without those that are farther than 1.10 × the best."""
+        """Return the nearest windows, nearest first, except those farther than 1.10 × the distance of the best.
+
+        Small files that have changed are read again first; hits in larger ones are marked as changed.
+        """
         embedder = self._vectors.embedder
         found = self._vectors.search(question, 2 * count)
-        if embedder is not self._vectors.embedder:  # it failed, and its vectors are of no use to the other one
+        if embedder is not self._vectors.embedder:
+            # The embedder failed during the search, and the one that replaced it cannot use its vectors.
             self.catch_up()
             found = self._vectors.search(question, 2 * count)
         marks = self._vectors.marks()
-        stale = {item.group for item, _ in found if self._changed(item.group, marks.get(item.group, ""))}
+        stale = {item.group for item, _ in found if self._is_changed(item.group, marks.get(item.group, ""))}
         quick = {file for file in stale if self._is_quick(file)}
         for file in quick:
-            self._read(file)
+            self._embed_file(file)
         if quick:
             found = self._vectors.search(question, 2 * count)
-        kept = filter_near_best([distance for _, distance in found])
+        near = filter_near_best([distance for _, distance in found])
         hits: list[DocumentHit] = []
-        for item, distance in found[: len(kept)]:
-            said = item.text.strip()
-            if any(hit.path == item.group and said in hit.text for hit in hits):
-                continue  # two windows share what stands between them
-            hits.append(self._hit(item, distance, changed=item.group in stale - quick))
+        for item, distance in found[: len(near)]:
+            text = item.text.strip()
+            if any(hit.path == item.group and text in hit.text for hit in hits):
+                continue  # adjacent windows overlap
+            hits.append(self._make_hit(item, distance, changed=item.group in stale - quick))
         return hits[:count]
 
     def name_of(self, path: Path) -> str:
-        """How a path is called here: relative to the project where it lies in it."""
+        """Return the name under which a path is stored: relative to the project if it is inside, else absolute."""
         try:
             return path.relative_to(self._project).as_posix()
         except ValueError:
             return str(path)
 
-    def _take(
+    def _add(
         self, source: DocumentSource, files: Sequence[Path], stop: Callable[[], bool], tell: ProgressCallback
-    ) -> Taken:
+    ) -> SourceUpdate:
         marks = self._vectors.marks()
-        taken: list[str] = []
+        included: list[str] = []
         left_out: list[tuple[str, str]] = [
             (self.name_of(path), f"more than {MAX_FILES:,} files") for path in files[MAX_FILES:]
         ]
         read = unread = 0
-        looked_at = files[:MAX_FILES]
-        for number, path in enumerate(looked_at):
-            tell(number, len(looked_at))
+        candidates = files[:MAX_FILES]
+        for number, path in enumerate(candidates):
+            tell(number, len(candidates))
             if stop():
-                rest = [self.name_of(one) for one in looked_at[number:]]
-                taken += [file for file in rest if file in source.files]
+                rest = [self.name_of(candidate) for candidate in candidates[number:]]
+                included += [file for file in rest if file in source.files]
                 unread = len(rest)
                 break
             file = self.name_of(path)
-            if file in marks and not self._changed(file, marks[file]):
-                taken.append(file)
+            if file in marks and not self._is_changed(file, marks[file]):
+                included.append(file)
                 continue
-            problem = self._read(file)
+            problem = self._embed_file(file)
             if problem is None:
-                taken.append(file)
+                included.append(file)
                 read += 1
             else:
                 left_out.append((file, problem))
-        if not taken and unread:
+        if not included and unread:
             raise UserError(f"stopped before anything of {source.path!r} was read; nothing was changed")
-        if not taken and not source.files:
-            why = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
-            raise UserError(f"{source.path!r} has no text to take in{why}")
-        new = replace(source, files=tuple(taken))
-        kept = self._update(lambda sources: (*(one for one in sources if one.path != new.path), new))
-        still = {file for one in kept for file in one.files}
-        self._vectors.remove([file for file in source.files if file not in still], wipe=True)
+        if not included and not source.files:
+            reason = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
+            raise UserError(f"{source.path!r} contains no text{reason}")
+        new = replace(source, files=tuple(included))
+        all_sources = self._update(lambda sources: (*(other for other in sources if other.path != new.path), new))
+        still_used = {file for each in all_sources for file in each.files}
+        self._vectors.remove([file for file in source.files if file not in still_used], wipe=True)
         windows = self.windows(new)
-        return Taken(source=new, read=read, windows=windows, unread=unread, left_out=tuple(left_out))
+        return SourceUpdate(source=new, read=read, windows=windows, unread=unread, left_out=tuple(left_out))
 
-    def _read(self, file: str) -> str | None:
-        """Embed a file again; why it was not, where it is no text. A file that is gone leaves nothing behind."""
+    def _embed_file(self, file: str) -> str | None:
+        """Read and embed a file; return None, or the reason if it cannot be embedded.
+
+        The vectors of a file that cannot be read are deleted.
+        """
         path = self._project / file
         try:
             stat = path.stat()
@@ -311,27 +345,27 @@ class Documents:
         except OSError as error:
             self._vectors.remove([file], wipe=True)
             return error.strerror or "not readable"
-        if b"\0" in data[:_LOOK_BYTES]:
+        if b"\0" in data[:_BINARY_CHECK_BYTES]:
             return "not text"
         digest = hashlib.sha256(data).hexdigest()[:16]
         mark = f"{stat.st_mtime_ns}.{stat.st_size}.{digest}"
-        if self._vectors.marks().get(file, "").endswith(f".{digest}"):
+        if self._vectors.marks().get(file, "").endswith(f".{digest}"):  # only its time has changed
             self._vectors.mark(file, mark)
             return None
         text = self._redact(data.decode("utf-8", "replace").replace("\r\n", "\n"))
         self._vectors.remove([file])
-        self._vectors.put(self._items(file, text))
-        self._vectors.mark(file, mark)
+        self._vectors.put(self._make_items(file, text))
+        self._vectors.mark(file, mark)  # last, so that a file is read again if the process ends before
         return None
 
-    def _items(self, file: str, text: str) -> Iterable[VectorItem]:
+    def _make_items(self, file: str, text: str) -> Iterable[VectorItem]:
         now = self._clock()
-        for piece in pieces_of(text, self._vectors.embedder.piece_words):
+        for piece in split_document(text, self._vectors.embedder.piece_words):
             yield VectorItem(
                 id=f"{file}#{piece.window}", group=file, text=piece.text, role="document", created=now, line=piece.line
             )
 
-    def _hit(self, item: VectorItem, distance: float, *, changed: bool) -> DocumentHit:
+    def _make_hit(self, item: VectorItem, distance: float, *, changed: bool) -> DocumentHit:
         pieces = self._vectors.pieces_of(item.id)
         at = next((place for place, piece in enumerate(pieces) if piece is item), None)
         if at is None:
@@ -348,7 +382,7 @@ class Documents:
         text = "".join(piece.text for piece in pieces[first : last + 1]).strip("\n")
         return DocumentHit(path=item.group, line=pieces[first].line, text=text, distance=distance, changed=changed)
 
-    def _changed(self, file: str, mark: str) -> bool:
+    def _is_changed(self, file: str, mark: str) -> bool:
         try:
             stat = (self._project / file).stat()
         except OSError:
@@ -357,9 +391,9 @@ class Documents:
 
     def _is_quick(self, file: str) -> bool:
         try:
-            return (self._project / file).stat().st_size <= _QUICK_BYTES
+            return (self._project / file).stat().st_size <= _MAX_QUICK_BYTES
         except OSError:
-            return True  # it is gone: that is quickly seen
+            return True  # it does not exist any more, which takes no time to find out
 
     def _update(
         self, change: Callable[[tuple[DocumentSource, ...]], tuple[DocumentSource, ...]]
@@ -368,6 +402,6 @@ class Documents:
         new = update_document(
             self._path,
             DOCUMENTS,
-            lambda old: replace(old, sources=tuple(sorted(change(old.sources), key=lambda one: one.path))),
+            lambda old: replace(old, sources=tuple(sorted(change(old.sources), key=lambda source: source.path))),
         )
         return new.sources

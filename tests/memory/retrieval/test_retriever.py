@@ -140,7 +140,7 @@ def test_the_session_that_asks_is_no_answer_but_what_left_its_window_is(home: Ho
     first = session.messages[0].id
     assert first not in ids(home.memory.retriever.search("gateway", current=session.id))
     session.add_trim(Trim(handle="t1", dropped=(first,), created=NOW))
-    home.memory._meaning.ejected.index(session)  # pyright: ignore[reportPrivateUsage]  # as the next turn does
+    home.memory._meaning.archived_turns.index(session)  # pyright: ignore[reportPrivateUsage]  # as the next turn does
     answer = home.memory.retriever.search("gateway", current=session.id)
     assert sources(answer) == {"trimmed", "session"}
     assert next(hit.id for hit in answer.hits if hit.source == "trimmed") == first
@@ -187,7 +187,7 @@ def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
     session.append(UserMessage(content="the kitten sleeps", created=NOW))
     first = session.messages[0].id
     session.add_trim(Trim(handle="t1", dropped=(first,), created=NOW))
-    home.memory._meaning.ejected.index(session)  # pyright: ignore[reportPrivateUsage]
+    home.memory._meaning.archived_turns.index(session)  # pyright: ignore[reportPrivateUsage]
     (hit,) = home.memory.retriever.search("car engine", current=session.id).hits
     assert hit.id == first
     assert {one.name: one.words for one in hit.reasons}["meaning"] == "means the same"

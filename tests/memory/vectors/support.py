@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
-from clio.memory.vectors.semantic_index import EjectedTurns
+from clio.memory.vectors.semantic_index import ArchivedTurns
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.sessions.session import Session
@@ -54,8 +54,8 @@ def folder(project: Path) -> Path:
     return project / ".clio" / "cache" / "vectors" / NAME
 
 
-def turns(project: Path) -> EjectedTurns:
-    return EjectedTurns(vectors(project))
+def turns(project: Path) -> ArchivedTurns:
+    return ArchivedTurns(vectors(project))
 
 
 def sessions(project: Path) -> SessionStore:

@@ -10,7 +10,7 @@ import pytest
 
 from clio.memory.transcripts.transcript_records import TurnDoc
 from clio.memory.vectors import semantic_index
-from clio.memory.vectors.semantic_index import MAX_PIECES, EjectedTurns, pieces
+from clio.memory.vectors.semantic_index import MAX_PIECES, ArchivedTurns, split_turn
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.memory.transcripts.sessions import called
@@ -64,7 +64,7 @@ def test_nothing_is_embedded_twice_by_trims_resumes_or_undone_trims(tmp_path: Pa
     session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
 
     def index() -> None:
-        EjectedTurns(VectorStore(tmp_path / "v", embedder)).index(session)
+        ArchivedTurns(VectorStore(tmp_path / "v", embedder)).index(session)
 
     index()
     index()
@@ -127,14 +127,14 @@ def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
 
 
 def test_pieces_end_where_sentences_do() -> None:
-    assert pieces("One two. Three four five.\nSix", 3) == ["One two.", "Three four five.", "Six"]
-    assert pieces("Short. Also short. This one is longer than eight words are, really. And more.") == [
+    assert split_turn("One two. Three four five.\nSix", 3) == ["One two.", "Three four five.", "Six"]
+    assert split_turn("Short. Also short. This one is longer than eight words are, really. And more.") == [
         "Short. Also short. This one is longer than eight words are, really.",
         "And more.",
     ]
-    assert pieces("a b c d e", 2) == ["a b", "c d", "e"]
-    assert pieces(" \n ") == []
-    assert len(pieces("word " * 40_000)) == MAX_PIECES
+    assert split_turn("a b c d e", 2) == ["a b", "c d", "e"]
+    assert split_turn(" \n ") == []
+    assert len(split_turn("word " * 40_000)) == MAX_PIECES
 
 
 def test_vectors_survive_a_restart(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_an_imported_session_whose_window_is_smaller_counts_as_trimmed(tmp_path:
 
 def test_a_server_of_vectors_is_asked_beside_the_turn(tmp_path: Path) -> None:
     session = a_session(tmp_path, said(PORT))
-    found = EjectedTurns(VectorStore(tmp_path / "v", Failing(answers=9)))
+    found = ArchivedTurns(VectorStore(tmp_path / "v", Failing(answers=9)))
     assert found.index(session) == 0
     found.wait()
     assert [hit.text for hit in found.search(ASKED, sessions=[session.id])] == [PORT]
@@ -216,7 +216,7 @@ def test_a_server_of_vectors_is_asked_beside_the_turn(tmp_path: Path) -> None:
 def test_a_server_that_fails_costs_no_turn(tmp_path: Path) -> None:
     session = a_session(tmp_path, said(PORT))
     store = VectorStore(tmp_path / "v", Failing(answers=1))
-    found = EjectedTurns(store)
+    found = ArchivedTurns(store)
     found.index(session)
     found.wait()
     assert store.trouble == ""
@@ -235,15 +235,15 @@ def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
 ) -> None:
     session = a_session(tmp_path, said(*(f"zebra {number}" for number in range(40))), dropped=4)
     embedder = Counting()
-    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    found = ArchivedTurns(VectorStore(tmp_path / "v", embedder))
     read: list[int] = []
-    real = semantic_index._left
+    real = semantic_index._list_archived
 
     def counting(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
         read.append(len(messages))
         return real(messages, window)
 
-    monkeypatch.setattr(semantic_index, "_left", counting)
+    monkeypatch.setattr(semantic_index, "_list_archived", counting)
     for number in range(1, 10):
         found.index(session)
         drop(session, 4, f"t{number + 1}")
@@ -254,7 +254,7 @@ def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
 def test_another_session_is_read_from_its_beginning(tmp_path: Path) -> None:
     first = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=2)
     embedder = Counting()
-    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    found = ArchivedTurns(VectorStore(tmp_path / "v", embedder))
     found.index(first)
     second = sessions(tmp_path).new(tmp_path)
     for message in said("a tiger", "a wolf", "a bear"):

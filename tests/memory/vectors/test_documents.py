@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, UserError
-from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents, count_tokens, pieces_of
+from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents, count_tokens, split_document
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorStore
 from clio.text.embedding import compute_windows
@@ -209,7 +209,7 @@ def test_what_is_removed_leaves_no_text_but_for_what_another_source_has(tmp_path
     assert b"confidential" not in kept
     found.remove("d/a.md")
     assert found.search(ASKED) == [] and found.sources() == ()
-    with pytest.raises(UserError, match=r"'d/a\.md' is no document that was added; there are: none"):
+    with pytest.raises(UserError, match=r"no document .d/a\.md. was added; added: none"):
         found.remove("d/a.md")
 
 
@@ -263,7 +263,7 @@ TEXTS = st.text(alphabet="ab .,\n\tä漢1_{}", max_size=3_000) | st.lists(
 
 @given(TEXTS, st.integers(min_value=1, max_value=60))
 def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, words: int) -> None:
-    pieces = list(pieces_of(text, words))
+    pieces = list(split_document(text, words))
     assert all(len(piece.text.split()) <= words for piece in pieces)
     for piece in pieces:
         assert text.splitlines(keepends=True)[piece.line - 1 :] or not text
@@ -281,7 +281,7 @@ def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, w
 @given(st.integers(min_value=0, max_value=3_000))
 def test_each_token_is_in_a_window_of_512_that_shares_128_with_the_one_before(count: int) -> None:
     text = " ".join(f"w{number % 10}" for number in range(count // 2))
-    pieces = list(pieces_of(text, 24))
+    pieces = list(split_document(text, 24))
     sizes = {
         window: count_tokens("".join(p.text for p in pieces if p.window == window))
         for window in {p.window for p in pieces}

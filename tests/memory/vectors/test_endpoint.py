@@ -15,7 +15,7 @@ from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
-from clio.memory.vectors.model_embedders import embedding_server, fitted
+from clio.memory.vectors.model_embedders import fit_dimensions, make_embedding_server
 from clio.memory.vectors.semantic_index import Meaning
 from clio.messages import UserMessage
 from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
@@ -112,7 +112,7 @@ def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> Non
 
 @pytest.mark.parametrize("length", [3, 383, 384, 385, 1_536])
 def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length: int) -> None:
-    rows = fitted([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
+    rows = fit_dimensions([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
     assert [len(row) for row in rows] == [EMBEDDING_DIMENSIONS] * 3
     assert [math.sqrt(sum(value * value for value in row)) for row in rows] == pytest.approx([1.0] * 3, abs=1e-5)
 
@@ -125,13 +125,17 @@ def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way()
         length = math.sqrt(sum(value * value for value in vector))
         return [value / length for value in vector]
 
-    one, other = fitted([wave(0.0), wave(1.3)])
+    one, other = fit_dimensions([wave(0.0), wave(1.3)])
     assert math.dist(one, other) == pytest.approx(math.dist(unit(wave(0.0)), unit(wave(1.3))), rel=0.12)
-    assert [round(float(value), 4) for value in fitted([[1.0] + [0.0] * 1_023])[0][:3]] == [-0.0366, 0.0486, 0.0486]
+    assert [round(float(value), 4) for value in fit_dimensions([[1.0] + [0.0] * 1_023])[0][:3]] == [
+        -0.0366,
+        0.0486,
+        0.0486,
+    ]
 
 
 def test_what_is_no_number_makes_no_neighbour() -> None:
-    [row] = fitted([[float("nan"), 1.0]])
+    [row] = fit_dimensions([[float("nan"), 1.0]])
     assert not any(row)
 
 
@@ -146,18 +150,18 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
     ("answer", "said"),
     [
         ((401, {}), "401: API key"),
-        ((404, {}), "has no model 'm'"),
+        ((404, {}), "has no embedding model 'm'"),
         ((500, {}), "failed (status 500)"),
-        ((302, {}), "refused to make vectors (status 302)"),
-        ((200, b"<html>"), "no list of vectors"),
+        ((302, {}), "rejected the embedding request (status 302)"),
+        ((200, b"<html>"), "other than a list of vectors"),
         ((200, {"data": []}), "0 vectors for 1 texts"),
-        ((200, {"data": [{"embedding": []}]}), "or none"),
+        ((200, {"data": [{"embedding": []}]}), "or vectors of unequal length"),
     ],
 )
 def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answer, said: str) -> None:
     server = serve(lambda body: answer)
     embedder = make_embedder(config(server.url), {})
-    with pytest.raises(EmbeddingFailed, match="compared by their words alone") as error:
+    with pytest.raises(EmbeddingFailed, match="compared by their words only") as error:
         embedder.embed(["a text"])
     assert said in str(error.value) and "127.0.0.1" in str(error.value)
     before = len(server.asked)
@@ -168,7 +172,7 @@ def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answe
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(EmbeddingFailed, match=r"no answer from http://127\.0\.0\.1:9/v1"):
+    with pytest.raises(EmbeddingFailed, match=r"can.t connect to http://127\.0\.0\.1:9/v1"):
         make_embedder(config("http://127.0.0.1:9"), {}).embed(["a text"])
 
 
@@ -217,15 +221,15 @@ def test_without_a_wish_the_hashed_one_is_taken() -> None:
 def test_server_and_key_are_those_that_belong_together(
     settings: dict[str, Any], env: dict[str, str], url: str, key: str, model: str
 ) -> None:
-    server = embedding_server(Config(embedder="endpoint", **settings), env, 384)
+    server = make_embedding_server(Config(embedder="endpoint", **settings), env, 384)
     assert (server.base_url, server._key, server.model) == (url, key, model)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(ConfigError, match="set embedding_base_url"):
-        embedding_server(Config(embedder="endpoint"), {}, 384)
+        make_embedding_server(Config(embedder="endpoint"), {}, 384)
     with pytest.raises(ConfigError, match="set embedding_model"):
-        embedding_server(Config(embedder="endpoint", base_url="http://a:1"), {}, 384)
+        make_embedding_server(Config(embedder="endpoint", base_url="http://a:1"), {}, 384)
     with pytest.raises(EmbeddingFailed, match="set embedding_base_url"):
         make_embedder(Config(embedder="endpoint"), {}).embed(["a"])
 
@@ -237,13 +241,13 @@ def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, t
         tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
     )
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
-    meaning.ejected.index(session)
-    meaning.ejected.wait()
+    meaning.archived_turns.index(session)
+    meaning.archived_turns.wait()
     asked = "which port does staging listen on"
-    assert len(meaning.ejected.search(asked, sessions=[session.id])) == 1
+    assert len(meaning.archived_turns.search(asked, sessions=[session.id])) == 1
     assert meaning.take_notices() == []
     working[0] = False
-    assert len(meaning.ejected.search("the port of staging's database", sessions=[session.id])) == 1
+    assert len(meaning.archived_turns.search("the port of staging's database", sessions=[session.id])) == 1
     [notice] = meaning.take_notices()
     assert "failed (status 500)" in notice
     assert meaning.take_notices() == []
@@ -272,15 +276,17 @@ def test_a_server_that_hangs_holds_up_no_later_turn(serve: Serve, tmp_path: Path
     )
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
     began = time.monotonic()
-    meaning.ejected.index(session)
+    meaning.archived_turns.index(session)
     for number in range(3):
         session.append(UserMessage(content=f"the zebra number {number} sleeps in the barn"))
         drop(session, len(session.messages), handle=f"t{number + 2}")
-        meaning.ejected.index(session)
+        meaning.archived_turns.index(session)
     assert time.monotonic() - began < 4  # one text is given up after 5 s
     assert len(asked) <= 1
     go_on.set()
-    meaning.ejected.wait()
+    meaning.archived_turns.wait()
     assert len(asked) == 4
-    hits = meaning.ejected.search("the zebra number 2 sleeps in the barn", sessions=[session.id], count=9, limit=3.0)
+    hits = meaning.archived_turns.search(
+        "the zebra number 2 sleeps in the barn", sessions=[session.id], count=9, limit=3.0
+    )
     assert {hit.message for hit in hits} == {message.id for message in session.messages}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.vectors.embedders import EmbeddingFailed
-from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder, words
+from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder, split_wordpiece_words
 
 WIDTH, INNER = 384, 64
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "port", "the", "data", "##base", "is", "open", ".", "a"]
@@ -92,7 +92,7 @@ def test_no_text_and_unknown_words_have_vectors_too(made_up: MiniLmEmbedder) -> 
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    assert list(words(text)) == expected
+    assert list(split_wordpiece_words(text)) == expected
 
 
 def test_missing_and_broken_weights_are_said_in_a_sentence(tmp_path: Path) -> None:
