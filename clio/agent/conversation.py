@@ -29,7 +29,7 @@ from clio.context.request_builder import ContextBuilder, Prefix, is_compact, mak
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
-from clio.memory.retrieval.prompt_prefix import CAP_TOKENS as KNOWLEDGE_TOKENS
+from clio.memory.retrieval.prompt_prefix import CAP_TOKENS as MEMORY_PREFIX_TOKENS
 from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.messages import Fragment, ImagePart
@@ -107,11 +107,15 @@ class MentionContext(Struct, kw_only=True, frozen=True):
                         raise MentionRefused("the mentions before it already fill the space for mentions")
                     found.append(
                         make_mention_fragment(
-                            content.mention, content.rows, min(max_tokens, tokens_left), self.estimator, way=content.way
+                            content.mention,
+                            content.rows,
+                            min(max_tokens, tokens_left),
+                            self.estimator,
+                            way=content.more_hint,
                         )
                     )
                     tokens_left -= self.estimator.estimate_text(found[-1].text)
-                self.emit(Notice(text=f"+ {content.mention.label} · {content.what}"))
+                self.emit(Notice(text=f"+ {content.mention.label} · {content.size}"))
             except (MentionRefused, ClioError, OSError) as error:
                 self.emit(Notice(text=f"@{mention.label} was not added: {error}", level="warning"))
         return found
@@ -234,7 +238,7 @@ class Conversation:
         self.read_log = read_log or ReadLog()
         self.ui: UserInterface = runtime.ui
         self.mailbox: Mailbox = runtime.mailbox
-        self.estimator = TokenEstimator()  # replaced by that of the session and model in `_ready`
+        self.estimator = TokenEstimator()  # replaced by that of the session and model in `_get_loop`
         self.page = PageSize(MAX_RESULT_CHARS)
         self._subagents = subagents
         self._loop: Loop | None = None
@@ -244,7 +248,7 @@ class Conversation:
     # Turns
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """Run one turn; see `Loop.run_turn`. Preferences stated plainly in the text are remembered first.
+        """Run one turn; see `Loop.run_turn`. Preferences stated plainly in the text are memories first.
 
         Raises:
             ConfigError: spending is limited and the price of the model is unknown.
@@ -255,7 +259,7 @@ class Conversation:
             runtime.warn(sentence)
         # Hooks of the last turn may still run in the background; their notes belong to this one.
         await runtime.hooks.run_session_end_hooks()
-        loop, billed = await self._ready(), len(session.bills)
+        loop, billed = await self._get_loop(), len(session.bills)
         # Before the request is built, so that what the text states is already in its prompt.
         runtime.learner.before_turn(session, text)
         try:
@@ -281,7 +285,7 @@ class Conversation:
 
     async def open_window(self) -> ContextWindow:
         """Return the window, to inspect or trim it. The server may be asked for the model's limits first."""
-        return (await self._ready()).context
+        return (await self._get_loop()).context
 
     def leave(self) -> None:
         """Stop using this conversation because another one continues. The measured token ratio is saved."""
@@ -301,7 +305,7 @@ class Conversation:
 
     # Parts that are made before the first turn
 
-    async def _ready(self) -> Loop:
+    async def _get_loop(self) -> Loop:
         if self._loop is None:
             runtime = self.runtime
             limits = runtime.windows.fit_limits(self.provider, await self.provider.limits())
@@ -329,7 +333,7 @@ class Conversation:
         progress = ProgressPage(
             runtime.project, self.session, runtime.memory, runtime.redactor, now=runtime.now, warn=runtime.warn
         )
-        folders = runtime.asked.make_folder_instructions(self.config, limits, self.estimator)
+        folders = runtime.instructions.make_folder_instructions(self.config, limits, self.estimator)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
             if folders is not None:
@@ -345,7 +349,7 @@ class Conversation:
             now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary
-        return self._assemble(window, *self._offer(limits, skills, compact=compact), folders, mentioned)
+        return self._assemble(window, *self._select_tools(limits, skills, compact=compact), folders, mentioned)
 
     def _assemble(
         self,
@@ -356,11 +360,11 @@ class Conversation:
         mentioned: MentionContext | None = None,
         *,
         max_steps: int | None = None,
-        alone: asyncio.Lock | None = None,
+        change_lock: asyncio.Lock | None = None,
     ) -> Loop:
         """Return the loop over a window and its tools; also used by sub-agents.
 
-        max_steps, alone: see `Loop` and `CallSupport`.
+        max_steps, change_lock: see `Loop` and `CallSupport`.
         """
         runtime, session = self.runtime, self.session
         hooks = TurnHooks(runtime.hooks, session, self.estimator)
@@ -376,7 +380,7 @@ class Conversation:
                 hooks=hooks,
                 checks=checks,
                 note_below=folders.render_for if folders else lambda action: "",
-                exclusive=alone,
+                exclusive=change_lock,
             ),
             takes_images=self._sends_images,
         )
@@ -434,7 +438,9 @@ class Conversation:
 
     # Tools
 
-    def _offer(self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], OmittedTools]:
+    def _select_tools(
+        self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool
+    ) -> tuple[list[Tool], OmittedTools]:
         """Return the tools offered to the model, and those left out because the window is too small."""
         own_tools = self.make_own_tools(skills)
         if self._subagents is not None:
@@ -473,7 +479,7 @@ class Conversation:
         """Return the skills of the session, and allow the model to read the files of the user's own skills."""
         runtime = self.runtime
         found = runtime.skills.find()
-        if notice := runtime.skills.take_trust_notice(found):
+        if notice := runtime.skills.pop_trust_notice(found):
             runtime.warn(notice)
         skills = runtime.skills.list_usable(found)
         runtime.policy.allow_reading(runtime.skills.list_readable_folders(skills))
@@ -486,13 +492,13 @@ class Conversation:
         runtime.memory.begin(window_tokens=limits.context_window, session=self.session)
 
         def make(*, compact: bool, share: int | None = None) -> Prefix:
-            usable, left_out = self._offer(limits, skills, compact=compact)
+            usable, left_out = self._select_tools(limits, skills, compact=compact)
             specs = [make_tool_spec(tool, compact=compact) for tool in usable]
             cap = limits.context_window // share if share else None
-            asked, problems = runtime.asked.load_for_prompt(self.config, limits, estimator)
+            instructions, problems = runtime.instructions.load_for_prompt(self.config, limits, estimator)
             parts = [
                 *left_out.fragments(),
-                *asked,
+                *instructions,
                 *self._skill_fragments(skills, cap),
                 *self._memory_fragments(cap),
             ]
@@ -514,25 +520,25 @@ class Conversation:
         )
 
     def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:
-        listed = make_skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
-        return [structs.replace(listed, text=self.runtime.clean(listed.text))] if listed else []
+        fragment = make_skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
+        return [structs.replace(fragment, text=self.runtime.clean(fragment.text))] if fragment else []
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
         """Return what project memory contributes to the prompt, in fragments of at most `cap_tokens` if given."""
-        max_tokens = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
-        remembered = self.runtime.memory.prefix_fragments(max_tokens, min(CHARS_PER_TOKEN, self.estimator.ratio))
+        max_tokens = min(cap_tokens or MEMORY_PREFIX_TOKENS, MEMORY_PREFIX_TOKENS)
+        memories = self.runtime.memory.prefix_fragments(max_tokens, min(CHARS_PER_TOKEN, self.estimator.ratio))
         self._show_memory_notices()
-        return remembered
+        return memories
 
     async def _turn_fragments(self, text: str, mentioned: MentionContext) -> list[Fragment]:
         runtime = self.runtime
-        remembered = await asyncio.to_thread(runtime.memory.turn_fragments, text)
+        memories = await asyncio.to_thread(runtime.memory.turn_fragments, text)
         self._show_memory_notices()
         replacement, replacement_mentions = runtime.pending_input.take_replacement()
         mentions = await mentioned.fragments(f"{text}\n{replacement_mentions}")
-        named = [*runtime.hooks.take_notes(), *runtime.pending_input.take_fragments(), *mentions, *replacement]
+        added = [*runtime.hooks.pop_notes(), *runtime.pending_input.take_fragments(), *mentions, *replacement]
         restored = await asyncio.to_thread(runtime.turn_files.make_fragments)
-        return [*runtime.planning.begin_turn(), *restored, *remembered, *named]
+        return [*runtime.planning.begin_turn(), *restored, *memories, *added]
 
     def _show_memory_notices(self) -> None:
         for sentence in self.runtime.memory.take_notices():
@@ -541,7 +547,7 @@ class Conversation:
     def _make_mention_context(self, limits: ModelLimits) -> MentionContext:
         runtime = self.runtime
 
-        def look_up(most_tokens: int) -> "MentionLookup":
+        def look_up(max_tokens: int) -> "MentionLookup":
             from clio.agent.mention_lookup import MentionLookup
 
             return MentionLookup(
@@ -552,7 +558,7 @@ class Conversation:
                 read_log=self.read_log,
                 session=self.session,
                 estimator=self.estimator,
-                session_tokens=most_tokens,
+                session_tokens=max_tokens,
                 model=self.provider.model,
                 takes_images=self._sends_images,
                 pasted=runtime.pending_input.images,

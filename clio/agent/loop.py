@@ -49,7 +49,7 @@ from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
-_RECENT_MESSAGES = 200
+_MAX_SEARCHED_MESSAGES = 200
 """Number of newest messages that are searched for the calls of the newest step."""
 
 
@@ -104,11 +104,13 @@ class SessionWriter:
     def add_interrupted_answer(self, partial: ModelAnswer | None) -> None:
         """Like `add_broken_answer` after an interrupt by the user; adds a note about it for the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
-        calls = [call for one in self._session.messages[-_RECENT_MESSAGES:] for call in _get_tool_calls(one)]
+        calls = [
+            call for message in self._session.messages[-_MAX_SEARCHED_MESSAGES:] for call in _get_tool_calls(message)
+        ]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
         self.add_broken_answer(partial)
         if names:
-            situation = f"while {', '.join(names)} ran; what was done until then stays done"
+            situation = f"while {', '.join(names)} ran; its effects until then remain"
         elif partial is not None and partial.text.strip():
             situation = "while you were answering; your answer ends where it was cut off"
         else:
@@ -141,12 +143,12 @@ def _get_tool_calls(message: Message) -> tuple[ToolCall, ...]:
 
 
 FAILURE_HINT_COUNT = 2
-"""Identical failures after which the model is told what to change."""
+"""Identical failures after which the model gets advice."""
 FAILURE_STOP_COUNT = 4
 """Identical failures that end the turn."""
 UNCHANGED_HINT_COUNT = 3
 UNCHANGED_STOP_COUNT = 12
-"""Identical successful calls with an unchanged result: after 3 the model is told, after 12 the turn ends."""
+"""Identical successful calls with an unchanged result: after 3 the model gets a hint, after 12 the turn ends."""
 
 _TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
 """Durations as commands, compilers and test runners print them: a different duration is not a different result."""
@@ -197,7 +199,7 @@ class RepetitionGuard:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], _RepeatedResult] = {}
+        self._results: dict[tuple[str, str], _RepeatedResult] = {}
 
     def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> RepetitionVerdict:
         """Record a result and return what to do about it.
@@ -209,17 +211,17 @@ class RepetitionGuard:
         key = (call.name, repr(sorted(arguments.items())) if arguments else call.arguments)
         text = _TIMING.sub("", result.content)
         if _is_waiting_call(call.name, arguments):
-            self._seen.clear()  # after a wait the same call may have another result
+            self._results.clear()  # after a wait the same call may have another result
             return RepetitionVerdict()
-        seen = self._seen.get(key)
+        earlier = self._results.get(key)
         if changes and result.ok:
-            self._seen = {key: seen} if seen is not None else {}
-        if seen is None or (seen.result, seen.ok) != (text, result.ok):
-            self._seen[key] = _RepeatedResult(result=text, ok=result.ok, step=step)
+            self._results = {key: earlier} if earlier is not None else {}
+        if earlier is None or (earlier.result, earlier.ok) != (text, result.ok):
+            self._results[key] = _RepeatedResult(result=text, ok=result.ok, step=step)
             return RepetitionVerdict()
-        if seen.step != step:
-            seen.count, seen.step = seen.count + 1, step
-        return _judge_failure(call, result, seen.count) if not result.ok else _judge_unchanged(call, seen.count)
+        if earlier.step != step:
+            earlier.count, earlier.step = earlier.count + 1, step
+        return _judge_failure(call, result, earlier.count) if not result.ok else _judge_unchanged(call, earlier.count)
 
 
 def _judge_failure(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdict:
@@ -227,9 +229,10 @@ def _judge_failure(call: ToolCall, result: ToolMessage, count: int) -> Repetitio
         return RepetitionVerdict(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
     if count < FAILURE_HINT_COUNT:
         return RepetitionVerdict()
-    left = FAILURE_STOP_COUNT - count
-    last = "the next one like it ends the turn" if left == 1 else f"{left} more like it end the turn"
-    return RepetitionVerdict(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
+    remaining = FAILURE_STOP_COUNT - count
+    warning = "one more ends the turn" if remaining == 1 else f"{remaining} more end the turn"
+    advice = _ADVICE.get(call.name, _GENERAL_ADVICE)
+    return RepetitionVerdict(hint=f"[This is the same call as before with the same failure; {warning}. {advice}]")
 
 
 def _judge_unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
@@ -260,10 +263,6 @@ def _decode_arguments(arguments: str) -> dict[str, Any]:
         return {}
 
 
-def _advice(call: ToolCall) -> str:
-    return _ADVICE.get(call.name, _GENERAL_ADVICE)
-
-
 MAX_CONTINUATIONS = 3
 """Requests per turn that continue an answer cut off at the output limit."""
 _CUT_OFF_REASONS = frozenset({"length", "model_context_window_exceeded"})
@@ -272,8 +271,7 @@ _REFUSAL_NOTICES = {
     "content_filter": "the server's content filter ended this answer",
     "refusal": "the model declined to answer",
 }
-_REFUSAL_ADVICE = "say it in other words, or go back to an earlier turn with /rewind"
-_KEPT_WORDS = "kept beside it, where the model can read it"
+_REFUSAL_ADVICE = "rephrase the request, or go back to an earlier turn with /rewind"
 
 
 class _Turn(Struct):
@@ -286,7 +284,7 @@ class _Turn(Struct):
     text: str = ""
     continuations: int = 0
     approval_missing: str = ""
-    begun: bool = False
+    has_begun: bool = False
 
     def count(self, usage: Usage | None, bill: Bill | None) -> None:
         """Add one request. `bill` is None if the server sent no usage."""
@@ -347,8 +345,8 @@ class Loop:
         self._hooks = support.hooks
         self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
         self._model_request = ModelRequest(runtime, session, provider, window, emit)
-        # Already trimmed: the session is resumed or another model takes over, so it is given the recovery note first.
-        self._resumed = window.is_trimmed
+        # Already trimmed: the session is resumed or another model continues it, so the recovery note comes first.
+        self._needs_recovery_note = window.is_trimmed
         self._checks = support.checks
 
     @property
@@ -371,11 +369,11 @@ class Loop:
         turn = _Turn(started=time.perf_counter())
         try:
             await self._begin_turn(text)
-            turn.begun = True
+            turn.has_begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
             partial = self._model_request.take_partial()
-            if turn.begun:
+            if turn.has_begun:
                 self._writer.add_interrupted_answer(partial)
             else:
                 self._writer.add_broken_answer(partial)
@@ -405,31 +403,33 @@ class Loop:
         fitted = self._fit_to_window(safe_text)
         self._add_user_message(fitted, context)
         self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
-        if self._resumed:
-            self._resumed = False
+        if self._needs_recovery_note:
+            self._needs_recovery_note = False
             await self._context.add_recovery_note()
 
     def _make_safe_text(self, text: str) -> str:
-        # pasted text may contain invisible characters that its user never saw
+        # Pasted text may contain invisible characters that its user never saw
         safe = self._redactor.message(reveal_hidden_text(text))
         if secrets := sum(safe.counts.values()):
             subject = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
             self._emit(Notice(text=f"{subject} replaced in your message before it was saved or sent"))
         return safe.text
 
-    def _fit_to_window(self, words: str) -> FittedText:
+    def _fit_to_window(self, text: str) -> FittedText:
         """Return as much of the text as may go into one message; the whole text is stored beside it."""
-        fitted = fit_user_text(
-            words, self._context.limits.context_window, self._context.ratio, self._session.write_blob
-        )
+        fitted = fit_user_text(text, self._context.limits.context_window, self._context.ratio, self._session.write_blob)
         if fitted.blob:
-            self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
+            self._emit(
+                Notice(
+                    text="the message is longer than half of the window; the model can read its middle with read_output"
+                )
+            )
         return fitted
 
     async def _add_steering_messages(self, step: int) -> bool:
         """Add the messages the user has sent meanwhile to the request of this step; return whether there were any."""
         count = len(self._mailbox.waiting)
-        while text := self._mailbox.take():
+        while text := self._mailbox.pop_oldest():
             safe_text = self._make_safe_text(text)
             fitted = self._fit_to_window(safe_text)
             self._emit(Steered(text=fitted.text, step=step))

@@ -1,4 +1,4 @@
-"""Looks up one mention: a file, directory, picture, earlier session, note or MCP resource."""
+"""Look up one mention: a file, directory, picture, earlier session, note or MCP resource."""
 
 import asyncio
 import stat
@@ -41,12 +41,12 @@ def find_mcp_resource(mention: Mention, servers: McpServers | None) -> tuple[str
     if server not in names:
         return None
     uris = [uri for reading in list_readings(mention) if (uri := reading.label.partition(":")[2])]
-    known = {one.uri for _, one in servers.resources(server)}
-    listed = [uri for uri in uris if uri in known]
-    return (server, (listed or uris[-1:])[0]) if uris else None
+    known = {resource.uri for _, resource in servers.resources(server)}
+    known_uris = [uri for uri in uris if uri in known]
+    return (server, (known_uris or uris[-1:])[0]) if uris else None
 
 
-LAST_TURNS = 3
+QUOTED_TURNS = 3
 _SUMMARY_SHARE = 0.5
 _MAX_MESSAGE_CHARS = 2_000  # limit for each message of the last turns
 
@@ -73,13 +73,15 @@ def render_session_lines(session: Session, budget_tokens: int, estimator: TokenE
 
 def _list_last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMessage]:
     """Return the user message of each of the last turns and the last answer to it."""
-    starts = [index for index, one in enumerate(messages) if is_turn_start(one)]
+    starts = [index for index, message in enumerate(messages) if is_turn_start(message)]
     result: list[UserMessage | AssistantMessage] = []
-    for number, start in enumerate(starts[-LAST_TURNS:]):
-        end = ([*starts[-LAST_TURNS:], len(messages)])[number + 1]
+    for number, start in enumerate(starts[-QUOTED_TURNS:]):
+        end = ([*starts[-QUOTED_TURNS:], len(messages)])[number + 1]
         if isinstance(user_message := messages[start], UserMessage):
             result.append(user_message)
-        answers = [one for one in messages[start:end] if isinstance(one, AssistantMessage) and one.content]
+        answers = [
+            message for message in messages[start:end] if isinstance(message, AssistantMessage) and message.content
+        ]
         result += answers[-1:]
     return result
 
@@ -89,14 +91,14 @@ class MentionContent(Struct, frozen=True, kw_only=True):
 
     Attributes:
         rows: the lines of its text.
-        what: its size as shown to the user, such as "31 lines".
-        way: how the model can get the part that did not fit.
+        size: its size as shown to the user, such as "31 lines".
+        more_hint: how the model can get the part that did not fit.
     """
 
     mention: Mention
     rows: tuple[str, ...] = ()
-    what: str = ""
-    way: str = ""
+    size: str = ""
+    more_hint: str = ""
     image: ImagePart | None = None
 
 
@@ -133,7 +135,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             case "path":
                 return await self._find_path(mention) or await self._read_resource(mention)
             case "session":
-                return await asyncio.to_thread(self._session, mention)
+                return await asyncio.to_thread(self._load_session, mention)
             case "note":
                 return await asyncio.to_thread(self._load_note, mention)
             case "resource":
@@ -147,11 +149,15 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         for reading in list_readings(mention):
             path = self._resolve_existing(reading.name)
             if path is None and reading.lines is not None:  # a file name may end like a line range: "notes:3"
-                whole = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
-                reading, path = (whole, literal) if (literal := self._resolve_existing(whole.name)) else (reading, None)
+                literal_mention = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
+                reading, path = (
+                    (literal_mention, literal)
+                    if (literal := self._resolve_existing(literal_mention.name))
+                    else (reading, None)
+                )
             if path is not None:
                 await self._check_allowed(path)
-                return await asyncio.to_thread(self._read, reading, path)
+                return await asyncio.to_thread(self._load_path, reading, path)
         return None
 
     async def _read_resource(self, mention: Mention) -> MentionContent | None:
@@ -165,9 +171,11 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         except (CallFailed, ServerDown) as error:
             raise MentionRefused(f"{server}: {error}") from None
         rows = tuple(to_printable(line) for line in reply.text.splitlines())
-        named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
+        resource_mention = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
         size = format_count(len(rows), "line")
-        return MentionContent(mention=named, rows=rows or ("[it is empty]",), what=size, way="ask the user for it")
+        return MentionContent(
+            mention=resource_mention, rows=rows or ("[it is empty]",), size=size, more_hint="ask the user for it"
+        )
 
     def _resolve_existing(self, name: str) -> Path | None:
         try:
@@ -192,19 +200,19 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
             answer = await self.ui.approve(request)
             if answer.kind == "no":
-                raise MentionRefused(answer.reason or ("interrupted" if answer.interrupted else "you said no"))
+                raise MentionRefused(answer.reason or ("interrupted" if answer.interrupted else "you declined"))
             if answer.kind in ("session", "always"):
                 self.policy.allow_for_session(action)
 
-    def _read(self, mention: Mention, path: Path) -> MentionContent:
+    def _load_path(self, mention: Mention, path: Path) -> MentionContent:
         name = self.workspace.display(path)
         try:
             status = path.stat()
             if stat.S_ISDIR(status.st_mode):
-                listed = list_folder(self.workspace, path, None)
-                rows = tuple(listed.text.splitlines())
+                listing = list_folder(self.workspace, path, None)
+                rows = tuple(listing.text.splitlines())
                 return MentionContent(
-                    mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files"
+                    mention=mention, rows=rows, size=listing.summary, more_hint="list its folders with list_files"
                 )
             if not stat.S_ISREG(status.st_mode):
                 raise MentionRefused("it is a device, pipe or socket")
@@ -234,35 +242,35 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         return MentionContent(
             mention=mention,
             rows=tuple(rows) or ("[the file is empty]",),
-            what=format_count(len(rows), "line"),
-            way="read them with read_file",
+            size=format_count(len(rows), "line"),
+            more_hint="read them with read_file",
         )
 
     def _load_image(self, mention: Mention, data: bytes) -> MentionContent:
         kind = detect_media_type(data)
         if not kind:
-            raise MentionRefused("it is no png, jpg, gif or webp picture")
+            raise MentionRefused("it is not a png, jpg, gif or webp picture")
         if len(data) > MAX_IMAGE_BYTES:
             raise MentionRefused(
                 f"it has {format_bytes(len(data))}, and at most {format_bytes(MAX_IMAGE_BYTES)} are sent"
             )
         if not self.takes_images:
             raise MentionRefused(
-                f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
+                f"{self.model!r} is not known to accept pictures; choose another model with /model, or set "
                 f"models: {{{self.model}: {{images: true}}}} if it does"
             )
         part = ImagePart(blob=self.session.write_data(data), media_type=kind, name=mention.label, size=len(data))
-        return MentionContent(mention=mention, what=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
+        return MentionContent(mention=mention, size=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
 
-    def _session(self, mention: Mention) -> MentionContent:
+    def _load_session(self, mention: Mention) -> MentionContent:
         for reading in list_readings(mention):
             with suppress(SessionNotFound):
                 session = self.memory.earlier_session(reading.name)
                 return MentionContent(
                     mention=reading,
                     rows=tuple(render_session_lines(session, self.session_tokens, self.estimator)),
-                    what=f"{format_count(len(session.messages), 'message')}, summed up",
-                    way="search it with search_sessions",
+                    size=f"{format_count(len(session.messages), 'message')}, summarized",
+                    more_hint="search it with search_sessions",
                 )
         raise MentionRefused("there is no such session; /session list shows all")
 
@@ -271,7 +279,9 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             if note := self.memory.retrieve_note(reading.name):
                 rows = tuple(note.content.splitlines())
                 size = format_count(len(rows), "line")
-                return MentionContent(mention=reading, rows=rows, what=size, way="retrieve it with memory_operations")
+                return MentionContent(
+                    mention=reading, rows=rows, size=size, more_hint="retrieve it with memory_operations"
+                )
         raise MentionRefused("there is no such note; /note list shows all")
 
 

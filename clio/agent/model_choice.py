@@ -23,13 +23,13 @@ class EffortChoices:
 
     Args:
         session: where choices are stored; None to store nothing.
-        asked: whether the effort was set for this run, for instance with a flag; it then applies to every model.
+        is_from_flag: whether the effort was set for this run, for instance with a flag; it then applies to every model.
     """
 
-    def __init__(self, config: Config, session: Session | None = None, *, asked: bool = False) -> None:
+    def __init__(self, config: Config, session: Session | None = None, *, is_from_flag: bool = False) -> None:
         self._config = config
         self._session = session
-        self._asked = asked
+        self._is_from_flag = is_from_flag
         self._chosen: dict[str, Effort] = {}
 
     def choose(self, model: str, effort: Effort) -> None:
@@ -49,7 +49,7 @@ class EffortChoices:
                 session.set_effort(model, effort)
             return
         levels: dict[str, Effort] = {level: level for level in get_args(Effort)}
-        stored = {} if self._asked else session.efforts
+        stored = {} if self._is_from_flag else session.efforts
         # A newer version may have stored an effort this one does not know; it is ignored.
         self._chosen = {model: levels[name] for model, name in stored.items() if name in levels}
 
@@ -57,9 +57,9 @@ class EffortChoices:
         """Return the effort to request from a model; "auto" leaves it to the server."""
         if (chosen := self._chosen.get(model)) is not None:
             return chosen
-        own = find_model_settings(self._config, model)
-        if own is not None and own.effort is not None and not self._asked:
-            return own.effort
+        model_settings = find_model_settings(self._config, model)
+        if model_settings is not None and model_settings.effort is not None and not self._is_from_flag:
+            return model_settings.effort
         return self._config.effort
 
 
@@ -100,7 +100,7 @@ class FallbackModels:
         self._cooldown_s = cooldown_s
         self._warn = warn
         self._now = now
-        self._failed: dict[str, float] = {}
+        self._failed_at: dict[str, float] = {}
 
     def pick_provider(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
         """Return the provider for the next attempt of a step; None if all were tried.
@@ -110,31 +110,31 @@ class FallbackModels:
         Args:
             chosen: the provider of the chosen model, which is preferred.
         """
-        cooling: list[Provider] = []
-        seen = {_make_provider_key(one) for one in tried}
-        for provider in self._candidates(chosen):
-            if _make_provider_key(provider) in seen:
+        cooling_down: list[Provider] = []
+        excluded_keys = {_make_provider_key(failed) for failed in tried}
+        for provider in self._iter_candidates(chosen):
+            if _make_provider_key(provider) in excluded_keys:
                 continue
-            seen.add(_make_provider_key(provider))
+            excluded_keys.add(_make_provider_key(provider))
             if not self._is_cooling(provider):
                 return provider
-            cooling.append(provider)
-        return cooling[0] if cooling else None
+            cooling_down.append(provider)
+        return cooling_down[0] if cooling_down else None
 
     def is_probe(self, provider: Provider) -> bool:
         """Whether a provider that failed is being asked again for the first time; one attempt is then enough."""
-        return _make_provider_key(provider) in self._failed and not self._is_cooling(provider)
+        return _make_provider_key(provider) in self._failed_at and not self._is_cooling(provider)
 
     def record_failure(self, provider: Provider) -> None:
         """Record that the server did not answer."""
         if self._opened or self._unopened:  # without fallback models there is no choice to make
-            self._failed[_make_provider_key(provider)] = self._now()
+            self._failed_at[_make_provider_key(provider)] = self._now()
 
     def record_answer(self, provider: Provider) -> None:
         """Record that the server answered."""
-        self._failed.pop(_make_provider_key(provider), None)
+        self._failed_at.pop(_make_provider_key(provider), None)
 
-    def _candidates(self, chosen: Provider) -> Iterator[Provider]:
+    def _iter_candidates(self, chosen: Provider) -> Iterator[Provider]:
         """Yield the chosen provider, then the others; each is opened when it is reached."""
         yield chosen
         for provider in tuple(self._opened):
@@ -150,7 +150,7 @@ class FallbackModels:
             yield provider
 
     def _is_cooling(self, provider: Provider) -> bool:
-        since = self._failed.get(_make_provider_key(provider))
+        since = self._failed_at.get(_make_provider_key(provider))
         return since is not None and 0 <= self._now() - since < self._cooldown_s
 
 

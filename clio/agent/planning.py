@@ -13,10 +13,10 @@ from clio.sessions.session import Session
 from clio.sessions.state import PlanMode, Todo
 from clio.tools.session_tools import render_todos
 
-CARRY_OUT = "Carry out the plan."
+APPROVED_PLAN_TEXT = "Carry out the plan."
 """Text of the next turn when the user approves the plan."""
-_TAG = "plan_mode"
-_LIST_TOKENS = 1_500
+_PLAN_TAG = "plan_mode"
+_MAX_LIST_TOKENS = 1_500
 """Limit for the todo list in the prompt."""
 
 
@@ -24,17 +24,17 @@ class Planning:
     """Changes the approval mode of one clio process and tracks the proposed plan.
 
     Attributes:
-        before: mode in which an approved plan is carried out unless the user chooses another one.
+        mode_before: mode in which an approved plan is carried out unless the user chooses another one.
     """
 
     def __init__(self, policy: Policy, session: Session) -> None:
-        self.before: ApprovalMode = "ask" if policy.mode == "plan" else policy.mode
+        self.mode_before: ApprovalMode = "ask" if policy.mode == "plan" else policy.mode
         self._policy = policy
         self._session = session
-        self._turn_mode: ApprovalMode = self.before
-        self._todos: tuple[Todo, ...] | None = None
-        self._ended = False
-        self._approved = False
+        self._turn_mode: ApprovalMode = self.mode_before
+        self._todos_at_start: tuple[Todo, ...] | None = None
+        self._is_turn_done = False
+        self._is_approved = False
 
     @property
     def is_on(self) -> bool:
@@ -45,13 +45,13 @@ class Planning:
     def proposed_plan(self) -> tuple[Todo, ...]:
         """The plan made in the last turn; empty if that turn was stopped, made none, or plan mode is off."""
         todos = self._session.todos
-        is_new = self._ended and self.is_on and todos != self._todos
+        is_new = self._is_turn_done and self.is_on and todos != self._todos_at_start
         return todos if is_new and any(todo.status != "completed" for todo in todos) else ()
 
     def set_mode(self, mode: ApprovalMode) -> None:
         """Switch to a mode that the user named."""
         if mode == "plan" and not self.is_on:
-            self.before = self._policy.mode
+            self.mode_before = self._policy.mode
         self._policy.mode = mode
         self._store_state()
 
@@ -59,7 +59,7 @@ class Planning:
         """Switch to the next mode and return it. Modes passed on the way do not change the mode to return to."""
         mode = get_next_mode(self._policy.mode)
         if mode == "plan":
-            self.before = "ask" if self._turn_mode == "all" else self._turn_mode
+            self.mode_before = "ask" if self._turn_mode == "all" else self._turn_mode
         self._policy.mode = mode
         self._store_state()
         return mode
@@ -67,42 +67,45 @@ class Planning:
     def approve_plan(self, mode: ApprovalMode) -> str:
         """Approve the current todo list and switch to `mode`; return the text the next turn begins with."""
         self._policy.mode = mode
-        self._ended, self._approved = False, True
+        self._is_turn_done, self._is_approved = False, True
         self._store_state()
-        return CARRY_OUT
+        return APPROVED_PLAN_TEXT
 
     def dismiss_plan(self) -> None:
         """Dismiss the proposal without approving it; it stays the todo list."""
-        self._ended = False
+        self._is_turn_done = False
         self._store_state()
 
-    def begin_session(self, session: Session, *, asked: bool) -> None:
+    def begin_session(self, session: Session, *, is_from_flag: bool) -> None:
         """Switch to another session: plan mode and a waiting plan are restored as stored in it.
 
         Args:
-            asked: the user has named a mode for this start, which takes precedence.
+            is_from_flag: the user has named a mode for this start, which takes precedence.
         """
         self._session = session
-        planned = session.plan_mode
-        self._todos, self._ended, self._approved = None, False, False
-        if planned is not None and not asked:
-            self._ended = planned.proposed
+        plan_mode = session.plan_mode
+        self._todos_at_start, self._is_turn_done, self._is_approved = None, False, False
+        if plan_mode is not None and not is_from_flag:
+            self._is_turn_done = plan_mode.proposed
             self.set_mode("plan")
 
     def begin_turn(self) -> list[Fragment]:
         """Start a turn; return what the model is told about plan mode and its list."""
         session = self._session
-        self._todos, self._ended = session.todos, False
+        self._todos_at_start, self._is_turn_done = session.todos, False
         self._store_state()
-        approved, self._approved = self._approved, False
+        approved, self._is_approved = self._is_approved, False
         if not self.is_on:
             self._turn_mode = self._policy.mode
         if self.is_on:
-            return [_make_plan_fragment("context/plan", _TAG, "plan mode is on"), *_listed(session.todos)]
+            return [
+                _make_plan_fragment("context/plan", _PLAN_TAG, "plan mode is on"),
+                *_make_todo_fragments(session.todos),
+            ]
         if approved:
             return [
                 _make_plan_fragment("context/plan_approved", "plan_approved", "the plan was approved"),
-                *_listed(session.todos),
+                *_make_todo_fragments(session.todos),
             ]
         if _was_planning(session):
             return [_make_plan_fragment("context/plan_over", "plan_mode_over", "plan mode was on before")]
@@ -110,32 +113,34 @@ class Planning:
 
     def end_turn(self, *, done: bool) -> None:
         """End a turn. A plan written by a turn that was stopped is not proposed."""
-        self._ended = done
+        self._is_turn_done = done
         self._store_state()
 
     def _store_state(self) -> None:
         """Store the state of plan mode in the session, so that a restart restores it."""
         session = self._session
-        planned = PlanMode(proposed=bool(self.proposed_plan)) if self.is_on else None
-        if session.plan_mode != planned:
-            session.set_plan_mode(planned)
+        plan_mode = PlanMode(proposed=bool(self.proposed_plan)) if self.is_on else None
+        if session.plan_mode != plan_mode:
+            session.set_plan_mode(plan_mode)
 
 
 def _make_plan_fragment(prompt: str, name: str, reason: str) -> Fragment:
     return Fragment(name=name, text=load_prompt(prompt), source="approve", reason=reason, whole=True)
 
 
-def _listed(todos: tuple[Todo, ...]) -> list[Fragment]:
+def _make_todo_fragments(todos: tuple[Todo, ...]) -> list[Fragment]:
     """Return the current list, which the user may have edited."""
     if not todos:
         return []
-    reason = "the list that is planned"
-    return [Fragment(name="todos", text=render_todos(todos), source="session", reason=reason, cap_tokens=_LIST_TOKENS)]
+    reason = "the todo list of the plan"
+    return [
+        Fragment(name="todos", text=render_todos(todos), source="session", reason=reason, cap_tokens=_MAX_LIST_TOKENS)
+    ]
 
 
 def _was_planning(session: Session) -> bool:
     """Whether the model was told that plan mode is on, and has not been told otherwise since."""
     for message in reversed(session.messages):
         if isinstance(message, UserMessage) and message.context and not message.steers:
-            return f"<{_TAG} " in message.context
+            return f"<{_PLAN_TAG} " in message.context
     return False

@@ -12,8 +12,7 @@ from clio.agent.planning import Planning
 from clio.agent.spending import LedgerWriter, open_spending
 from clio.agent.turn_files import TurnFileRecorder
 from clio.agent.user_interface import ExplainingInterface, Mailbox, Notice, UserInterface
-from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
-from clio.checkpoints.checkpoints import StoreLimits as KeptLimits
+from clio.checkpoints.checkpoints import Checkpoints, StoreLimits, open_checkpoints
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import user_home
 from clio.config.schema import Config
@@ -40,7 +39,7 @@ from clio.sessions.store import open_session_store
 from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.tools.shell.jobs import JobTable
 
-_COMMAND = "run_command"
+_COMMAND_TOOL = "run_command"
 
 
 class ToolLimit:
@@ -63,13 +62,13 @@ class ToolLimit:
         if self._tools is None or name in self._tools or isinstance(action, ReadFiles | TouchOwnState):
             return
         if isinstance(action, RunCommand):
-            rules = [rule for tool, rule in map(_split_tool_entry, self._tools) if tool == _COMMAND]
+            rules = [rule for tool, rule in map(_split_tool_entry, self._tools) if tool == _COMMAND_TOOL]
             if "" in rules or self._policy.covers(action, rules):
                 return
         listed = ", ".join(self._tools) or "none"
         raise ToolFailed(
-            f"the command this turn began with lets only these tools change or reach anything: {listed}; do without "
-            "the others, or say what you would have done"
+            f"the custom command of this turn allows only these tools to change or reach anything: {listed}; do "
+            "without the others, or describe what you would have done"
         )
 
 
@@ -133,7 +132,7 @@ class Runtime:
             emit=self.ui.emit,
             enabled=config.checkpoints,
         )
-        self.efforts = EffortChoices(config, self.session, asked=self.is_from_flag("effort"))
+        self.efforts = EffortChoices(config, self.session, is_from_flag=self.is_from_flag("effort"))
         self.learner = Learner(
             self.memory,
             tell=self.tell,
@@ -155,7 +154,7 @@ class Runtime:
         self.stop_words = loaded.config.stop_words  # a custom command may replace them for its turn
         self.skills = SkillCatalog(loaded.main_project, self.home, env)
         self.agents = SubagentCatalog(loaded.main_project, self.home, env)
-        self.asked = InstructionFiles(
+        self.instructions = InstructionFiles(
             project=self.project,
             start=loaded.start_folder or loaded.project,
             home=self.home,
@@ -168,10 +167,10 @@ class Runtime:
         self.fallback = FallbackModels(
             config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
         )
-        learned = None if config.incognito else loaded.home
-        self.windows = LearnedWindows(learned, self.warn, now)
-        self.ratios = LearnedRatios(learned, self.warn)
-        self._light: Provider | None = None
+        learned_home = None if config.incognito else loaded.home
+        self.windows = LearnedWindows(learned_home, self.warn, now)
+        self.ratios = LearnedRatios(learned_home, self.warn)
+        self._light_provider: Provider | None = None
         self._closing = threading.Event()
         self.turn_files.recover()
         if scenarios.problem:
@@ -208,7 +207,7 @@ class Runtime:
         self.servers.begin_session()
         self.session = session
         self.turn_files.begin_session(session)
-        self.planning.begin_session(session, asked=self.is_from_flag("approve"))
+        self.planning.begin_session(session, is_from_flag=self.is_from_flag("approve"))
         self.efforts.begin_session(session)
         for warning in session.warnings:
             self.warn(warning)
@@ -218,14 +217,14 @@ class Runtime:
         name = config.light_model
         if not name or provider.name == OFFLINE:
             return provider
-        if self._light is None:
+        if self._light_provider is None:
             try:
-                self._light = self.providers.open(name)
-                self.spending.check_start(self._light)
+                self._light_provider = self.providers.open(name)
+                self.spending.check_start(self._light_provider)
             except ConfigError as error:
                 self.warn(f"light_model {name!r} is not used: {error}")
-                self._light = provider
-        return self._light
+                self._light_provider = provider
+        return self._light_provider
 
     def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
         """Add these bills of a session to the ledger."""
@@ -266,9 +265,9 @@ class Runtime:
         self.hooks.end_session(self.session.id)
 
     def _close_session(self) -> None:
-        known = self.session.unsaved_reason
+        was_unsaved = self.session.unsaved_reason
         self.session.close()
-        if self.session.unsaved_reason and not known:
+        if self.session.unsaved_reason and not was_unsaved:
             self.warn(f"the session is not saved: {self.session.unsaved_reason}")
 
 
@@ -286,6 +285,6 @@ def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
         loaded.home,
         on_disk=not config.incognito,
         lister=list_files,
-        limits=KeptLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
+        limits=StoreLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
         job_runs=lambda: bool(jobs.list_running()),
     )

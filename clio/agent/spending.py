@@ -18,7 +18,7 @@ from clio.text.formatting import MICROS_PER_DOLLAR, Cost, format_money
 
 MIN_ANSWER_TOKENS = 256
 """Tokens; a request that can pay only for a shorter answer is not worth its price."""
-_A_MILLION = 1_000_000
+_PRICE_UNIT_TOKENS = 1_000_000
 
 
 class SpendingLimitReached(Exception):
@@ -39,33 +39,33 @@ class Spending:
         self.book = book
         self.ledger = ledger or Ledger(None)
         self.cap = cap
-        self.run = Cost()
+        self.run_cost = Cost()
         self.problem = ""
         self.sharer_count = 1
         self._assumed = 0  # micro-dollars of requests without a bill, estimated
-        self._open: list[Reservation] = []  # requests that were sent and are not billed yet
-        self._waiting: list[asyncio.Future[None]] = []
+        self._active: list[Reservation] = []  # requests that were sent and are not billed yet
+        self._waiters: list[asyncio.Future[None]] = []
         # Model and input tokens of the last request, by conversation; "" is the newest of all conversations.
-        self._seen: dict[str, tuple[str, int]] = {}
+        self._last_inputs: dict[str, tuple[str, int]] = {}
         self._limit_problem = ""  # why the limit can no longer be enforced
-        self._session_id, self._bills, self._session_cost = "", 0, Cost()
+        self._session_id, self._bill_count, self._session_cost = "", 0, Cost()
 
     def check_start(self, provider: Provider) -> None:
         """Raise ConfigError if spending is limited and the price of this model is unknown."""
         if self.cap is None or states_cost(provider.name):
             return
         if self.book.find_price(provider.name, provider.model) is None:
-            raise ConfigError(f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}")
+            raise ConfigError(f"--max-cost cannot be enforced: {explain_unknown_price(provider.name, provider.model)}")
 
     async def reserve(
         self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
     ) -> "Reservation":
-        """Reserve money for one request: the least its input costs, and as long an answer as its share pays for.
+        """Reserve money for one request: the minimum cost of its input, and as long an answer as its share pays for.
 
         If only requests in progress keep it above the limit, wait for their bills.
 
         Args:
-            output_tokens: the longest answer wanted.
+            output_tokens: the longest answer to pay for.
             conversation: id of the conversation; what the server saw of it in the last request counts as cached.
 
         Raises:
@@ -78,40 +78,45 @@ class Spending:
                 raise SpendingLimitReached(self._limit_problem)
             price = self._find_price(provider)
             rate = price.rate_for(prompt_tokens).output if price else 0
-            least = self._compute_least_cost(price, provider.model, prompt_tokens, conversation)
+            min_cost = self._compute_min_cost(price, provider.model, prompt_tokens, conversation)
             answer = _compute_cost(min(MIN_ANSWER_TOKENS, output_tokens), rate)
-            free = self.cap - self._spent - sum(other.amount for other in self._open)
-            if least + answer <= free:
+            free = self.cap - self._spent - sum(other.amount for other in self._active)
+            if min_cost + answer <= free:
                 break
             # Not even the cheapest outcome of the requests in progress would leave enough: waiting cannot help.
-            if least + answer > self.cap - self._spent - sum(other.least for other in self._open) or not self._open:
+            if (
+                min_cost + answer > self.cap - self._spent - sum(other.min_cost for other in self._active)
+                or not self._active
+            ):
                 raise SpendingLimitReached(
                     f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
-                    f"next request costs {format_money(least + answer)} or more; raise it, or ask for less"
+                    f"next request costs {format_money(min_cost + answer)} or more; raise the limit, or ask for less"
                 )
             await self._wait_for_bill()
         # Requests that are already reserved have taken their share; the rest is for the others.
-        share = max(free // max(self.sharer_count - len(self._open), 1) - least, answer)
-        max_output = max(share * _A_MILLION // rate, 1) if rate else None
+        share = max(free // max(self.sharer_count - len(self._active), 1) - min_cost, answer)
+        max_output = max(share * _PRICE_UNIT_TOKENS // rate, 1) if rate else None
         if max_output is not None and max_output >= output_tokens:
             max_output, share = None, _compute_cost(output_tokens, rate)
         reservation = Reservation(
-            self, provider, conversation, least=least, answer=share if rate else 0, most_output=max_output
+            self, provider, conversation, min_cost=min_cost, answer=share if rate else 0, max_output_tokens=max_output
         )
-        self._open.append(reservation)
+        self._active.append(reservation)
         return reservation
 
-    def count_bill(self, reservation: "Reservation", usage: Usage, stated: int | None) -> int | None:
+    def count_bill(self, reservation: "Reservation", usage: Usage, stated_cost: int | None) -> int | None:
         """See `Reservation.count_bill`."""
         provider = reservation.provider
-        self._seen[reservation.conversation] = self._seen[""] = (provider.model, usage.prompt_tokens)
-        price = self._find_price(provider) if stated is None else None
-        cost = stated if stated is not None else price.cost(usage) if price else None
+        self._last_inputs[reservation.conversation] = self._last_inputs[""] = (provider.model, usage.prompt_tokens)
+        price = self._find_price(provider) if stated_cost is None else None
+        cost = stated_cost if stated_cost is not None else price.cost(usage) if price else None
         if cost is None:
-            self.run += Cost(unpriced_tokens=usage.prompt_tokens + usage.completion_tokens)
-            self._limit_problem = f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}"
+            self.run_cost += Cost(unpriced_tokens=usage.prompt_tokens + usage.completion_tokens)
+            self._limit_problem = (
+                f"--max-cost cannot be enforced: {explain_unknown_price(provider.name, provider.model)}"
+            )
         else:
-            self.run += Cost(micro_dollars=cost)
+            self.run_cost += Cost(micro_dollars=cost)
         self.settle(reservation, 0)
         return cost
 
@@ -120,48 +125,50 @@ class Spending:
         price = self._find_price(reservation.provider) if self.cap is not None else None
         if price is None and self.cap is not None:
             self._limit_problem = (
-                f"--max-cost cannot be kept: {reservation.provider.name} did not say what its answer cost"
+                f"--max-cost cannot be enforced: {reservation.provider.name} did not report the cost of its answer"
             )
         self.settle(reservation, price.cost(usage) if price else 0)
 
-    def settle(self, reservation: "Reservation", assumed: int) -> None:
-        """Release the money a request reserved; add `assumed` micro-dollars for which no server has sent a bill."""
-        self._assumed += assumed
-        if reservation in self._open:
-            self._open.remove(reservation)
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
+    def settle(self, reservation: "Reservation", assumed_micros: int) -> None:
+        """Release the money a request reserved; add `assumed_micros` for which no server has sent a bill."""
+        self._assumed += assumed_micros
+        if reservation in self._active:
+            self._active.remove(reservation)
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def _wait_for_bill(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._waiters.append(waiter)
         await waiter
 
     def get_session_cost(self, session: Session) -> Cost | None:
         """Return what the session has cost so far; None before its first bill. Adds only bills that are new since."""
         bills = session.bills
-        if session.id != self._session_id or len(bills) < self._bills:
-            self._session_id, self._bills, self._session_cost = session.id, 0, Cost()
-        for bill in bills[self._bills :]:
+        if session.id != self._session_id or len(bills) < self._bill_count:
+            self._session_id, self._bill_count, self._session_cost = session.id, 0, Cost()
+        for bill in bills[self._bill_count :]:
             self._session_cost += bill.cost_sum
-        self._bills = len(bills)
+        self._bill_count = len(bills)
         return self._session_cost if bills else None
 
     @property
     def _spent(self) -> int:
-        return self.run.micro_dollars + self._assumed
+        return self.run_cost.micro_dollars + self._assumed
 
-    def _compute_least_cost(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
-        """Return the least the input costs: what the server saw in the last request counts as cached."""
+    def _compute_min_cost(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
+        """Return the minimum cost of the input: what the server saw in the last request counts as cached."""
         if price is None:
             return 0
-        last_model, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
-        seen = min(tokens, prompt_tokens) if last_model == model else 0
-        # where the provider charges for cache writes, each request writes all new tokens
-        written = prompt_tokens - seen
-        return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen, cache_write_tokens=written))
+        last_model, last_tokens = self._last_inputs.get(conversation) or self._last_inputs.get("", ("", 0))
+        cached_tokens = min(last_tokens, prompt_tokens) if last_model == model else 0
+        # Where the provider charges for cache writes, each request writes all new tokens
+        new_tokens = prompt_tokens - cached_tokens
+        return price.cost(
+            Usage(prompt_tokens=prompt_tokens, cached_tokens=cached_tokens, cache_write_tokens=new_tokens)
+        )
 
     def _find_price(self, provider: Provider) -> Price | None:
         try:
@@ -175,9 +182,9 @@ class Reservation:
     """One request in progress, as a context manager: it ends with a bill, an estimate, or broken off.
 
     Attributes:
-        least: micro-dollars reserved for the input.
+        min_cost: minimum cost of the input, in micro-dollars.
         amount: micro-dollars reserved for input and answer.
-        most_output: the longest answer that is paid for, in tokens; None for no limit.
+        max_output_tokens: the longest answer that the reservation pays for, in tokens; None for no limit.
     """
 
     def __init__(
@@ -186,22 +193,22 @@ class Reservation:
         provider: Provider,
         conversation: str,
         *,
-        least: int = 0,
+        min_cost: int = 0,
         answer: int = 0,
-        most_output: int | None = None,
+        max_output_tokens: int | None = None,
     ) -> None:
         self.provider = provider
         self.conversation = conversation
-        self.least = least
-        self.amount = least + answer
-        self.most_output = most_output
+        self.min_cost = min_cost
+        self.amount = min_cost + answer
+        self.max_output_tokens = max_output_tokens
         self._spending = spending
         self._is_open = True
 
-    def count_bill(self, usage: Usage, stated: int | None) -> int | None:
-        """Count the stated cost, otherwise the cost by price; return it, or None if neither is known."""
+    def count_bill(self, usage: Usage, stated_cost: int | None) -> int | None:
+        """Count the stated_cost cost, otherwise the cost by price; return it, or None if neither is known."""
         self._is_open = False
-        return self._spending.count_bill(self, usage, stated)
+        return self._spending.count_bill(self, usage, stated_cost)
 
     def count_estimate(self, prompt_tokens: int, answer_tokens: int) -> None:
         """Count an estimated cost towards the limit, because the server sent no bill."""
@@ -212,10 +219,10 @@ class Reservation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Count a request that broke off as the least it must have cost."""
+        """Count a request that broke off as the minimum it must have cost."""
         if self._is_open:
             self._is_open = False
-            self._spending.settle(self, self.least)
+            self._spending.settle(self, self.min_cost)
 
 
 def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) -> Spending:
@@ -229,7 +236,7 @@ def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) ->
 
 
 def _compute_cost(tokens: int, rate: int) -> int:
-    return tokens * rate // _A_MILLION
+    return tokens * rate // _PRICE_UNIT_TOKENS
 
 
 class LedgerWriter:
@@ -242,28 +249,28 @@ class LedgerWriter:
 
     def write_bills(self, session: Session, bills: list[Bill]) -> list[str]:
         """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
-        spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=format_day)
-        said = [self._spending.problem, *self._explain_new_unpriced_models(spent)]
+        entries = make_ledger_entries(bills, project=self._project, session=session.id, day_of=format_day)
+        sentences = [self._spending.problem, *self._explain_new_unpriced_models(entries)]
         try:
-            self._spending.ledger.add(spent)
+            self._spending.ledger.add(entries)
         except (StorageError, OSError, TimeoutError) as error:
-            said.append(
-                f"what this turn cost is not in /cost days: {error_cause(error)}; /cost rebuild counts it later"
+            sentences.append(
+                f"the cost of this turn is missing from /cost days: {error_cause(error)}; /cost rebuild adds it later"
             )
-        new = [sentence for sentence in dict.fromkeys(said) if sentence and sentence not in self._reported]
+        new = [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self._reported]
         self._reported.update(new)
         return new
 
-    def _explain_new_unpriced_models(self, spent: list[LedgerEntry]) -> Iterator[str]:
+    def _explain_new_unpriced_models(self, entries: list[LedgerEntry]) -> Iterator[str]:
         """Yield a sentence for each model without a price, once ever: the ledger shows whether it was used before."""
-        models = {(entry.server, entry.model) for entry in spent if entry.unpriced_tokens}
+        models = {(entry.server, entry.model) for entry in entries if entry.unpriced_tokens}
         if not models or self._spending.problem:
             return
         try:
-            known = {
+            reported = {
                 (entry.server, entry.model) for entry in self._spending.ledger.read().entries if entry.unpriced_tokens
             }
         except (StorageError, OSError):
-            known = set[tuple[str, str]]()
-        for server, model in sorted(models - known):
+            reported = set[tuple[str, str]]()
+        for server, model in sorted(models - reported):
             yield explain_unknown_price(server, model)

@@ -49,25 +49,25 @@ MAX_REPORT_CHARS = 6_000
 EXCLUDED_TOOLS = frozenset("ask_user memory_operations use_skill".split())
 """Tools for talking to the user: no one answers a sub-agent, and its work is not evidence of the user's preferences."""
 _NAME_CHARS = 60
-MEMORY_TOKENS = 1_000
+SUBAGENT_MEMORY_TOKENS = 1_000
 """Limit for project memory in the prompt of a sub-agent."""
 
 
 class SubagentPool:
-    """Runs the tasks that the model of a runtime's conversations sends, at most `MAX_CONCURRENT` at a time."""
+    """Runs the tasks that the model of a conversation delegates, at most `MAX_CONCURRENT` at a time."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._free = asyncio.Semaphore(MAX_CONCURRENT)
-        self.one_changes = asyncio.Lock()
-        self.one_asks = asyncio.Lock()
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self.change_lock = asyncio.Lock()
+        self.question_lock = asyncio.Lock()
         self._running_count = self._unfinished_count = 0
 
     def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
-        known = [tool.name for tool in list_subagent_tools(sender, limits)[0]]
+        tool_names = [tool.name for tool in list_subagent_tools(sender, limits)[0]]
         agents = [self._clean(agent) for agent in self._runtime.agents.list_usable()]
-        return DelegateTool(agents, known, partial(self._run, sender))
+        return DelegateTool(agents, tool_names, partial(self._run, sender))
 
     def _clean(self, agent: SubagentDefinition) -> SubagentDefinition:
         """Return the definition with secrets replaced, because its text is sent to the model."""
@@ -76,15 +76,15 @@ class SubagentPool:
 
     async def _run(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
         with self._share_budget():
-            async with self._free:
+            async with self._slots:
                 return await self._run_subagent(sender, task, progress)
 
     @contextmanager
     def _share_budget(self) -> Generator[None]:
-        """While a sub-agent works, share what may still be spent among all that were sent with it."""
+        """While a sub-agent works, share the remaining budget among all that were started with it."""
         spending = self._runtime.spending
         if not self._running_count:
-            self._unfinished_count = _count_sent(self._runtime.session)
+            self._unfinished_count = _count_delegated(self._runtime.session)
         self._running_count += 1
         spending.sharer_count = min(self._unfinished_count, MAX_CONCURRENT)
         try:
@@ -129,7 +129,7 @@ class Subagent(Conversation):
         emit: Emit,
     ) -> None:
         super().__init__(sender.runtime, session, provider, sender.config)
-        self.ui = SubagentInterface(sender.runtime.ui, emit, task.name, pool.one_asks)
+        self.ui = SubagentInterface(sender.runtime.ui, emit, task.name, pool.question_lock)
         self.mailbox = Mailbox()  # text the user enters is for the sender's conversation
         self.estimator = TokenEstimator(sender.estimator.ratio)
         self._task = task
@@ -150,16 +150,16 @@ class Subagent(Conversation):
         all_tools, omitted_servers = list_subagent_tools(self, limits)
         allowed_names = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
         tools = [tool for tool in all_tools if all(tool.name in names for names in allowed_names)]
-        left_out = OmittedTools(servers=tuple(omitted_servers), offered=len(runtime.servers.offered))
+        omitted = OmittedTools(servers=tuple(omitted_servers), offered=len(runtime.servers.offered))
         memory = runtime.memory.begin_subagent(limits.context_window)
 
         def prefix() -> Prefix:
-            asked, problems = runtime.asked.load_for_prompt(self.config, limits, self.estimator)
-            own = [*([_definition_fragment(task.agent)] if task.agent else []), *left_out.fragments()]
-            known = memory.prefix_fragments(MEMORY_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
+            instructions, problems = runtime.instructions.load_for_prompt(self.config, limits, self.estimator)
+            fragments = [*([_definition_fragment(task.agent)] if task.agent else []), *omitted.fragments()]
+            memories = memory.prefix_fragments(SUBAGENT_MEMORY_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
             return make_prefix(
                 runtime.workspace.root,
-                [*own, *asked, *known],
+                [*fragments, *instructions, *memories],
                 [make_tool_spec(tool) for tool in tools],
                 self.estimator,
                 compact=False,
@@ -181,20 +181,20 @@ class Subagent(Conversation):
         return self._assemble(
             ContextWindow(self.session, builder, limits, now=runtime.now),
             tools,
-            left_out,
-            runtime.asked.make_folder_instructions(self.config, limits, self.estimator),
+            omitted,
+            runtime.instructions.make_folder_instructions(self.config, limits, self.estimator),
             max_steps=min(self.config.max_steps, max_steps),
-            alone=self._pool.one_changes,
+            change_lock=self._pool.change_lock,
         )
 
 
 def list_subagent_tools(conversation: Conversation, limits: ModelLimits) -> tuple[list[Tool], list[str]]:
     """Return the tools a sub-agent may use, and the names of those left out because the window is too small."""
-    servers, left = make_server_tools(conversation.runtime.servers, limits.context_window // 4)
-    return [tool for tool in (*conversation.make_own_tools(), *servers) if tool.name not in EXCLUDED_TOOLS], left
+    servers, omitted = make_server_tools(conversation.runtime.servers, limits.context_window // 4)
+    return [tool for tool in (*conversation.make_own_tools(), *servers) if tool.name not in EXCLUDED_TOOLS], omitted
 
 
-def _count_sent(session: Session) -> int:
+def _count_delegated(session: Session) -> int:
     """Return how many sub-agents the model has just started with one answer."""
     answer = next((message for message in reversed(session.messages) if isinstance(message, AssistantMessage)), None)
     return sum(call.name == DelegateTool.name for call in answer.tool_calls) if answer else 1
@@ -229,7 +229,9 @@ class _Listener:
 
 
 def _definition_fragment(agent: SubagentDefinition) -> Fragment:
-    return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
+    return Fragment(
+        name="agent", text=agent.text, source=agent.shown, reason="instructions of this sub-agent", whole=True
+    )
 
 
 def _make_report(task: DelegatedTask, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:

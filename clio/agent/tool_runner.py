@@ -32,7 +32,7 @@ from clio.tools.base import ConfinedRun, FreeArguments, PageSize, PreparedCall, 
 from clio.tools.files.diff import diff_change, diff_texts, find_changed_lines
 from clio.tools.schemas import describe_arguments
 
-_MAX_REPAIRED = 2_000_000
+_MAX_REPAIRED_CHARS = 2_000_000
 """Characters; repairing more takes longer than a new answer from the model."""
 _ENUM_ERROR = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 """msgspec's message for a string outside an enum."""
@@ -74,22 +74,22 @@ def _refuse_unstorable_values(document: Any) -> None:
         msgspec.json.encode(document)
     except UnicodeEncodeError:
         raise ToolRetry(
-            "the arguments hold half of a surrogate pair (\\ud800 to \\udfff), which is no character; send it whole"
+            "the arguments contain half of a surrogate pair (\\ud800 to \\udfff), which is no character; send it whole"
         ) from None
     except OverflowError:
-        raise ToolRetry("the arguments hold a number that is too large; send a smaller one") from None
+        raise ToolRetry("the arguments contain a number that is too large; send a smaller one") from None
 
 
 def _correct_enum_value(document: Any, *, key: str, word: str) -> Any:
     """Return the document with one enum value spelled as in the schema: `In-Progress` becomes `in_progress`."""
     if isinstance(document, list):
-        return [_correct_enum_value(each, key=key, word=word) for each in cast("list[Any]", document)]
+        return [_correct_enum_value(item, key=key, word=word) for item in cast("list[Any]", document)]
     if not isinstance(document, dict):
         return document
     entries = cast("dict[str, Any]", document).items()
-    spelled = word.strip().lower().replace("-", "_").replace(" ", "_")
+    corrected = word.strip().lower().replace("-", "_").replace(" ", "_")
     return {
-        name: spelled if name == key and value == word else _correct_enum_value(value, key=key, word=word)
+        name: corrected if name == key and value == word else _correct_enum_value(value, key=key, word=word)
         for name, value in entries
     }
 
@@ -112,7 +112,7 @@ def _decode_or_repair(text: str, *, cut_off: bool) -> Any:
 
 
 def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
-    if is_text_too_deep(text) or len(text) > _MAX_REPAIRED:
+    if is_text_too_deep(text) or len(text) > _MAX_REPAIRED_CHARS:
         raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
     import json_repair
 
@@ -138,15 +138,15 @@ def collect_side_effects(
     Paths are as displayed, and secrets are replaced. Empty for a call without side effects, so that no code has to
     infer them from the arguments.
     """
-    told = output.side_effects or SideEffects()
+    reported = output.side_effects or SideEffects()
     return SideEffects(
-        changed=tuple(_describe_changed_file(change, display) for change in output.changed) + told.changed,
-        read=told.read,
-        commits=tuple(Commit(hash=commit.hash, subject=redact(commit.subject)) for commit in told.commits),
-        command=redact(told.command),
-        exit_code=told.exit_code,
-        question=redact(told.question),
-        answer=redact(told.answer),
+        changed=tuple(_describe_changed_file(change, display) for change in output.changed) + reported.changed,
+        read=reported.read,
+        commits=tuple(Commit(hash=commit.hash, subject=redact(commit.subject)) for commit in reported.commits),
+        command=redact(reported.command),
+        exit_code=reported.exit_code,
+        question=redact(reported.question),
+        answer=redact(reported.answer),
     )
 
 
@@ -156,9 +156,9 @@ def _describe_changed_file(change: FileChange, display: Callable[[Path], str]) -
     return ChangedFile(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
 
 
-_MAX_ROWS = 40
+_MAX_DIFF_ROWS = 40
 """Rows of a diff in a note to the model."""
-_MAX_CHARS = 300
+_MAX_ROW_CHARS = 300
 """Characters of one row."""
 
 
@@ -178,31 +178,33 @@ def render_revision_note(proposed: Action, answer: Answer, display: Callable[[Pa
         name, revised = display(change.path), approved.get(change.path)
         declined = next((entry for entry in answer.declined if entry.path == change.path), None)
         if revised is None:
-            paragraphs.append(f"The user declined what you proposed for {name}; it is as it was.")
+            paragraphs.append(f"The user declined your change of {name}; the file is unchanged.")
         elif change.path in answer.edited:
             paragraphs.append(_describe_edited_change(name, change, revised))
         elif declined is not None:
             paragraphs.append(_describe_declined_hunks(name, declined))
-    return "\n".join([*paragraphs, "Go on from the files as they are now."]) if paragraphs else ""
+    return "\n".join([*paragraphs, "Continue from the files as they are now."]) if paragraphs else ""
 
 
-def _describe_edited_change(name: str, proposed: FileChange, ours: FileChange) -> str:
-    diff = diff_texts(proposed.after or "", ours.after or "", f"{name} (proposed)", f"{name} (as the user wrote it)")
-    head = f"The user edited your proposal for {name} before allowing it. From yours (-) to what is written (+):"
-    return "\n".join([head, *_limit_diff_rows(diff.text, name)])
+def _describe_edited_change(name: str, proposed: FileChange, revised: FileChange) -> str:
+    diff = diff_texts(proposed.after or "", revised.after or "", f"{name} (proposed)", f"{name} (as the user wrote it)")
+    heading = (
+        f"The user edited your proposal for {name} before allowing it. From your proposal (-) to what was written (+):"
+    )
+    return "\n".join([heading, *_limit_diff_rows(diff.text, name)])
 
 
 def _describe_declined_hunks(name: str, declined: Declined) -> str:
-    head = f"The user declined {declined.hunks} of {declined.of} hunks of {name}; not applied:"
-    return "\n".join([head, *_limit_diff_rows(declined.diff, name)])
+    heading = f"The user declined {declined.hunks} of {declined.of} hunks of {name}; not applied:"
+    return "\n".join([heading, *_limit_diff_rows(declined.diff, name)])
 
 
 def _limit_diff_rows(diff: str, name: str) -> Iterator[str]:
     rows = diff.removesuffix("\n").split("\n")
-    for row in rows[:_MAX_ROWS]:
-        yield row if len(row) <= _MAX_CHARS else f"{row[:_MAX_CHARS]} [cut]"
-    if len(rows) > _MAX_ROWS:
-        yield f"… {len(rows) - _MAX_ROWS:,} more rows; read {name} before you change it again"
+    for row in rows[:_MAX_DIFF_ROWS]:
+        yield row if len(row) <= _MAX_ROW_CHARS else f"{row[:_MAX_ROW_CHARS]} [cut]"
+    if len(rows) > _MAX_DIFF_ROWS:
+        yield f"… {len(rows) - _MAX_DIFF_ROWS:,} more rows; read {name} before you change it again"
 
 
 class TurnHooks:
@@ -214,13 +216,13 @@ class TurnHooks:
         self._estimator = estimator
         self._continuations = 0
 
-    async def find_refusal(self, words: str) -> str:
+    async def find_refusal(self, text: str) -> str:
         """Return why a hook refuses to begin a turn with this text; "" if none does."""
         self._continuations = 0
-        return await self._hooks.before_prompt(self._session.id, words, resumed=bool(self._session.messages))
+        return await self._hooks.before_prompt(self._session.id, text, resumed=bool(self._session.messages))
 
     async def before_trim(self, will_trim: Callable[[], bool]) -> str:
-        """Return what hooks want the model to know after a trim, if the next request will trim the window."""
+        """Return notes of hooks for the model after a trim, if the next request will trim the window."""
         if not self._hooks.has_hook("before_trim") or not will_trim():
             return ""
         verdict = await self._hooks.before_trim(self._session.id)
@@ -247,7 +249,7 @@ class TurnHooks:
         return self._render_notes(verdict)
 
     async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
-        """Return what hooks say about a result, to be put below it."""
+        """Return notes of hooks about a result, to be put below it."""
         if not self._hooks.has_hook("after_tool"):
             return ""
         verdict = await self._hooks.after_tool(
@@ -261,12 +263,12 @@ class TurnHooks:
 
 
 MAX_RESULT_CHARS = 24_000
-"""Characters of a result the model is shown, about 6,000 tokens; the rest can be read with read_output."""
-_SCREEN_LINES = 8
+"""Characters of a result that the model receives, about 6,000 tokens; the rest can be read with read_output."""
+_PREVIEW_LINES = 8
 """Lines of a result that the screen shows."""
-_FAILURE_LINES = 3
+_FAILURE_PREVIEW_LINES = 3
 """Last lines of a long failure that the screen shows."""
-_TITLE_CHARS = 120
+_MAX_TITLE_CHARS = 120
 _CONFINEMENT_NOTE = "commands that run without approval can't write files and have no network or secrets"
 
 
@@ -310,10 +312,10 @@ class CallSupport(Struct, frozen=True, kw_only=True):
     """What a runner uses around each call of a conversation; a command run for the user has none of it.
 
     Attributes:
-        turn_files: told about files before a call changes them.
+        turn_files: records files before a call changes them.
         limit: which tools the turn may use.
         hooks: the user's commands around a call.
-        checks: told about files before they change.
+        checks: checks files before they change.
         note_below: returns text to put below the result of an action; may read files.
         exclusive: lock held while a call changes something, shared by all runners that work concurrently.
     """
@@ -356,7 +358,7 @@ class ToolRunner:
         self._support = support
         self._now = runtime.now
         self.page = offered.page
-        self._started: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -374,8 +376,8 @@ class ToolRunner:
 
         title = call.name
         started = time.perf_counter()
-        missing = asked = False
-        below = ""
+        approval_missing = asked = False
+        notes_below = ""
         try:
             async with self._preparing:  # in the order of the calls, so that they are displayed in that order
                 tool = self._find_tool(call.name)
@@ -392,25 +394,29 @@ class ToolRunner:
             started = time.perf_counter()
             if asked:  # restarts the duration on the screen: the wait for approval does not count
                 self._emit(ToolProgress(call_id=call.id, text=""))
-            output = await self._carry_out(call, approved.prepared, approved.unasked)
+            output = await self._run_approved(call, approved.prepared, approved.unasked)
             if output.denied_need:
-                output, asked, missing = await self._offer_unconfined(call, output.unconfined_call or prepared, output)
+                output, asked, approval_missing = await self._offer_unconfined(
+                    call, output.unconfined_call or prepared, output
+                )
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
             if support is not None:
                 notes.append(await asyncio.to_thread(support.note_below, approved.prepared.action))
                 notes.append(await support.hooks.after_tool(call, output, self._list_changed_names(output)))
-            below = "\n\n".join(filter(None, notes))
+            notes_below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
-            output, missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
+            output, approval_missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
         except ClioError as error:
-            output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
+            output = ToolOutput(text=str(error), summary=_get_first_line(str(error)), ok=False)
         except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
             output = _make_internal_error(call.name, error)
-        seconds = time.perf_counter() - self._started.pop(call.id, started)
-        return self._make_outcome(call, title, output, seconds, asked=asked, missing=missing, below=below)
+        seconds = time.perf_counter() - self._started_at.pop(call.id, started)
+        return self._make_outcome(
+            call, title, output, seconds, asked=asked, approval_missing=approval_missing, notes_below=notes_below
+        )
 
-    async def _carry_out(
+    async def _run_approved(
         self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool = False
     ) -> ToolOutput:
         """Run an approved call. may_change: it may change files although the policy judged that it only reads."""
@@ -427,7 +433,7 @@ class ToolRunner:
     ) -> tuple[ToolOutput, bool, bool]:
         """Ask whether a command that failed because of its confinement may run unconfined, and run it if allowed.
 
-        Returns the output, whether the user allowed it, and whether no one could be asked. Raises ToolError.
+        Returns the output, whether the user allowed it, and whether no one could be asked. Raises ToolFailed.
         """
         try:
             approved = await self._settle_verdict(
@@ -435,13 +441,13 @@ class ToolRunner:
             )
         except ApprovalNeeded as error:
             return (
-                _add_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]", NEEDS_APPROVAL),
+                _append_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]", NEEDS_APPROVAL),
                 False,
                 True,
             )
         except ToolFailed as error:
-            return _add_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]"), False, False
-        return await self._carry_out(call, approved.prepared, None, may_change=True), approved.asked, False
+            return _append_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]"), False, False
+        return await self._run_approved(call, approved.prepared, None, may_change=True), approved.asked, False
 
     def _only_reads(self, action: Action) -> bool:
         if isinstance(action, RunCommand):
@@ -451,17 +457,17 @@ class ToolRunner:
     async def _run_prepared(
         self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool
     ) -> ToolOutput:
-        def tell(text: str) -> None:
+        def show_progress(text: str) -> None:
             self._emit(ToolProgress(call_id=call.id, text=text))
 
         try:
             if self._support is not None:
                 await self._support.turn_files.record_before(prepared.action, may_change=may_change)
                 await self._support.checks.before_change(prepared.action)
-            self._started[call.id] = time.perf_counter()  # excludes the time the user took to approve it
+            self._started_at[call.id] = time.perf_counter()  # excludes the time the user took to approve it
             if unasked is not None and prepared.run_confined is not None:
-                return await prepared.run_confined(tell, unasked)
-            return await prepared.run(tell)
+                return await prepared.run_confined(show_progress, unasked)
+            return await prepared.run(show_progress)
         finally:
             if not isinstance(prepared.action, ReadFiles | FetchUrl | TouchOwnState):
                 # Also after a failure: a command may have changed files before it failed.
@@ -487,12 +493,12 @@ class ToolRunner:
     def _find_tool(self, name: str) -> Tool:
         tool = self.tools.get(name)
         if tool is None and name in self._left_out:
-            raise ToolFailed(f"the tool {name!r} is left out, because the window is too small for it; do without it")
+            raise ToolFailed(f"the tool {name!r} is not available because the window is too small; continue without it")
         if tool is None:
             import difflib
 
-            near = difflib.get_close_matches(name, self.tools, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(self.tools))}"
+            similar = difflib.get_close_matches(name, self.tools, n=1)
+            hint = f"did you mean {similar[0]!r}?" if similar else f"the tools are: {', '.join(sorted(self.tools))}"
             raise ToolFailed(f"there is no tool {name!r}; {hint}")
         return tool
 
@@ -526,7 +532,7 @@ class ToolRunner:
         return _Approved(prepared=prepared)
 
     async def _revise(self, prepared: PreparedCall, answer: Answer) -> _Approved:
-        """Return the call as the user edited it, after judging it again. Raises ToolError."""
+        """Return the call as the user edited it, after judging it again. Raises ToolFailed."""
         if prepared.revise is None:
             raise ToolFailed("this call cannot be approved in part; it was not run")
         revised = await asyncio.to_thread(prepared.revise, answer.changes)
@@ -544,9 +550,9 @@ class ToolRunner:
     def _apply_answer(self, answer: Answer, request: ApprovalRequest) -> None:
         match answer.kind:
             case "no" if answer.interrupted:
-                raise ToolFailed("interrupted by the user, who did not answer")
+                raise ToolFailed("interrupted by the user without an answer")
             case "no":
-                raise ToolFailed("the user said no" + (f": {answer.reason}" if answer.reason else ""))
+                raise ToolFailed("the user declined" + (f": {answer.reason}" if answer.reason else ""))
             case "session":
                 self._policy.allow_for_session(request.action)
             case "always":
@@ -564,8 +570,8 @@ class ToolRunner:
         seconds: float,
         *,
         asked: bool,
-        missing: bool,
-        below: str,
+        approval_missing: bool,
+        notes_below: str,
     ) -> CallOutcome:
         from clio.tools.output import preview_output
 
@@ -578,7 +584,7 @@ class ToolRunner:
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            content="\n\n".join(filter(None, (preview_output(text, self.page.chars, handle), below))),
+            content="\n\n".join(filter(None, (preview_output(text, self.page.chars, handle), notes_below))),
             images=images,
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _format_replaced_count(sum(safe.counts.values())),
@@ -607,7 +613,7 @@ class ToolRunner:
                 files_changed=self._list_changed_names(output),
             )
         )
-        return CallOutcome(message=message, changed=output.changed, approval_missing=missing)
+        return CallOutcome(message=message, changed=output.changed, approval_missing=approval_missing)
 
 
 _NO_PICTURES_NOTE = (
@@ -616,7 +622,7 @@ _NO_PICTURES_NOTE = (
 )
 
 
-def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
+def _append_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
     return structs.replace(output, text=f"{output.text}\n{line}", summary=summary or output.summary, denied_need="")
 
 
@@ -630,14 +636,14 @@ def render_preview(text: str, *, ok: bool) -> str:
     The end of a failure usually contains the reason.
     """
     lines = text.splitlines()
-    if ok or len(lines) <= _SCREEN_LINES:
-        return "\n".join(lines[:_SCREEN_LINES])
-    return "\n".join([line for line in lines if line.strip()][-_FAILURE_LINES:])
+    if ok or len(lines) <= _PREVIEW_LINES:
+        return "\n".join(lines[:_PREVIEW_LINES])
+    return "\n".join([line for line in lines if line.strip()][-_FAILURE_PREVIEW_LINES:])
 
 
 def shorten_title(title: str) -> str:
     """Return the title on one line of at most 120 characters."""
-    return truncate_line(title, _TITLE_CHARS)
+    return truncate_line(title, _MAX_TITLE_CHARS)
 
 
 def list_touched_paths(changes: tuple[FileChange, ...]) -> list[Path]:
@@ -645,13 +651,13 @@ def list_touched_paths(changes: tuple[FileChange, ...]) -> list[Path]:
     return [path for change in changes for path in (change.path, change.moved_to) if path is not None]
 
 
-def _first_line(text: str) -> str:
+def _get_first_line(text: str) -> str:
     """Return the first line of an error in at most 120 characters.
 
     A screen that also shows the whole text recognizes it by this beginning.
     """
     line = text.strip().partition("\n")[0].rstrip()
-    return truncate(line, _TITLE_CHARS) or "failed"
+    return truncate(line, _MAX_TITLE_CHARS) or "failed"
 
 
 def _make_internal_error(name: str, error: Exception) -> ToolOutput:

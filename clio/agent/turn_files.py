@@ -1,9 +1,11 @@
-"""Tells the checkpoints what a call is about to do to files, and the model what was put back since its last turn."""
+"""Record which files a call changes, tell the model which were restored, and render changes as diffs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clio.agent.user_interface import Emit, Notice
 from clio.checkpoints.checkpoint_store import Change, FileState, Record, TurnRef
@@ -13,15 +15,31 @@ from clio.messages import Fragment, is_turn_start
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
+from clio.text.formatting import format_bytes
+from clio.tools.files.diff import diff_texts
+from clio.tools.files.text_file import NotText, decode_file, to_printable
 
-if TYPE_CHECKING:  # loaded when the user asks for a diff
-    from clio.agent.file_diffs import RenderedChange
+if TYPE_CHECKING:
     from clio.checkpoints.checkpoint_store import RestoreStep
 
 _MAX_PATHS = 30
 """Files named in one sentence to the model."""
-_CAP_TOKENS = 400
-_ADVICE = "What you remember of these files may be out of date; read them before you edit them."
+_MAX_NOTE_TOKENS = 400
+_STALE_FILES_ADVICE = "What you remember of these files may be out of date; read them before you edit them."
+
+
+_MAX_DIFFED_BYTES = 2_000_000
+_NO_FILE = "/dev/null"
+
+
+class RenderedChange(Struct, frozen=True, kw_only=True):
+    """A change of one file. text: a unified diff, or a line in its place. what: "new", "deleted" or "changed"."""
+
+    path: str
+    what: str
+    text: str
+    added: int = 0
+    removed: int = 0
 
 
 class TurnFileRecorder:
@@ -53,7 +71,7 @@ class TurnFileRecorder:
         self._emit = emit
         self.enabled = enabled
         self.before_change: Callable[[ChangeFiles], Awaitable[None]] | None = None
-        self._ready = self._watched = False
+        self._is_prepared = self._is_call_recorded = False
         self._reported: set[str] = set()
 
     def begin_session(self, session: Session) -> None:
@@ -71,26 +89,26 @@ class TurnFileRecorder:
         turn = get_running_turn(self._session)
         if not self.enabled or turn is None:
             return
-        if not self._ready:
-            self._ready = True
+        if not self._is_prepared:
+            self._is_prepared = True
             self.checkpoints.prepare()
         try:
             if isinstance(action, ChangeFiles):
-                self._watched = True
+                self._is_call_recorded = True
                 await asyncio.wrap_future(self.checkpoints.before_files(turn, _list_changed_paths(action)))
             elif isinstance(action, RunCommand) and (
                 may_change or not await asyncio.to_thread(self._only_reads, action)
             ):
-                self._watched = True
+                self._is_call_recorded = True
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
             self._report_once(f"/undo will not cover this call: {error_cause(error)}", warning=True)
-        self._report_checkpoint_news()
+        self._report_checkpoint_messages()
 
     def record_after(self) -> None:
         """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
-        if self._watched:
-            self._watched = False
+        if self._is_call_recorded:
+            self._is_call_recorded = False
             self.checkpoints.after()
 
     async def end_turn(self) -> None:
@@ -98,7 +116,7 @@ class TurnFileRecorder:
         turn = get_running_turn(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
-            self._report_checkpoint_news()
+            self._report_checkpoint_messages()
 
     def end_cancelled_turn(self) -> None:
         """End a turn that was cancelled, without waiting."""
@@ -113,12 +131,12 @@ class TurnFileRecorder:
                 self.checkpoints.recover()
             except (ClioError, OSError) as error:
                 self._report_once(
-                    f"what an earlier clio did to files cannot be told: {error_cause(error)}", warning=True
+                    f"file changes of an interrupted clio cannot be recovered: {error_cause(error)}", warning=True
                 )
-            self._report_checkpoint_news()
+            self._report_checkpoint_messages()
 
     def make_fragments(self) -> list[Fragment]:
-        """Return what the model is told about files restored since the last message."""
+        """Return text for the model about files that were restored since the last message."""
         session = self._session
         if not session.messages:
             return []
@@ -126,25 +144,23 @@ class TurnFileRecorder:
             records = self.checkpoints.list_restores_since(session.messages[-1].created)
         except (ClioError, OSError):
             return []  # /undo has reported the error
-        known = {message.id for message in session.messages} if records else set[str]()
-        lines = [line for record in records if (line := _describe_restore(record, known))]
+        message_ids = {message.id for message in session.messages} if records else set[str]()
+        lines = [line for record in records if (line := _describe_restore(record, message_ids))]
         if not lines:
             return []
-        text = "\n".join([*lines, _ADVICE])
-        reason = "the user put files back"
-        return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
+        text = "\n".join([*lines, _STALE_FILES_ADVICE])
+        reason = "the user restored files"
+        return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_MAX_NOTE_TOKENS)]
 
-    def render_change(self, change: Change) -> "RenderedChange":
+    def render_change(self, change: Change) -> RenderedChange:
         """Return a change as a diff with secrets replaced. Raises ClioError, OSError."""
-        from clio.agent.file_diffs import render_change
-
         return render_change(change, self.checkpoints, self._clean)
 
-    def render_step(self, step: "RestoreStep") -> "RenderedChange":
+    def render_step(self, step: "RestoreStep") -> RenderedChange:
         """Return what taking this step would do to its file."""
         return self._render_step_change(step, step.file.target)
 
-    def render_lost_edits(self, step: "RestoreStep") -> "RenderedChange":
+    def render_lost_edits(self, step: "RestoreStep") -> RenderedChange:
         """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.file.expected
         return (
@@ -153,15 +169,15 @@ class TurnFileRecorder:
             else self._render_later_edits(step)
         )
 
-    def _render_later_edits(self, step: "RestoreStep") -> "RenderedChange":
+    def _render_later_edits(self, step: "RestoreStep") -> RenderedChange:
         self.checkpoints.store_current(step.file.path)
         return self.render_change(Change(path=step.file.path, before=step.file.expected, after=step.current))
 
-    def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> "RenderedChange":
+    def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> RenderedChange:
         self.checkpoints.store_current(step.file.path)
         return self.render_change(Change(path=step.file.path, before=step.current, after=target))
 
-    def _report_checkpoint_news(self) -> None:
+    def _report_checkpoint_messages(self) -> None:
         for sentence in self.checkpoints.pop_messages():
             self._report_once(sentence)
 
@@ -184,11 +200,72 @@ def _list_changed_paths(action: ChangeFiles) -> list[Path]:
     return [*(change.path for change in action.changes), *moved]
 
 
-def _describe_restore(record: Record, known: set[str]) -> str:
+def _describe_restore(record: Record, message_ids: set[str]) -> str:
     """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
-    if not paths or not (record.kind == "redo" or known & set(record.reverted)):
+    if not paths or not (record.kind == "redo" or message_ids & set(record.reverted)):
         return ""
-    named = ", ".join(paths[:_MAX_PATHS]) + (f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else "")
+    names = ", ".join(paths[:_MAX_PATHS]) + (f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else "")
     action = "brought back changes that had been undone" if record.kind == "redo" else "undid changes you had made"
-    return f"The user {action}; these files were put back: {named}"
+    return f"The user {action}; these files were restored: {names}"
+
+
+def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> RenderedChange:
+    """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
+    before, after = change.before, change.after
+    what = "new" if before is None else "deleted" if after is None else "changed"
+    head = "".join(_render_mode_lines(before, after))
+    old, new = (_read_text(state, checkpoints) for state in (before, after))
+    if old is None or new is None:
+        return RenderedChange(path=change.path, what=what, text=head + _describe_unreadable_change(change, checkpoints))
+    names = (change.path if before else _NO_FILE, change.path if after else _NO_FILE)
+    diff = diff_texts(old, new, *names)
+    text = diff.text
+    if not text or not (
+        diff.added or diff.removed
+    ):  # an empty file was created or deleted, or only permissions changed
+        text = f"--- {names[0]}\n+++ {names[1]}\n"
+    return RenderedChange(
+        path=change.path,
+        what=what,
+        text=clean(to_printable(_insert_mode_lines(text, head))),
+        added=diff.added,
+        removed=diff.removed,
+    )
+
+
+def _insert_mode_lines(text: str, head: str) -> str:
+    """Insert the lines about permissions below the names of the files."""
+    lines = text.split("\n", 2)
+    return "\n".join([*lines[:2], head + lines[2]]) if head else text
+
+
+def _render_mode_lines(before: FileState | None, after: FileState | None) -> list[str]:
+    if before is None or after is None or (before.mode == after.mode and (before.link is None) == (after.link is None)):
+        return []
+    return [f"old mode {_format_mode(before)}\n", f"new mode {_format_mode(after)}\n"]
+
+
+def _format_mode(state: FileState) -> str:
+    return f"{0o120000 if state.link is not None else 0o100000 | state.mode:o}"
+
+
+def _read_text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
+    """Return the content as text; None if it is not text that can be shown."""
+    data = checkpoints.read_content(state) if state is None or state.size <= _MAX_DIFFED_BYTES else None
+    if data is None:
+        return None
+    try:
+        return decode_file(data).text
+    except NotText:
+        return None
+
+
+def _describe_unreadable_change(change: Change, checkpoints: Checkpoints) -> str:
+    sizes = " → ".join(_describe_size(state) for state in (change.before, change.after))
+    is_missing = any(checkpoints.read_content(state) is None for state in (change.before, change.after))
+    return f"{'Not stored' if is_missing else 'Binary file'} {change.path}: {sizes}\n"
+
+
+def _describe_size(state: FileState | None) -> str:
+    return "nothing" if state is None else "a link" if state.link is not None else format_bytes(state.size)

@@ -138,8 +138,8 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
     def description(self) -> str:
         """The event as a line for the user, without a full stop."""
         moved = f"moved {format_count(self.messages, 'message')} to the archive" if self.messages else ""
-        shown = f"shortened {format_count(self.shrunk, 'tool output')}" if self.shrunk else ""
-        return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
+        shortened = f"shortened {format_count(self.shrunk, 'tool output')}" if self.shrunk else ""
+        return f"{', '.join(filter(None, (moved, shortened)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
@@ -270,21 +270,21 @@ class ExplainingInterface:
 class SubagentInterface:
     """The user interface of a sub-agent: questions contain its name and come one at a time, events go to `emit`."""
 
-    def __init__(self, ui: UserInterface, emit: Emit, name: str, one_at_a_time: "asyncio.Lock") -> None:
+    def __init__(self, ui: UserInterface, emit: Emit, name: str, question_lock: "asyncio.Lock") -> None:
         self._ui = ui
         self._name = name
-        self._one_at_a_time = one_at_a_time
+        self._question_lock = question_lock
         self._emit = emit
         self.never_asks = ui.never_asks
 
     async def approve(self, request: ApprovalRequest) -> Answer:
         """See `UserInterface`."""
-        async with self._one_at_a_time:
+        async with self._question_lock:
             return await self._ui.approve(structs.replace(request, title=f"{self._name}: {request.title}"))
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """See `UserInterface`."""
-        async with self._one_at_a_time:
+        async with self._question_lock:
             return await self._ui.ask(question, options)
 
     def emit(self, event: Event) -> None:
@@ -311,18 +311,18 @@ class Mailbox:
         if text.strip():
             self._waiting.append(text)
 
-    def take_back(self) -> str:
+    def pop_newest(self) -> str:
         """Remove and return the newest message, "" if none is waiting."""
         return self._waiting.pop() if self._waiting else ""
 
-    def take(self) -> str:
+    def pop_oldest(self) -> str:
         """Remove and return the oldest message, "" if none is waiting."""
         return self._waiting.pop(0) if self._waiting else ""
 
-    def take_all(self) -> list[str]:
+    def pop_all(self) -> list[str]:
         """Remove and return all messages."""
-        taken, self._waiting = self._waiting, []
-        return taken
+        messages, self._waiting = self._waiting, []
+        return messages
 
 
 class StopRequests:
@@ -334,20 +334,20 @@ class StopRequests:
         clock: returns seconds; only differences matter.
     """
 
-    AGAIN_S = 1.0
+    REPEAT_AFTER_S = 1.0
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._asked_at: float | None = None
+        self._last_request_at: float | None = None
 
     def reset(self) -> None:
         """Allow the next request at once, because something new runs."""
-        self._asked_at = None
+        self._last_request_at = None
 
     def is_allowed(self) -> bool:
         """Whether to carry out this stop request."""
         now = self._clock()
-        if self._asked_at is not None and now - self._asked_at < self.AGAIN_S:
+        if self._last_request_at is not None and now - self._last_request_at < self.REPEAT_AFTER_S:
             return False
-        self._asked_at = now
+        self._last_request_at = now
         return True

@@ -33,30 +33,30 @@ from clio.tools.shell.sandboxed_run import build_confined_environment, remove_pr
 
 CHECKS_TRUST_KEY = "checks"
 # Not derived from the project's settings: the user's answer stays valid when they change.
-_FINGERPRINT = f"checks:{hashlib.sha256(b'run code of the project').hexdigest()}"
+_CHECKS_FINGERPRINT = f"checks:{hashlib.sha256(b'run code of the project').hexdigest()}"
 
 
 def are_checks_trusted(owner: Path, home: Path) -> bool:
     """Whether the user allowed checkers that run code of this project. home: clio's own folder."""
-    return _FINGERPRINT in TrustStore(home).fingerprints(owner)
+    return _CHECKS_FINGERPRINT in TrustStore(home).fingerprints(owner)
 
 
 def describe_checks_trust(programs: Sequence[str]) -> TrustRequest:
     """Return what the user is asked to allow."""
     names = ", ".join(programs)
     value = f"{names}: may run code of this project after edits, confined"
-    return TrustRequest(key=CHECKS_TRUST_KEY, value=value, where="project", fingerprint=_FINGERPRINT)
+    return TrustRequest(key=CHECKS_TRUST_KEY, value=value, where="project", fingerprint=_CHECKS_FINGERPRINT)
 
 
-RUN_LIMIT_S = 30.0
+CHECKER_TIMEOUT_S = 30.0
 """Time limit for a checker that continues in the background."""
-_FILES = "{files}"
-_OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
+_FILES_PLACEHOLDER = "{files}"
+_PROJECT_PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
 """Folders in which a project's own environment has its programs."""
-_QUIET = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
+_WITHOUT_STDERR = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
 # Whether a file is a script or a module often depends on its importer, so both are tried. node 20 does not check a file
 # at all that is given by name and looks like a module.
-_AS_SCRIPT_OR_MODULE = (
+_CHECK_AS_SCRIPT_OR_MODULE = (
     "for file; do :; done; "
     'script=$("$1" --check - < "$file" 2>&1) && exit 0; '
     'module=$("$1" --input-type=module --check - < "$file" 2>&1) && exit 0; '
@@ -75,14 +75,14 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
     Attributes:
         arguments: arguments before the paths.
         suffixes: of the files it checks.
-        configured: files, one of which the project must contain, as "name", or "name:text" if the file must contain
+        config_files: files, one of which the project must contain, as "name", or "name:text" if the file must contain
             the text; empty if no configuration is needed.
         runs_code: it runs code of the project.
-        is_whole: it checks the whole project and is not given paths.
+        checks_project: it checks the whole project and is not given paths.
         is_parser: it finds every parse error in its files.
         keeps_errors: standard error is part of its output.
-        one_by_one: it accepts a single path only.
-        failed: exit codes of a run that says nothing about the files.
+        one_path_only: it accepts a single path only.
+        failure_codes: exit codes of a run that says nothing about the files.
         shell: shell command that runs it, if it needs one.
     """
 
@@ -90,13 +90,13 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...]
     suffixes: tuple[str, ...]
     parse: Parse = parse_lines
-    configured: tuple[str, ...] = ()
+    config_files: tuple[str, ...] = ()
     runs_code: bool = False
-    is_whole: bool = False
+    checks_project: bool = False
     is_parser: bool = True
     keeps_errors: bool = False
-    one_by_one: bool = False
-    failed: tuple[int, ...] = ()
+    one_path_only: bool = False
+    failure_codes: tuple[int, ...] = ()
     shell: str = ""
 
 
@@ -105,7 +105,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         name="ruff",
         arguments=("check", "--no-fix", "--no-cache", "--quiet", "--force-exclude", "--output-format=concise", "--"),
         suffixes=(".py", ".pyi"),
-        failed=(2,),
+        failure_codes=(2,),
     ),
     CheckerProgram(
         name="gofmt",
@@ -116,9 +116,9 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
     ),
     CheckerProgram(
         name="node", arguments=("--check",), suffixes=(".js", ".cjs", ".mjs"), parse=parse_node, keeps_errors=True,
-        one_by_one=True, shell=_AS_SCRIPT_OR_MODULE,
+        one_path_only=True, shell=_CHECK_AS_SCRIPT_OR_MODULE,
     ),
-    CheckerProgram(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_by_one=True),
+    CheckerProgram(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_path_only=True),
     CheckerProgram(
         name="mypy",
         arguments=(
@@ -126,7 +126,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
             f"--cache-dir={os.devnull}", "--",
         ),
         suffixes=(".py", ".pyi"),
-        configured=("mypy.ini", ".mypy.ini", "pyproject.toml:[tool.mypy", "setup.cfg:[mypy"),
+        config_files=("mypy.ini", ".mypy.ini", "pyproject.toml:[tool.mypy", "setup.cfg:[mypy"),
         runs_code=True,
         is_parser=False,
     ),
@@ -135,7 +135,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         arguments=("--outputjson",),
         suffixes=(".py", ".pyi"),
         parse=parse_pyright,
-        configured=("pyrightconfig.json", "pyproject.toml:[tool.pyright"),
+        config_files=("pyrightconfig.json", "pyproject.toml:[tool.pyright"),
         runs_code=True,
         is_parser=False,
     ),
@@ -144,30 +144,30 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         arguments=("--format", "json", "--"),
         suffixes=(*_JAVASCRIPT, *_TYPESCRIPT),
         parse=parse_eslint,
-        configured=(
+        config_files=(
             "eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
             ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml",
             'package.json:"eslintConfig"',
         ),
         runs_code=True,
         is_parser=False,
-        failed=(2,),
+        failure_codes=(2,),
     ),
     CheckerProgram(
         name="tsc",
         arguments=("--noEmit", "--pretty", "false"),
         suffixes=_TYPESCRIPT,
-        configured=("tsconfig.json",),
+        config_files=("tsconfig.json",),
         runs_code=True,
-        is_whole=True,
+        checks_project=True,
     ),
     CheckerProgram(
         name="go",
         arguments=("vet", "./..."),
         suffixes=(".go",),
-        configured=("go.mod",),
+        config_files=("go.mod",),
         runs_code=True,
-        is_whole=True,
+        checks_project=True,
         is_parser=False,
         keeps_errors=True,
         shell='GOCACHE="$TMPDIR/go" exec "$@"',
@@ -176,9 +176,9 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         name="cargo",
         arguments=("check", "--quiet", "--offline", "--message-format=short", "--color=never"),
         suffixes=(".rs",),
-        configured=("Cargo.toml",),
+        config_files=("Cargo.toml",),
         runs_code=True,
-        is_whole=True,
+        checks_project=True,
         keeps_errors=True,
         shell='CARGO_TARGET_DIR="$TMPDIR/target" exec "$@"',
     ),
@@ -214,13 +214,13 @@ class CheckContext(Struct, frozen=True, kw_only=True):
 class ProgramChecker:
     """Runs a known program as a checker."""
 
-    def __init__(self, found: InstalledProgram, around: CheckContext) -> None:
-        self._found = found
-        self._program = found.program
-        self._around = around
-        self.name = found.program.name
-        self.is_whole = found.program.is_whole
-        self.is_parser = found.program.is_parser
+    def __init__(self, installed: InstalledProgram, context: CheckContext) -> None:
+        self._installed = installed
+        self._program = installed.program
+        self._context = context
+        self.name = installed.program.name
+        self.checks_project = installed.program.checks_project
+        self.is_parser = installed.program.is_parser
 
     def can_check(self, path: Path) -> bool:
         """Whether it checks files with this suffix."""
@@ -228,35 +228,40 @@ class ProgramChecker:
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
         """Return its diagnostics for these files. Raises CheckerFailed."""
-        root = self._around.root
-        if self.is_whole:
+        root = self._context.root
+        if self.checks_project:
             return await self._run(())
         names = [str(path) for path in paths]
-        if not self._program.one_by_one:
+        if not self._program.one_path_only:
             return await self._run(names)
-        return [one for name in names for one in await self._run((name,)) if root / one.path == Path(name)]
+        return [
+            diagnostic
+            for name in names
+            for diagnostic in await self._run((name,))
+            if root / diagnostic.path == Path(name)
+        ]
 
     async def _run(self, names: Sequence[str]) -> list[Diagnostic]:
-        program, root = self._program, self._around.root
-        argv = (str(self._found.path), *program.arguments, *names)
+        program, root = self._program, self._context.root
+        argv = (str(self._installed.path), *program.arguments, *names)
         if sys.platform != "win32" and program.shell:
             argv = ("/bin/sh", "-c", program.shell, "sh", *argv)
         elif sys.platform != "win32" and not program.keeps_errors:
-            argv = (*_QUIET, *argv)
+            argv = (*_WITHOUT_STDERR, *argv)
         env, enclosed = await asyncio.to_thread(self._confine, argv)
-        if enclosed is None and self._found.needs_trust:
+        if enclosed is None and self._installed.needs_trust:
             raise CheckerFailed("it can't be confined here")
         try:
-            process, late = await run_process(enclosed or argv, root, timeout_s=RUN_LIMIT_S, env=env)
+            process, is_late = await run_process(enclosed or argv, root, timeout_s=CHECKER_TIMEOUT_S, env=env)
         except ToolFailed as error:
             raise CheckerFailed(str(error)) from None
         finally:
             if enclosed is not None:
                 remove_private_tmp(enclosed)
         output, code = process.output.text(), process.exit_code
-        if late:
-            raise CheckerFailed(f"it did not end within {RUN_LIMIT_S:g} s")
-        if code is None or code < 0 or code in (*program.failed, 126, 127) or output.startswith("bwrap: "):
+        if is_late:
+            raise CheckerFailed(f"it did not end within {CHECKER_TIMEOUT_S:g} s")
+        if code is None or code < 0 or code in (*program.failure_codes, 126, 127) or output.startswith("bwrap: "):
             raise CheckerFailed(f"it ended with exit code {code}")
         found = program.parse(output, root)
         if code and not found:
@@ -264,11 +269,11 @@ class ProgramChecker:
         return found
 
     def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], EnclosedCommand | None]:
-        confinement, root = self._around.confinement, self._around.root
+        confinement, root = self._context.confinement, self._context.root
         env = build_confined_environment(os.environ, root)
         env.pop("NODE_OPTIONS", None)  # it may make node load a file of the project first
         # A link on PATH may lead into /tmp, of which confined commands see only folders that are on PATH.
-        env["PATH"] = os.pathsep.join(filter(None, (env.get("PATH"), str(self._found.path.resolve().parent))))
+        env["PATH"] = os.pathsep.join(filter(None, (env.get("PATH"), str(self._installed.path.resolve().parent))))
         return env, confinement.enclose(argv, root, env) if confinement is not None else None
 
 
@@ -278,10 +283,10 @@ class CommandChecker:
     "{files}" in it is replaced by the changed files; without it, the command checks the whole project.
     """
 
-    def __init__(self, command: str, around: CheckContext) -> None:
+    def __init__(self, command: str, context: CheckContext) -> None:
         self.name = command
-        self.is_whole = _FILES not in command
-        self._around = around
+        self.checks_project = _FILES_PLACEHOLDER not in command
+        self._context = context
 
     def can_check(self, path: Path) -> bool:
         """Return True: it is not known what a command reads."""
@@ -290,29 +295,31 @@ class CommandChecker:
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
         """Return the diagnostics it prints: the lines that name a file and a line.
 
-        If there are none and the program failed, the only diagnostic says so.
+        If there are none and the program failed, the only diagnostic is its exit code.
 
         Raises CheckerFailed.
         """
-        root = self._around.root
+        root = self._context.root
         names = " ".join(
             shlex.quote(f"./{path.relative_to(root).as_posix()}") for path in paths if _is_below(path, root)
         )
-        if not names and not self.is_whole:
+        if not names and not self.checks_project:
             return []
-        line = self.name.replace(_FILES, names)
+        line = self.name.replace(_FILES_PLACEHOLDER, names)
         try:
-            process, late, _ = await run_sandboxed(line, root, self._around.sandbox, timeout_s=RUN_LIMIT_S)
+            process, is_late, _ = await run_sandboxed(line, root, self._context.sandbox, timeout_s=CHECKER_TIMEOUT_S)
         except ToolFailed as error:
             raise CheckerFailed(str(error)) from None
-        if late:
-            raise CheckerFailed(f"it did not end within {RUN_LIMIT_S:g} s")
+        if is_late:
+            raise CheckerFailed(f"it did not end within {CHECKER_TIMEOUT_S:g} s")
         output = process.output.text()
         found = parse_lines(output, root)
         if not found and process.exit_code:
-            last = next((text.strip() for text in reversed(output.splitlines()) if text.strip()), "")
-            path = "" if self.is_whole else to_project_path(paths[0], root)
-            return [Diagnostic(path=path, line=0, code=f"exit {process.exit_code}", message=self.name, detail=last)]
+            last_line = next((text.strip() for text in reversed(output.splitlines()) if text.strip()), "")
+            path = "" if self.checks_project else to_project_path(paths[0], root)
+            return [
+                Diagnostic(path=path, line=0, code=f"exit {process.exit_code}", message=self.name, detail=last_line)
+            ]
         return found
 
 
@@ -371,7 +378,7 @@ def find_programs(root: Path) -> list[InstalledProgram]:
 def _split_path_folders(root: Path) -> tuple[list[str], list[str]]:
     """Return two lists: the folders on the user's PATH outside the project, and those of the project's own programs."""
     user_folders: list[str] = []
-    project_folders = [str(root / name) for name in _OWN_FOLDERS]
+    project_folders = [str(root / name) for name in _PROJECT_PROGRAM_FOLDERS]
     for name in os.environ.get("PATH", "").split(os.pathsep):
         if not Path(name).is_absolute():
             continue  # "." and other relative paths depend on the project
@@ -381,8 +388,8 @@ def _split_path_folders(root: Path) -> tuple[list[str], list[str]]:
 
 
 def _is_configured(program: CheckerProgram, root: Path) -> bool:
-    return not program.configured or any(
-        _contains_text(root, *entry.partition(":")[::2]) for entry in program.configured
+    return not program.config_files or any(
+        _contains_text(root, *entry.partition(":")[::2]) for entry in program.config_files
     )
 
 

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 
 # ruff, mypy, go, cargo: "path:line:column: text". tsc: "path(line,column): text". bash: "path: line 3: text".
-_LINE = re.compile(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
+_DIAGNOSTIC_LINE = re.compile(
+    r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)"
+)
 _SEVERITY = re.compile(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
 _CODE_FIRST = re.compile(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
 _CODE_LAST = re.compile(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
 _FIXABLE = re.compile(r"\[\*\]\s*")
 # Positions inside a message are ignored, because they change when lines above are added or removed.
-_PLACES = re.compile(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
-_STYLE = re.compile(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
+_POSITIONS = re.compile(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
+_STYLE_CODE = re.compile(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
 """Codes of style rules; F (pyflakes), E9, PLE and TS are errors."""
-_IS_MODULE = re.compile(r"outside a module|Unexpected token 'export'|await is only valid")
-_NODE = re.compile(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
+_MODULE_ERROR = re.compile(r"outside a module|Unexpected token 'export'|await is only valid")
+_NODE_ERROR = re.compile(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
 
 
 class CheckerFailed(Exception):
@@ -57,11 +59,11 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> tuple[str, str, str]:
         """Its identity, which does not change when its line moves."""
-        return self.path, self.code, _PLACES.sub(r"\1\2#", self.message)
+        return self.path, self.code, _POSITIONS.sub(r"\1\2#", self.message)
 
     @property
     def place(self) -> str:
-        """ "path:line" as far as it is known"""
+        """Its position, "path:line", as far as it is known."""
         return f"{self.path}:{self.line}" if self.path and self.line else self.path
 
 
@@ -74,7 +76,7 @@ class Checker(Protocol):
         ...
 
     @property
-    def is_whole(self) -> bool:
+    def checks_project(self) -> bool:
         """Whether `check` covers the whole project, whichever files it is given."""
         ...
 
@@ -91,17 +93,17 @@ def parse_lines(output: str, root: Path) -> list[Diagnostic]:
     """Return the diagnostics of a program that prints one per line; other lines and notes are ignored."""
     found: list[Diagnostic] = []
     for line in output.splitlines():
-        match = _LINE.fullmatch(line.rstrip().removeprefix("vet: "))
+        match = _DIAGNOSTIC_LINE.fullmatch(line.rstrip().removeprefix("vet: "))
         if match and (root / match["path"]).is_file():
             text = match["text"]
             severity = _SEVERITY.match(text)
-            word = severity["word"].lower() if severity else ""
-            if word in ("note", "help", "info"):
+            severity_name = severity["word"].lower() if severity else ""
+            if severity_name in ("note", "help", "info"):
                 continue
             code, message = _split_code(text[severity.end() :] if severity else text)
             code = (severity["code"] if severity else "") or code
-            is_error = "error" in word or (not word and not _STYLE.fullmatch(code))
-            found.append(_diagnostic(match["path"], root, int(match["line"]), code, message, is_error=is_error))
+            is_error = "error" in severity_name or (not severity_name and not _STYLE_CODE.fullmatch(code))
+            found.append(_make_diagnostic(match["path"], root, int(match["line"]), code, message, is_error=is_error))
     return found
 
 
@@ -119,58 +121,58 @@ def parse_node(output: str, root: Path) -> list[Diagnostic]:
     If the file was read from standard input, its path is the first line of the output, followed by the results for the
     file as a script and as a module.
     """
-    found = list(_NODE.finditer(output))
-    if not found or any("Unexpected token '<'" in each["text"] for each in found):
+    found = list(_NODE_ERROR.finditer(output))
+    if not found or any("Unexpected token '<'" in match["text"] for match in found):
         return []  # JSX, which node cannot parse
-    shown = next((each for each in found if not _IS_MODULE.search(each["text"])), found[-1])
-    path = output.partition("\n")[0] if shown["path"] == "[stdin]" else shown["path"]
-    return [_diagnostic(path, root, int(shown["line"]), shown["code"], shown["text"])]
+    chosen = next((match for match in found if not _MODULE_ERROR.search(match["text"])), found[-1])
+    path = output.partition("\n")[0] if chosen["path"] == "[stdin]" else chosen["path"]
+    return [_make_diagnostic(path, root, int(chosen["line"]), chosen["code"], chosen["text"])]
 
 
 def parse_gofmt(output: str, root: Path) -> list[Diagnostic]:
     """Return the diagnostics of `gofmt -l -e`: errors, and names of files that are not formatted."""
     unformatted = (line for line in output.splitlines() if line.endswith(".go"))
-    style = [_diagnostic(name, root, 0, "gofmt", "not formatted", is_error=False) for name in unformatted]
+    style = [_make_diagnostic(name, root, 0, "gofmt", "not formatted", is_error=False) for name in unformatted]
     return [*parse_lines(output, root), *style]
 
 
 def parse_eslint(output: str, root: Path) -> list[Diagnostic]:
     """Return the diagnostics of `eslint --format json`. Raises CheckerFailed."""
     return [
-        _diagnostic(
+        _make_diagnostic(
             str(file.get("filePath", "")),
             root,
-            _number(each.get("line")),
-            str(each.get("ruleId") or "syntax"),
-            str(each.get("message", "")),
-            is_error=each.get("severity") == 2,
+            _as_line(entry.get("line")),
+            str(entry.get("ruleId") or "syntax"),
+            str(entry.get("message", "")),
+            is_error=entry.get("severity") == 2,
         )
-        for file in _tables(_json(output, "["))
-        for each in _tables(file.get("messages"))
+        for file in _iter_objects(_decode_output(output, "["))
+        for entry in _iter_objects(file.get("messages"))
     ]
 
 
 def parse_pyright(output: str, root: Path) -> list[Diagnostic]:
     """Return the diagnostics of `pyright --outputjson`. Raises CheckerFailed."""
-    report = _json(output, "{")
+    report = _decode_output(output, "{")
     found: list[Diagnostic] = []
-    for each in _tables(cast("dict[str, Any]", report).get("generalDiagnostics")):
-        line = each.get("range", {}).get("start", {}).get("line", -1)
-        if each.get("severity") in ("error", "warning"):
+    for entry in _iter_objects(cast("dict[str, Any]", report).get("generalDiagnostics")):
+        line = entry.get("range", {}).get("start", {}).get("line", -1)
+        if entry.get("severity") in ("error", "warning"):
             found.append(
-                _diagnostic(
-                    str(each.get("file", "")),
+                _make_diagnostic(
+                    str(entry.get("file", "")),
                     root,
-                    _number(line) + 1,
-                    str(each.get("rule", "")),
-                    str(each.get("message", "")).partition("\n")[0],
-                    is_error=each["severity"] == "error",
+                    _as_line(line) + 1,
+                    str(entry.get("rule", "")),
+                    str(entry.get("message", "")).partition("\n")[0],
+                    is_error=entry["severity"] == "error",
                 )
             )
     return found
 
 
-def _json(output: str, opening: str) -> object:
+def _decode_output(output: str, opening: str) -> object:
     """Return the first JSON value that begins with this character at the start of a line."""
     start = 0 if output.startswith(opening) else output.find(f"\n{opening}") + 1
     try:
@@ -182,16 +184,16 @@ def _json(output: str, opening: str) -> object:
     return cast(object, value)
 
 
-def _tables(value: object) -> Iterator[dict[str, Any]]:
+def _iter_objects(value: object) -> Iterator[dict[str, Any]]:
     entries = cast("list[object]", value) if isinstance(value, list) else []
     return (cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict))
 
 
-def _number(value: object) -> int:
+def _as_line(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _diagnostic(
+def _make_diagnostic(
     path: str, root: Path, line: int, code: str, message: str, *, is_error: bool = True
 ) -> Diagnostic:  # fmt: skip
     return Diagnostic(path=to_project_path(Path(path), root), line=line, code=code, message=message, is_error=is_error)
@@ -199,11 +201,11 @@ def _diagnostic(
 
 def to_project_path(path: Path, root: Path) -> str:
     """Return the path as diagnostics show it: relative to the project, absolute outside it."""
-    whole = root / path
+    full_path = root / path
     try:
-        return whole.resolve().relative_to(root).as_posix()
+        return full_path.resolve().relative_to(root).as_posix()
     except (ValueError, OSError, RuntimeError):
-        return whole.as_posix()
+        return full_path.as_posix()
 
 
 def find_new_diagnostics(
@@ -216,19 +218,19 @@ def find_new_diagnostics(
     Args:
         is_changed: whether a diagnostic is on a line that was changed.
     """
-    known = Counter(each.key for each in before)
+    known = Counter(diagnostic.key for diagnostic in before)
     new: list[Diagnostic] = []
-    for each in sorted(after, key=is_changed):  # unchanged lines first: they account for the known ones
-        if known[each.key] > 0:
-            known[each.key] -= 1
+    for diagnostic in sorted(after, key=is_changed):  # unchanged lines first: they account for the known ones
+        if known[diagnostic.key] > 0:
+            known[diagnostic.key] -= 1
         else:
-            new.append(each)
+            new.append(diagnostic)
     return new
 
 
-_MAX_BYTES = 1_000_000
-_MAX_SHOWN = 40
-_COMMENTED = re.compile(r"(?m)^\s*(//|/\*)")
+_MAX_PARSED_BYTES = 1_000_000
+_MAX_EXCERPT_CHARS = 40
+_COMMENT = re.compile(r"(?m)^\s*(//|/\*)")
 _TEMPLATE = re.compile(r"\{\{|\{%")
 _JSON_WITH_COMMENTS = re.compile(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
 _GRAMMARS: Mapping[str, tuple[str, str]] = {
@@ -262,7 +264,7 @@ class SyntaxChecker:
     """Parses files without running anything."""
 
     name = "syntax"
-    is_whole = False
+    checks_project = False
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -290,7 +292,7 @@ def is_grammar_installed(suffix: str) -> bool:
 def find_syntax_error(path: Path) -> tuple[int, str] | None:
     """Return line and message of the first parse error; None if there is none or the file cannot be parsed at all."""
     try:
-        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+        if not path.is_file() or path.stat().st_size > _MAX_PARSED_BYTES:
             return None
         data = path.read_bytes()
         text = data.decode("utf-8-sig")
@@ -322,8 +324,8 @@ def _parse_python(text: str, path: Path) -> tuple[int, str] | None:
 
 
 def _parse_json(text: str, path: Path) -> tuple[int, str] | None:
-    comments = path.parent.name in (".vscode", ".devcontainer") or _JSON_WITH_COMMENTS.fullmatch(path.name)
-    if not text.strip() or comments or _COMMENTED.search(text) or _TEMPLATE.search(text):
+    may_have_comments = path.parent.name in (".vscode", ".devcontainer") or _JSON_WITH_COMMENTS.fullmatch(path.name)
+    if not text.strip() or may_have_comments or _COMMENT.search(text) or _TEMPLATE.search(text):
         return None
     try:
         json.loads(text)
@@ -338,9 +340,9 @@ def _parse_toml(text: str, path: Path) -> tuple[int, str] | None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).partition(" (at ")
-        words = place.removeprefix("line ").split(",")
-        line = int(words[0]) if words[0].isdigit() else text.count("\n") + 1
+        message, _, position = str(error).partition(" (at ")
+        position_parts = position.removeprefix("line ").split(",")
+        line = int(position_parts[0]) if position_parts[0].isdigit() else text.count("\n") + 1
         return line, message
     return None
 
@@ -387,7 +389,7 @@ def _parse_by_grammar(data: bytes, suffix: str) -> tuple[int, str] | None:
     if node.is_missing:
         return line, f"{node.type!r} is missing"
     text = " ".join((node.text or b"").decode("utf-8", "replace").split())
-    return line, f"cannot be parsed: {text[:_MAX_SHOWN]}{'…' if len(text) > _MAX_SHOWN else ''}"
+    return line, f"cannot be parsed: {text[:_MAX_EXCERPT_CHARS]}{'…' if len(text) > _MAX_EXCERPT_CHARS else ''}"
 
 
 def _first_error(root: "Node") -> "Node | None":

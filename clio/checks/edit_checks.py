@@ -1,4 +1,4 @@
-"""Reports to the model what its edits broke.
+"""Report to the model which problems its edits caused.
 
 This module is loaded at every start, so it imports the rest of the package only when needed.
 """
@@ -23,32 +23,32 @@ class EditChecks:
     of a file are reported below the step's last edit. See `TurnChecks` for the limits.
 
     Args:
-        open_around: returns what the checkers need; called in a turn with edits. None if `checks` is off.
+        make_context: returns what the checkers need; called in a turn with edits. None if `checks` is off.
         clean: replaces secrets.
         tell: shows a line to the user.
     """
 
     def __init__(
         self,
-        open_around: "Callable[[], CheckContext] | None",
+        make_context: "Callable[[], CheckContext] | None",
         *,
         clean: Callable[[str], str],
         tell: Callable[[str], None],
     ) -> None:
-        self._open_around = open_around
+        self._make_context = make_context
         self._clean = clean
         self._tell = tell
         self._turn: TurnChecks | None = None
-        self._slow: set[str] = set()
+        self._slow: set[str] = set()  # names of checkers that took too long before an edit
 
     async def before_change(self, action: Action) -> None:
         """Find the problems that files have before they are changed, for at most two seconds."""
-        if self._open_around is None or not isinstance(action, ChangeFiles):
+        if self._make_context is None or not isinstance(action, ChangeFiles):
             return
         if self._turn is None:
             from clio.checks.turn_checks import open_turn_checks
 
-            self._turn = await open_turn_checks(self._open_around(), self._slow, self._clean, self._tell)
+            self._turn = await open_turn_checks(self._make_context(), self._slow, self._clean, self._tell)
         await self._turn.before_change(action.changes)
 
     async def end_step(self) -> str:
@@ -67,4 +67,4 @@ class EditChecks:
 
 def find_report_index(names: Sequence[str]) -> int:
     """Return the index of the call below which the checks are reported: the step's last edit, or its last call."""
-    return max((place for place, name in enumerate(names) if name in EDITING_TOOLS), default=len(names) - 1)
+    return max((index for index, name in enumerate(names) if name in EDITING_TOOLS), default=len(names) - 1)

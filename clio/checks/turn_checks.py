@@ -20,16 +20,16 @@ from clio.context.inert_text import to_inert_line
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
 
-LIMIT_S = 5.0
+STEP_LIMIT_S = 5.0
 """How long the checks of one step may delay the turn, including the checks before its edits."""
 BEFORE_LIMIT_S = 2.0
 """How much of that the checks before an edit may take."""
-MAX_LINES = 10
-_MAX_CHARS = 200
-_MAX_BYTES = 1_000_000
+MAX_REPORTED_LINES = 10
+_MAX_ROW_CHARS = 200
+_MAX_READ_BYTES = 1_000_000
 
 
-class _Running(Struct, kw_only=True):
+class _RunningCheck(Struct, kw_only=True):
     """A checker that is running on the files of a step."""
 
     checker: Checker
@@ -60,110 +60,112 @@ class TurnChecks:
         self._clean = clean
         self._tell = tell
         self._old_lines: dict[str, frozenset[str]] = {}
-        self._known: dict[str, dict[str, list[Diagnostic]]] = {}  # known problems by checker, then by path
-        self._whole: dict[str, list[Diagnostic]] = {}
-        self._new: dict[str, list[Diagnostic]] = {}
-        self._told: set[tuple[str, str, str]] = set()
-        self._waiting: dict[Path, None] = {}
-        self._running: list[_Running] = []
-        self._left_s = LIMIT_S
+        self._problems_before: dict[str, dict[str, list[Diagnostic]]] = {}  # known problems by checker, then by path
+        self._project_problems_before: dict[str, list[Diagnostic]] = {}
+        self._new_problems: dict[str, list[Diagnostic]] = {}
+        self._reported_keys: set[tuple[str, str, str]] = set()
+        self._changed_paths: dict[Path, None] = {}
+        self._running: list[_RunningCheck] = []
+        self._remaining_s = STEP_LIMIT_S
 
     async def before_change(self, changes: Sequence[FileChange]) -> None:
         """Check files that are changed for the first time in this turn."""
         await self.stop()
         started = time.monotonic()
-        first: list[Path] = []
+        new_paths: list[Path] = []
         for change in changes:
             name = to_project_path(change.path, self._root)
             if name not in self._old_lines:
                 self._old_lines[name] = frozenset((change.before or "").splitlines())
-                first.append(change.path)
-        before = {checker.name: self._unknown(checker, first) for checker in self._all()}
-        looks = [
+                new_paths.append(change.path)
+        before = {checker.name: self._find_unchecked(checker, new_paths) for checker in self._list_checkers()}
+        runs = [
             self._start(checker, before[checker.name])
-            for checker in self._all()
+            for checker in self._list_checkers()
             if before[checker.name] and checker.name not in self._slow
         ]
         try:
-            if looks and self._left_s > 0:
-                await asyncio.wait([look.task for look in looks], timeout=min(BEFORE_LIMIT_S, self._left_s))
+            if runs and self._remaining_s > 0:
+                await asyncio.wait([run.task for run in runs], timeout=min(BEFORE_LIMIT_S, self._remaining_s))
         finally:
-            await _end(look for look in looks if not look.task.done())
-        for look in looks:
-            self._remember(look)
+            await _cancel_checks(run for run in runs if not run.task.done())
+        for run in runs:
+            self._store_problems_before(run)
         for change in changes:
-            self._follow(change)
-        self._left_s -= time.monotonic() - started
+            self._track_change(change)
+        self._remaining_s -= time.monotonic() - started
 
-    def _all(self) -> list[Checker]:
+    def _list_checkers(self) -> list[Checker]:
         return [*self._checkers, self._syntax]
 
-    def _unknown(self, checker: Checker, first: Sequence[Path]) -> tuple[Path, ...]:
+    def _find_unchecked(self, checker: Checker, new_paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the files that the checker must check before they are changed."""
-        concerned = self._concerned(checker, first)
-        if checker.is_whole:
-            return concerned if checker.name not in self._whole else ()
-        for path in concerned:
+        paths = self._filter_checkable(checker, new_paths)
+        if checker.checks_project:
+            return paths if checker.name not in self._project_problems_before else ()
+        for path in paths:
             if not path.exists():
-                self._known.setdefault(checker.name, {})[to_project_path(path, self._root)] = []
-        return tuple(path for path in concerned if path.exists())
+                self._problems_before.setdefault(checker.name, {})[to_project_path(path, self._root)] = []
+        return tuple(path for path in paths if path.exists())
 
-    def _concerned(self, checker: Checker, paths: Sequence[Path]) -> tuple[Path, ...]:
-        concerned = tuple(path for path in paths if checker.can_check(path))
+    def _filter_checkable(self, checker: Checker, paths: Sequence[Path]) -> tuple[Path, ...]:
+        checkable = tuple(path for path in paths if checker.can_check(path))
         if checker is not self._syntax:
-            return concerned
-        parsers = [one for one in self._checkers if isinstance(one, ProgramChecker) and one.is_parser]
-        return tuple(path for path in concerned if not any(one.can_check(path) for one in parsers))
+            return checkable
+        parsers = [parser for parser in self._checkers if isinstance(parser, ProgramChecker) and parser.is_parser]
+        return tuple(path for path in checkable if not any(parser.can_check(path) for parser in parsers))
 
-    def _remember(self, look: _Running) -> None:
-        if (found := _result(look)) is None:
-            if look.task.cancelled():
-                self._slow.add(look.checker.name)
-        elif look.checker.is_whole:
-            self._whole[look.checker.name] = found
+    def _store_problems_before(self, run: _RunningCheck) -> None:
+        if (found := _get_result(run)) is None:
+            if run.task.cancelled():
+                self._slow.add(run.checker.name)
+        elif run.checker.checks_project:
+            self._project_problems_before[run.checker.name] = found
         else:
-            known = self._known.setdefault(look.checker.name, {})
-            for path in look.paths:
+            by_path = self._problems_before.setdefault(run.checker.name, {})
+            for path in run.paths:
                 name = to_project_path(path, self._root)
-                known[name] = [one for one in found if one.path == name]
+                by_path[name] = [problem for problem in found if problem.path == name]
 
-    def _follow(self, change: FileChange) -> None:
+    def _track_change(self, change: FileChange) -> None:
         """Carry over what is known about a moved file, and mark a changed one to be checked."""
         path = change.moved_to or change.path
         if change.moved_to is not None:
             old, new = to_project_path(change.path, self._root), to_project_path(path, self._root)
             self._old_lines[new] = self._old_lines.get(old, frozenset())
-            for known in self._known.values():
-                known[new] = [_at(new, one) for one in known.get(old, ())]
-            for name, found in self._whole.items():
-                self._whole[name] = [_at(new, one) if one.path == old else one for one in found]
-        self._waiting[path] = None
+            for by_path in self._problems_before.values():
+                by_path[new] = [_move_to(new, problem) for problem in by_path.get(old, ())]
+            for name, found in self._project_problems_before.items():
+                self._project_problems_before[name] = [
+                    _move_to(new, problem) if problem.path == old else problem for problem in found
+                ]
+        self._changed_paths[path] = None
 
     async def end_step(self) -> str:
         """Check what the step changed; return what to report now, or ""."""
         started = time.monotonic()
-        changed = tuple(self._waiting)
-        self._waiting.clear()
+        changed = tuple(self._changed_paths)
+        self._changed_paths.clear()
         is_late = not changed
         if changed:
-            there = [path for path in changed if path.is_file()]
-            for checker in self._all():
-                if paths := self._concerned(checker, changed if checker.is_whole else there):
+            existing = [path for path in changed if path.is_file()]
+            for checker in self._list_checkers():
+                if paths := self._filter_checkable(checker, changed if checker.checks_project else existing):
                     self._running.append(self._start(checker, paths))
-            waited = [one.task for one in self._running]
-            left_s = self._left_s - (time.monotonic() - started)
-            if waited and left_s > 0:
-                await asyncio.wait(waited, timeout=left_s)
-        self._left_s = LIMIT_S
-        done = [one for one in self._running if one.task.done()]
-        self._running = [one for one in self._running if not one.task.done()]
-        for one in done:
-            self._settle(one)
+            tasks = [run.task for run in self._running]
+            remaining_s = self._remaining_s - (time.monotonic() - started)
+            if tasks and remaining_s > 0:
+                await asyncio.wait(tasks, timeout=remaining_s)
+        self._remaining_s = STEP_LIMIT_S
+        done = [run for run in self._running if run.task.done()]
+        self._running = [run for run in self._running if not run.task.done()]
+        for run in done:
+            self._compare_with_before(run)
         return self._report(is_late=is_late) if done else ""
 
-    def _start(self, checker: Checker, paths: tuple[Path, ...]) -> _Running:
+    def _start(self, checker: Checker, paths: tuple[Path, ...]) -> _RunningCheck:
         task = asyncio.ensure_future(self._check(checker, paths))
-        return _Running(checker=checker, paths=paths, task=task)
+        return _RunningCheck(checker=checker, paths=paths, task=task)
 
     async def _check(self, checker: Checker, paths: tuple[Path, ...]) -> list[Diagnostic]:
         """Return what the checker reports; if a parser fails, what clio's own parsers report."""
@@ -174,63 +176,72 @@ class TurnChecks:
                 return await self._syntax.check([path for path in paths if self._syntax.can_check(path)])
             raise
 
-    def _settle(self, one: _Running) -> None:
-        found, name = _result(one), one.checker.name
+    def _compare_with_before(self, run: _RunningCheck) -> None:
+        found, name = _get_result(run), run.checker.name
         if found is None:
-            self._new.pop(name, None)
+            self._new_problems.pop(name, None)
             return
-        if one.checker.is_whole:
-            before, remaining = self._whole.get(name), list[Diagnostic]()
+        if run.checker.checks_project:
+            before, remaining = self._project_problems_before.get(name), list[Diagnostic]()
         else:
-            checked = {to_project_path(path, self._root) for path in one.paths}
-            known = self._known.get(name, {})
-            before = [each for path in checked for each in known.get(path, ())] if checked <= known.keys() else None
-            found = [each for each in found if each.path in checked]
-            remaining = [each for each in self._new.get(name, ()) if each.path not in checked]
+            checked = {to_project_path(path, self._root) for path in run.paths}
+            by_path = self._problems_before.get(name, {})
+            before = (
+                [problem for path in checked for problem in by_path.get(path, ())]
+                if checked <= by_path.keys()
+                else None
+            )
+            found = [problem for problem in found if problem.path in checked]
+            remaining = [problem for problem in self._new_problems.get(name, ()) if problem.path not in checked]
         changed = _ChangedLines(self._root, self._old_lines)
         if before is None:
-            new = [each for each in found if not each.path or changed.is_on_changed_line(each)]
+            new = [problem for problem in found if not problem.path or changed.is_on_changed_line(problem)]
         else:
             new = find_new_diagnostics(before, found, changed.is_on_changed_line)
-        self._new[name] = [*remaining, *new]
+        self._new_problems[name] = [*remaining, *new]
 
     def _report(self, *, is_late: bool) -> str:
-        running = {one.checker.name for one in self._running}  # their known problems are out of date
+        running = {run.checker.name for run in self._running}  # their known problems are out of date
         found = {
-            (each.place, each.message): each for name, new in self._new.items() if name not in running for each in new
+            (problem.place, problem.message): problem
+            for name, new in self._new_problems.items()
+            if name not in running
+            for problem in new
         }
-        current = sorted(found.values(), key=lambda each: (not each.is_error, each.path, each.line))
-        keys = {each.key for each in current}
-        fresh = [each for each in current if each.key not in self._told]
-        still = [each for each in current if each.key in self._told]
-        had = bool(self._told)
-        self._told = keys | self._told if running else keys
+        current = sorted(found.values(), key=lambda problem: (not problem.is_error, problem.path, problem.line))
+        keys = {problem.key for problem in current}
+        unreported = [problem for problem in current if problem.key not in self._reported_keys]
+        remaining = [problem for problem in current if problem.key in self._reported_keys]
+        had_problems = bool(self._reported_keys)
+        self._reported_keys = keys | self._reported_keys if running else keys
         if not current:
-            return "[checks: the problems reported before are gone]" if had and not running else ""
-        if not fresh:
-            return f"[checks: still there: {self._places(still)}]" if not is_late else ""
-        count = f"{format_count(len(fresh), 'new problem')}"
-        rows = [self._row(each) for each in fresh[:MAX_LINES]]
-        more = [f"… and {len(fresh) - MAX_LINES} more"] if len(fresh) > MAX_LINES else []
-        more += [f"still there: {self._places(still)}"] if still else []
+            return "[checks: the problems reported before are fixed]" if had_problems and not running else ""
+        if not unreported:
+            return f"[checks: not fixed yet: {self._format_places(remaining)}]" if not is_late else ""
+        count = f"{format_count(len(unreported), 'new problem')}"
+        rows = [self._format_row(problem) for problem in unreported[:MAX_REPORTED_LINES]]
+        more = [f"… and {len(unreported) - MAX_REPORTED_LINES} more"] if len(unreported) > MAX_REPORTED_LINES else []
+        more += [f"not fixed yet: {self._format_places(remaining)}"] if remaining else []
         self._tell(f"checks found {count}: {rows[0]}")
-        of = " after the edits of an earlier step" if is_late else ""
-        return "\n".join([f"[checks: {count} since this turn began{of}]", *rows, *more])
+        origin = " after the edits of an earlier step" if is_late else ""
+        return "\n".join([f"[checks: {count} since this turn began{origin}]", *rows, *more])
 
-    def _row(self, each: Diagnostic) -> str:
-        text = " ".join(filter(None, (each.place, each.code, each.message, each.detail)))
+    def _format_row(self, problem: Diagnostic) -> str:
+        text = " ".join(filter(None, (problem.place, problem.code, problem.message, problem.detail)))
         line = to_inert_line(self._clean(text))
-        return truncate(line, _MAX_CHARS)
+        return truncate(line, _MAX_ROW_CHARS)
 
-    def _places(self, still: Sequence[Diagnostic]) -> str:
-        shown = ", ".join(" ".join(filter(None, (each.place, each.code))) for each in still[:MAX_LINES])
-        more = f" and {len(still) - MAX_LINES} more" if len(still) > MAX_LINES else ""
-        return to_inert_line(self._clean(shown)) + more
+    def _format_places(self, problems: Sequence[Diagnostic]) -> str:
+        places = ", ".join(
+            " ".join(filter(None, (problem.place, problem.code))) for problem in problems[:MAX_REPORTED_LINES]
+        )
+        more = f" and {len(problems) - MAX_REPORTED_LINES} more" if len(problems) > MAX_REPORTED_LINES else ""
+        return to_inert_line(self._clean(places)) + more
 
     async def stop(self) -> None:
         """Stop every running checker and everything it started."""
         running, self._running = self._running, []
-        await _end(running)
+        await _cancel_checks(running)
 
 
 class _ChangedLines:
@@ -241,43 +252,45 @@ class _ChangedLines:
         self._old = old
         self._lines: dict[str, list[str]] = {}
 
-    def is_on_changed_line(self, each: Diagnostic) -> bool:
+    def is_on_changed_line(self, diagnostic: Diagnostic) -> bool:
         """Whether the diagnostic is on a line that was not in the file before the turn."""
-        if each.path not in self._old:
+        if diagnostic.path not in self._old:
             return False
-        if each.path not in self._lines:
-            self._lines[each.path] = _read_lines(self._root / each.path)
-        lines = self._lines[each.path]
-        return 0 < each.line <= len(lines) and lines[each.line - 1] not in self._old[each.path]
+        if diagnostic.path not in self._lines:
+            self._lines[diagnostic.path] = _read_lines(self._root / diagnostic.path)
+        lines = self._lines[diagnostic.path]
+        return 0 < diagnostic.line <= len(lines) and lines[diagnostic.line - 1] not in self._old[diagnostic.path]
 
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_READ_BYTES:
             return []
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
 
 
-def _at(path: str, each: Diagnostic) -> Diagnostic:
-    return Diagnostic(path=path, line=each.line, code=each.code, message=each.message, is_error=each.is_error)
+def _move_to(path: str, problem: Diagnostic) -> Diagnostic:
+    return Diagnostic(
+        path=path, line=problem.line, code=problem.code, message=problem.message, is_error=problem.is_error
+    )
 
 
-def _result(one: _Running) -> list[Diagnostic] | None:
+def _get_result(run: _RunningCheck) -> list[Diagnostic] | None:
     """Return the diagnostics of a checker; None if it failed."""
-    if one.task.cancelled():
+    if run.task.cancelled():
         return None
-    error = one.task.exception()
+    error = run.task.exception()
     if error is None:
-        return one.task.result()
+        return run.task.result()
     if isinstance(error, CheckerFailed):
         return None
     raise error
 
 
-async def _end(running: Iterable[_Running]) -> None:
-    tasks = [one.task for one in running]
+async def _cancel_checks(running: Iterable[_RunningCheck]) -> None:
+    tasks = [run.task for run in running]
     for task in tasks:
         task.cancel()
     if tasks:
@@ -285,8 +298,8 @@ async def _end(running: Iterable[_Running]) -> None:
 
 
 async def open_turn_checks(
-    around: CheckContext, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
+    context: CheckContext, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
 ) -> TurnChecks:
     """Return the checks for a turn that is about to make its first edit."""
-    checkers = await asyncio.to_thread(open_checkers, around)
-    return TurnChecks(checkers, around.root, slow, clean, tell)
+    checkers = await asyncio.to_thread(open_checkers, context)
+    return TurnChecks(checkers, context.root, slow, clean, tell)

@@ -220,7 +220,7 @@ def _describe_limit(ctx: CommandContext) -> str:
     spending = ctx.spending
     if spending.cap is None:
         return ""
-    return f"Limit of this run: {format_money(spending.cap)}, spent {format_money(spending.run.micro_dollars)}."
+    return f"Limit of this run: {format_money(spending.cap)}, spent {format_money(spending.run_cost.micro_dollars)}."
 
 
 def _describe_damage(ctx: CommandContext) -> str:

@@ -23,9 +23,9 @@ from clio.config.trust import TrustStore
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
 from clio.skills.skills import (
-    FILE_NAME,
     MAX_SKILL_BYTES,
     MAX_SUBAGENT_BYTES,
+    SKILL_FILE_NAME,
     Skill,
     SkillSet,
     SubagentCatalog,
@@ -287,8 +287,8 @@ def new_skill(ctx: CommandContext, argument: str) -> CommandResult:
     folder = (ctx.loaded.home if own else ctx.loaded.main_project / FOLDER_NAME) / "skills" / name
     if ctx.config.incognito:
         return make_refusal("Incognito mode stores nothing; start without --incognito.")
-    if (folder / FILE_NAME).exists():
-        return make_refusal(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
+    if (folder / SKILL_FILE_NAME).exists():
+        return make_refusal(f"There is a skill {name!r} already; open {folder / SKILL_FILE_NAME} to change it")
 
     def store(text: str) -> CommandResult:
         return _store_skill(ctx, name, folder, text)
@@ -304,15 +304,17 @@ def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
             f"A skill has up to {MAX_SKILL_BYTES:,} bytes, and this has {len(data):,}; put the rest into files"
         )
     try:
-        make_skill(split_front_matter(text, FILE_NAME), folder_name=name, folder=folder, shown=FILE_NAME, own=True)
+        make_skill(
+            split_front_matter(text, SKILL_FILE_NAME), folder_name=name, folder=folder, shown=SKILL_FILE_NAME, own=True
+        )
     except UnreadableFile as error:
         return make_refusal(f"The skill was not saved: {error}")
     make_folder(folder)
-    write_atomic(folder / FILE_NAME, data, 0o644)
+    write_atomic(folder / SKILL_FILE_NAME, data, 0o644)
     skill = next((agent for agent in ctx.skills.find().skills if agent.folder == folder.resolve()), None)
     if skill is None:
         return make_refusal(
-            f"{folder / FILE_NAME} is saved, but another skill of that name takes precedence: /skills list"
+            f"{folder / SKILL_FILE_NAME} is saved, but another skill of that name takes precedence: /skills list"
         )
     ctx.skills.trust(skill)
     return CommandResult(

@@ -242,7 +242,7 @@ def _enter_or_review(ctx: CommandContext) -> CommandResult:
 def _leave_plan_mode(ctx: CommandContext) -> CommandResult:
     if not ctx.planning.is_on:
         return make_refusal(f"Plan mode is not on; the approval mode is {quote_code(ctx.policy.mode)}")
-    ctx.planning.set_mode(ctx.planning.before)
+    ctx.planning.set_mode(ctx.planning.mode_before)
     stays = " The list stays; `/todo` shows it." if ctx.session.todos else ""
     mode = ctx.policy.mode
     return CommandResult(text=f"Plan mode is off, approval mode {quote_code(mode)}.{stays}", data={"mode": mode})
@@ -264,7 +264,7 @@ def _edit_plan(ctx: CommandContext) -> CommandResult:
 
 
 def _carry_out_plan(ctx: CommandContext) -> CommandResult:
-    from_mode = ctx.planning.before if ctx.planning.is_on else ctx.policy.mode
+    from_mode = ctx.planning.mode_before if ctx.planning.is_on else ctx.policy.mode
     if all(todo.status == "completed" for todo in ctx.session.todos):
         return make_refusal(f"{NO_PLAN}" if not ctx.session.todos else "Everything in the plan is done")
     return CommandResult(

@@ -27,7 +27,7 @@ from clio.messages import is_turn_start
 from clio.text.formatting import format_ago, format_count, truncate
 
 if TYPE_CHECKING:
-    from clio.agent.file_diffs import RenderedChange
+    from clio.agent.turn_files import RenderedChange
     from clio.checkpoints.checkpoint_store import RestoreStep, TurnChanges
     from clio.checkpoints.checkpoints import RestorePlan
 

@@ -580,6 +580,6 @@ class StreamRun:
             code = EXIT_CODES["interrupted"]
         finally:
             self._running = None
-        for text in self._app.mailbox.take_all():  # arrived too late for the turn it was meant for
+        for text in self._app.mailbox.pop_all():  # arrived too late for the turn it was meant for
             self._waiting.put_nowait(Prompt(text=text))
         return code

@@ -26,7 +26,7 @@ from clio.tools.shell.processes import (
 )
 
 MAX_OUTPUT_CHARS = 100_000
-_GRACE_S = 0.5
+_STOP_GRACE_S = 0.5
 
 
 class HookResult(Struct, frozen=True, kw_only=True):
@@ -67,12 +67,12 @@ async def run_hook(
 
     Cancelling kills everything it started. Raises ToolFailed if it cannot be started.
     """
-    process = await _start(command, input_bytes, cwd, env)
+    process = await _start_process(command, input_bytes, cwd, env)
     try:
         async with asyncio.timeout(timeout_s):
             await process.wait()
     except TimeoutError:
-        await process.stop(_GRACE_S)
+        await process.stop(_STOP_GRACE_S)
         return HookResult(exit_code=None, output=process.output.text(), errors=process.errors.text())
     except asyncio.CancelledError:
         await process.stop(CANCEL_GRACE_S)
@@ -80,13 +80,13 @@ async def run_hook(
     return HookResult(exit_code=process.exit_code, output=process.output.text(), errors=process.errors.text())
 
 
-async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) -> _HookProcess:
+async def _start_process(command: str, input_bytes: bytes, cwd: Path, env: Mapping[str, str]) -> _HookProcess:
     try:
         with tempfile.TemporaryFile() as file:  # a pipe would have to be written to while the command runs
-            file.write(given)
+            file.write(input_bytes)
             file.seek(0)
             if sys.platform == "win32":
-                starting = asyncio.get_running_loop().subprocess_exec(
+                start = asyncio.get_running_loop().subprocess_exec(
                     _HookProcess,
                     *make_shell_argv(command),
                     stdin=file,
@@ -98,8 +98,8 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
                 )
             else:
                 request = LaunchRequest(argv=make_shell_argv(command), cwd=cwd, env=make_command_environment(env))
-                starting = launch_command(_HookProcess, request, stdin=file.fileno(), separate_stderr=True)
-            _, process = await start_process(starting, stop_started_process)
+                start = launch_command(_HookProcess, request, stdin=file.fileno(), separate_stderr=True)
+            _, process = await start_process(start, stop_started_process)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error
@@ -132,16 +132,16 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def read_answer(ended: HookResult, timeout_s: float) -> HookAnswer:
+def read_answer(result: HookResult, timeout_s: float) -> HookAnswer:
     """Interpret the result of a hook. "approve" approves nothing, because a hook can only restrict."""
-    if ended.exit_code is None:
+    if result.exit_code is None:
         return HookAnswer(problem=f"was stopped after {timeout_s:g} s")
-    if ended.exit_code == BLOCK_EXIT_CODE:
-        return HookAnswer(refusal=(ended.errors or ended.output).strip() or "no reason given")
-    if ended.exit_code != 0:
-        last = ended.errors.strip().rpartition("\n")[2]
-        return HookAnswer(problem=f"failed with exit code {ended.exit_code}" + (f": {last}" if last else ""))
-    text = ended.output.strip()
+    if result.exit_code == BLOCK_EXIT_CODE:
+        return HookAnswer(refusal=(result.errors or result.output).strip() or "no reason given")
+    if result.exit_code != 0:
+        last_line = result.errors.strip().rpartition("\n")[2]
+        return HookAnswer(problem=f"failed with exit code {result.exit_code}" + (f": {last_line}" if last_line else ""))
+    text = result.output.strip()
     if not text.startswith("{"):
         return HookAnswer(context=text)
     try:

@@ -19,7 +19,7 @@ from clio.text.json_data import decode_json
 if TYPE_CHECKING:
     from clio.hooks.hook_process import HookAnswer
 
-CAP_TOKENS = 1_000
+MAX_NOTE_TOKENS = 1_000
 """Limit for the text one hook adds."""
 MAX_RESULT_CHARS = 20_000
 """Limit for a tool's result as it is passed to a hook."""
@@ -61,9 +61,9 @@ class Hooks:
         self._env = env or {}
         self._clean = clean
         self._tell = tell
-        self._waiting: list[Fragment] = []
-        self._started: set[str] = set()
-        self._ended: list[str] = []
+        self._pending_notes: list[Fragment] = []
+        self._started_sessions: set[str] = set()
+        self._ended_sessions: list[str] = []
 
     def has_hook(self, event: str) -> bool:
         """Whether any hook runs at this event."""
@@ -73,71 +73,71 @@ class Hooks:
         """Run hooks before a user message is accepted; return the reason for refusing it, or "".
 
         Before the first message of a session, the hooks of `session_start` run. Text that hooks add waits for
-        `take_notes`.
+        `pop_notes`.
         """
-        self._waiting.clear()
-        if self._hooks and session not in self._started:
-            self._started.add(session)
-            began = await self._fire("session_start", session, {"resumed": resumed})
-            self._waiting.extend(began.notes)
-        heard = await self._fire("user_prompt", session, {"prompt": text})
-        self._waiting.extend(heard.notes)
-        return heard.refusal
+        self._pending_notes.clear()
+        if self._hooks and session not in self._started_sessions:
+            self._started_sessions.add(session)
+            start = await self._run_event("session_start", session, {"resumed": resumed})
+            self._pending_notes.extend(start.notes)
+        verdict = await self._run_event("user_prompt", session, {"prompt": text})
+        self._pending_notes.extend(verdict.notes)
+        return verdict.refusal
 
-    def take_notes(self) -> list[Fragment]:
+    def pop_notes(self) -> list[Fragment]:
         """Return the text added since the last call, for the context of the turn that begins."""
-        notes, self._waiting = self._waiting, []
+        notes, self._pending_notes = self._pending_notes, []
         return notes
 
     async def before_tool(self, session: str, tool: str, arguments: str, title: str) -> HookVerdict:
         """Run hooks before a call is judged. arguments: its JSON as the model wrote it."""
-        return await self._fire("before_tool", session, {"title": title, **_call(tool, arguments)}, tool)
+        return await self._run_event("before_tool", session, {"title": title, **_describe_call(tool, arguments)}, tool)
 
     async def after_tool(
         self, session: str, tool: str, arguments: str, *, ok: bool, result: str, files_changed: Sequence[str]
     ) -> HookVerdict:
         """Run hooks after a call. A refusal does not undo the call, but the model is informed of it."""
-        shown = result if len(result) <= MAX_RESULT_CHARS else result[:MAX_RESULT_CHARS] + "…"
-        facts = {"ok": ok, "result": shown, "files_changed": list(files_changed)}
-        return await self._fire("after_tool", session, {**_call(tool, arguments), **facts}, tool)
+        truncated = result if len(result) <= MAX_RESULT_CHARS else result[:MAX_RESULT_CHARS] + "…"
+        outcome = {"ok": ok, "result": truncated, "files_changed": list(files_changed)}
+        return await self._run_event("after_tool", session, {**_describe_call(tool, arguments), **outcome}, tool)
 
     async def before_trim(self, session: str) -> HookVerdict:
         """Run hooks before messages leave the window. They cannot refuse; text they add stays in the window."""
-        return await self._fire("before_trim", session, {})
+        return await self._run_event("before_trim", session, {})
 
     async def stop(self, session: str, text: str, continued: int) -> HookVerdict:
         """Run hooks when the agent is done. A refusal makes it continue.
 
         continued: how often a hook has already made it continue in this turn.
         """
-        return await self._fire("stop", session, {"text": text, "continued": continued})
+        return await self._run_event("stop", session, {"text": text, "continued": continued})
 
     def end_session(self, session: str) -> None:
         """Record that a session has ended; its hooks run in `run_session_end_hooks`.
 
         Does nothing for a session without a turn.
         """
-        if session in self._started and session not in self._ended:
-            self._started.discard(session)
-            self._ended.append(session)
+        if session in self._started_sessions and session not in self._ended_sessions:
+            self._started_sessions.discard(session)
+            self._ended_sessions.append(session)
 
     async def run_session_end_hooks(self) -> None:
         """Run the hooks of the sessions that have ended."""
-        while self._ended:
-            await self._fire("session_end", self._ended.pop(0), {})
+        while self._ended_sessions:
+            await self._run_event("session_end", self._ended_sessions.pop(0), {})
 
-    async def _fire(self, event: str, session: str, facts: Mapping[str, object], tool: str = "") -> HookVerdict:
-        asked = [hook for hook in self._hooks if hook.event == event and hook.matches_tool(tool)]
-        if not asked:
+    async def _run_event(self, event: str, session: str, facts: Mapping[str, object], tool: str = "") -> HookVerdict:
+        matching = [hook for hook in self._hooks if hook.event == event and hook.matches_tool(tool)]
+        if not matching:
             return NO_VERDICT
-        given = {"event": event, "session": session, "project": str(self._project), **facts}
-        data = msgspec.json.encode(_cleaned(given, self._clean))
+        payload = {"event": event, "session": session, "project": str(self._project), **facts}
+        data = msgspec.json.encode(_clean_nested(payload, self._clean))
         env = {**self._env, "CLIO_EVENT": event, "CLIO_PROJECT": str(self._project), "CLIO_SESSION": session}
         notes: list[Fragment] = []
-        for hook in asked:
+        for hook in matching:
             answer = await self._ask(hook, data, env)
             if answer.context:
-                notes.append(_note(hook, self._clean(answer.context)))
+                notes.append(_make_note(hook, self._clean(answer.context)))
             if answer.refusal:
                 refusal = f"{self._clean(answer.refusal)} ({hook.where})"
                 return HookVerdict(refusal=refusal, notes=tuple(notes))
@@ -147,27 +147,27 @@ class Hooks:
         from clio.hooks.hook_process import HookAnswer, read_answer, run_hook
 
         try:
-            ended = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)
+            result = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)
         except ToolFailed as error:
             answer = HookAnswer(problem=str(error))
         else:
-            answer = read_answer(ended, hook.timeout_s)
-        about = f"the hook {hook.where} at {hook.event}"
+            answer = read_answer(result, hook.timeout_s)
+        subject = f"the hook {hook.where} at {hook.event}"
         if answer.problem:
-            self._tell(f"{about} {self._clean(answer.problem)}; the work goes on without it", True)
+            self._tell(f"{subject} {self._clean(answer.problem)}; clio continues without it", True)
         elif answer.refusal:
-            self._tell(f"{about} says no: {' '.join(self._clean(answer.refusal).split())[:200]}", True)
+            self._tell(f"{subject} refused: {' '.join(self._clean(answer.refusal).split())[:200]}", True)
         elif answer.context:
-            self._tell(f"{about} adds {len(answer.context):,} characters", False)
+            self._tell(f"{subject} adds {len(answer.context):,} characters", False)
         return answer
 
 
-def _note(hook: Hook, text: str) -> Fragment:
+def _make_note(hook: Hook, text: str) -> Fragment:
     reason = f"a hook at {hook.event} printed it"
-    return Fragment(name=HOOK_NOTE_TAG, text=text, source=hook.where, reason=reason, cap_tokens=CAP_TOKENS)
+    return Fragment(name=HOOK_NOTE_TAG, text=text, source=hook.where, reason=reason, cap_tokens=MAX_NOTE_TOKENS)
 
 
-def _call(tool: str, arguments: str) -> dict[str, object]:
+def _describe_call(tool: str, arguments: str) -> dict[str, object]:
     try:
         values: object = decode_json(arguments) if arguments.strip() else {}
     except (msgspec.DecodeError, RecursionError):
@@ -175,12 +175,12 @@ def _call(tool: str, arguments: str) -> dict[str, object]:
     return {"tool": tool, "arguments": values}
 
 
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def _clean_nested(value: Any, clean: Callable[[str], str]) -> Any:
     """Return the value with `clean` applied to each string in it; it stays valid JSON."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {key: _cleaned(one, clean) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _clean_nested(item, clean) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
-        return [_cleaned(one, clean) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_clean_nested(item, clean) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value

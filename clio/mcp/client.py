@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcp.client import Transport
 
 
-MAX_BYTES = 200_000
+MAX_LOG_BYTES = 200_000
 """Maximum size of a log file; a full one is renamed to `.1`, replacing the one before."""
 _TAIL_LINES = 20
 _LINE_CHARS = 2_000
@@ -60,10 +60,10 @@ class ServerLog:
         self._clean = clean
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._lock = threading.Lock()
-        self._size: int | None = None
+        self._format_size: int | None = None
 
     def write(self, line: str) -> None:
-        """Append a line. If the file cannot be written, the line is lost; the server goes on."""
+        """Append a line. If the file cannot be written, the line is lost; the server keeps running."""
         line = self._clean(line.rstrip("\r\n")[:_LINE_CHARS])
         with self._lock:
             if line.strip():
@@ -81,20 +81,20 @@ class ServerLog:
 
     def _append(self, path: Path, data: bytes) -> None:
         try:
-            if self._size is None:
+            if self._format_size is None:
                 make_folder(path.parent)
-                self._size = path.stat().st_size if path.exists() else 0
-            if self._size + len(data) > MAX_BYTES:
+                self._format_size = path.stat().st_size if path.exists() else 0
+            if self._format_size + len(data) > MAX_LOG_BYTES:
                 path.replace(path.with_name(path.name + ".1"))
-                self._size = 0
+                self._format_size = 0
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(descriptor, data)
             finally:
                 os.close(descriptor)
-            self._size += len(data)
+            self._format_size += len(data)
         except OSError:
-            self._size = None
+            self._format_size = None
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
@@ -112,8 +112,8 @@ _INHERITED = frozenset(
     PROGRAMFILES PROGRAMDATA
     """.split()
 )
-_FAMILIES = ("LC_", "XDG_")
-_PASSWORD = re.compile(r"://[^/@\s]*@")
+_INHERITED_PREFIXES = ("LC_", "XDG_")
+_URL_PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
     Raises ConfigError for a variable that is not set and has no default.
     """
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return _VARIABLE.sub(value, text)
 
     def value(match: re.Match[str]) -> str:
@@ -145,11 +145,11 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
         )
 
     return Launch(
-        command=tuple(map(filled, (server.command, *server.args))) if server.command else (),
-        cwd=project / Path(filled(server.cwd)).expanduser(),
-        env=list_inherited_variables(env) | {name: filled(text) for name, text in server.env.items()},
-        url=filled(server.url),
-        headers={name: filled(text) for name, text in server.headers.items()},
+        command=tuple(map(fill, (server.command, *server.args))) if server.command else (),
+        cwd=project / Path(fill(server.cwd)).expanduser(),
+        env=list_inherited_variables(env) | {name: fill(text) for name, text in server.env.items()},
+        url=fill(server.url),
+        headers={name: fill(text) for name, text in server.headers.items()},
     )
 
 
@@ -162,15 +162,15 @@ def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in env.items()
-        if (name.upper() if os.name == "nt" else name) in upper or name.startswith(_FAMILIES)
-        if not _PASSWORD.search(value) and not value.startswith("()")
+        if (name.upper() if os.name == "nt" else name) in upper or name.startswith(_INHERITED_PREFIXES)
+        if not _URL_PASSWORD.search(value) and not value.startswith("()")
     }
 
 
 MAX_PICTURES = 10
 """Maximum number of images in one answer."""
-MAX_CHARS = 1_000_000
-"""Maximum length of one answer. The tool runner shows the model less, and stores all of it for `read_output`."""
+MAX_ANSWER_CHARS = 1_000_000
+"""Maximum length of one answer. The tool runner sends the model less, and stores all of it for `read_output`."""
 
 
 def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
@@ -178,16 +178,20 @@ def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
 
     structured: the answer's structured content, used if the blocks have no text.
     """
-    parts = [_block(block) for block in blocks]
+    parts = [_format_block(block) for block in blocks]
     if structured is not None and not any(part.strip() for part in parts):
         parts = [msgspec.json.format(msgspec.json.encode(structured), indent=1).decode("utf-8")]
     text = "\n\n".join(part for part in parts if part)
-    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[… {len(text) - MAX_CHARS:,} characters left out]"
+    return (
+        text
+        if len(text) <= MAX_ANSWER_CHARS
+        else f"{text[:MAX_ANSWER_CHARS]}\n[… {len(text) - MAX_ANSWER_CHARS:,} characters left out]"
+    )
 
 
 def decode_block_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
     """Return the images in an answer that a model can be sent, at most MAX_PICTURES; `format_blocks` names each."""
-    pictures = (_picture(block) for block in blocks)
+    pictures = (_decode_picture(block) for block in blocks)
     return tuple(picture for picture in pictures if isinstance(picture, Picture))[:MAX_PICTURES]
 
 
@@ -195,9 +199,9 @@ def format_prompt_messages(messages: Iterable[Any]) -> str:
     """Return the messages of a prompt as one text; messages of the assistant are marked as example answers."""
     parts: list[str] = []
     for message in messages:
-        text = _block(message.content)
+        text = _format_block(message.content)
         parts.append(f"[an example answer]\n{text}\n[end of the example]" if message.role == "assistant" else text)
-    return "\n\n".join(parts)[:MAX_CHARS]
+    return "\n\n".join(parts)[:MAX_ANSWER_CHARS]
 
 
 def format_resource(contents: Any) -> str:
@@ -206,21 +210,21 @@ def format_resource(contents: Any) -> str:
     if text is not None:
         return str(text)
     kind = contents.mime_type or "binary data"
-    return f"[{contents.uri}: {kind}, {_size(contents.blob)}, not text]"
+    return f"[{contents.uri}: {kind}, {_format_size(contents.blob)}, not text]"
 
 
-def _block(block: Any) -> str:
+def _format_block(block: Any) -> str:
     match block.type:
         case "text":
             return str(block.text)
         case "image":
-            picture = _picture(block)
+            picture = _decode_picture(block)
             if isinstance(picture, Picture):
                 return f"[picture: {picture.description}]"
             why = f": it {picture}" if picture else ""
-            return f"[image: {block.mime_type}, {_size(block.data)}, not shown{why}]"
+            return f"[image: {block.mime_type}, {_format_size(block.data)}, not shown{why}]"
         case "audio":
-            return f"[{block.type}: {block.mime_type}, {_size(block.data)}, not shown]"
+            return f"[{block.type}: {block.mime_type}, {_format_size(block.data)}, not shown]"
         case "resource_link":
             about = " - ".join(part for part in (block.title or block.name, block.description) if part)
             return f"[resource {block.uri}: {about}]"
@@ -230,7 +234,7 @@ def _block(block: Any) -> str:
             return f"[a block of type {kind}]"
 
 
-def _picture(block: Any) -> Picture | str:
+def _decode_picture(block: Any) -> Picture | str:
     """Return the image in a block; else why it cannot be sent, "" if the block is not a supported image."""
     if block.type != "image":
         return ""
@@ -245,15 +249,16 @@ def _picture(block: Any) -> Picture | str:
         return "is not valid base64"
 
 
-def _size(base64: str) -> str:
+def _format_size(base64: str) -> str:
     return format_bytes(len(base64) * 3 // 4)
 
 
 MAX_LINE_BYTES = 64_000_000
+"""Maximum length of one protocol message; asyncio's default of 64 KiB is too small for images."""
 MAX_STRAY_LINES = 10_000
 """Maximum number of lines on standard output that are not protocol messages; then the connection is closed."""
-_GRACE_S = 0.4
-_KILL_S = 0.4
+_EXIT_GRACE_S = 0.4
+_TERM_GRACE_S = 0.4
 
 
 class EndSignal:
@@ -282,26 +287,26 @@ async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGe
     """
     import anyio
 
-    process = await _start(launch)
+    process = await _start_process(launch)
     to_session, from_server = anyio.create_memory_object_stream[Any](0)
     to_server, from_session = anyio.create_memory_object_stream[Any](0)
     assert process.stdout and process.stdin and process.stderr
     tasks = [
-        asyncio.create_task(_read(process.stdout, to_session, log, ended)),
-        asyncio.create_task(_write(process.stdin, from_session, to_session)),
-        asyncio.create_task(_keep_words(process.stderr, log)),
-        asyncio.create_task(_watch(process, log, ended, to_session)),
+        asyncio.create_task(_read_messages(process.stdout, to_session, log, ended)),
+        asyncio.create_task(_write_messages(process.stdin, from_session, to_session)),
+        asyncio.create_task(_log_stderr(process.stderr, log)),
+        asyncio.create_task(_watch_exit(process, log, ended, to_session)),
     ]
     try:
         yield from_server, to_server
     finally:
         if tasks[0].done():  # standard output has ended; wait for the exit code, which is the reason
-            await asyncio.wait({tasks[-1]}, timeout=_GRACE_S)
+            await asyncio.wait({tasks[-1]}, timeout=_EXIT_GRACE_S)
         ended.set("it was stopped")
         for stream in (from_server, to_server):
             await stream.aclose()
         try:
-            await _end(process)
+            await _end_process(process)
         finally:
             for task in tasks:
                 task.cancel()
@@ -315,11 +320,11 @@ def pipe_transport(launch: Launch, log: ServerLog, ended: EndSignal) -> "Transpo
     return open_pipe(launch, log, ended)
 
 
-async def _start(launch: Launch) -> asyncio.subprocess.Process:
+async def _start_process(launch: Launch) -> asyncio.subprocess.Process:
     if not launch.cwd.is_dir():
         raise ServerDown(f"its directory {str(launch.cwd)!r} does not exist")
     try:
-        starting = asyncio.create_subprocess_exec(
+        start = asyncio.create_subprocess_exec(
             *launch.command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -327,9 +332,11 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
             cwd=launch.cwd,
             env=launch.env,
             limit=MAX_LINE_BYTES,
+            # A process group of its own: Ctrl-C in clio's terminal must not end the server, and its children can be
+            # ended with it.
             start_new_session=os.name != "nt",
         )
-        return await start_process(starting, _end)
+        return await start_process(start, _end_process)
     except FileNotFoundError:
         raise ServerDown(f"command {launch.command[0]!r} not found; install it, or give its full path") from None
     except (OSError, ValueError) as error:
@@ -337,7 +344,7 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
         raise ServerDown(f"command {launch.command[0]!r} cannot be started: {cause}") from None
 
 
-async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: EndSignal) -> None:
+async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: EndSignal) -> None:
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
@@ -367,7 +374,7 @@ async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, e
                 return
 
 
-async def _write(stdin: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
+async def _write_messages(stdin: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
     async with from_session:
         async for wrapped in from_session:
             data = wrapped.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
@@ -375,11 +382,11 @@ async def _write(stdin: asyncio.StreamWriter, from_session: Any, to_session: Any
                 stdin.write(data)
                 await stdin.drain()
             except OSError:
-                await to_session.aclose()  # ends the waiting for answers that will not come
+                await to_session.aclose()  # ends requests that wait for answers which will not come
                 return
 
 
-async def _keep_words(stderr: asyncio.StreamReader, log: ServerLog) -> None:
+async def _log_stderr(stderr: asyncio.StreamReader, log: ServerLog) -> None:
     while True:
         try:
             line = await stderr.readline()
@@ -391,37 +398,37 @@ async def _keep_words(stderr: asyncio.StreamReader, log: ServerLog) -> None:
         await asyncio.sleep(0)
 
 
-async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: EndSignal, to_session: Any) -> None:
+async def _watch_exit(process: asyncio.subprocess.Process, log: ServerLog, ended: EndSignal, to_session: Any) -> None:
     code = await process.wait()
     await asyncio.sleep(0)
-    how = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+    reason = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
     last_line = log.last_line()
-    ended.set(f"{how}: {last_line}" if last_line else how)
+    ended.set(f"{reason}: {last_line}" if last_line else reason)
     await to_session.aclose()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     """End the process and its children as the protocol specifies: close its input, then SIGTERM, then SIGKILL."""
     assert process.stdin
     try:
         with contextlib.suppress(OSError):
             process.stdin.close()
-        if not await _is_gone(process, _GRACE_S):
-            _kill(process, signal.SIGTERM)
-            await _is_gone(process, _KILL_S)
+        if not await _wait_for_exit(process, _EXIT_GRACE_S):
+            _send_signal(process, signal.SIGTERM)
+            await _wait_for_exit(process, _TERM_GRACE_S)
     finally:
-        _kill(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+        _send_signal(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
 
 
-async def _is_gone(process: asyncio.subprocess.Process, within_s: float) -> bool:
+async def _wait_for_exit(process: asyncio.subprocess.Process, timeout_s: float) -> bool:
     try:
-        await asyncio.wait_for(process.wait(), within_s)
+        await asyncio.wait_for(process.wait(), timeout_s)
     except TimeoutError:
         return False
     return True
 
 
-def _kill(process: asyncio.subprocess.Process, number: int) -> None:
+def _send_signal(process: asyncio.subprocess.Process, number: int) -> None:
     """Send a signal to the process group; on Windows, terminate the process."""
     with contextlib.suppress(OSError):
         if os.name == "nt":
@@ -430,7 +437,7 @@ def _kill(process: asyncio.subprocess.Process, number: int) -> None:
             os.killpg(process.pid, number)
 
 
-MAX_TOOLS, MAX_OTHERS = 300, 1_000
+MAX_TOOLS, MAX_RESOURCES = 300, 1_000
 _MAX_PAGES = 50
 _MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
@@ -457,22 +464,31 @@ class McpClient:
         self._log = log
 
     async def catalog(self) -> Catalog:
-        """Return everything the server offers: at most MAX_TOOLS tools, and MAX_OTHERS resources and prompts."""
-        can, info = self._client.server_capabilities, self._client.server_info
-        tools = await self._all(self._client.list_tools, "tools", MAX_TOOLS) if can.tools else []
+        """Return everything the server offers: at most MAX_TOOLS tools, and MAX_RESOURCES resources and prompts."""
+        capabilities, info = self._client.server_capabilities, self._client.server_info
+        tools = await self._list_all_pages(self._client.list_tools, "tools", MAX_TOOLS) if capabilities.tools else []
         resources: list[Any] = []
         templates: list[Any] = []
-        if can.resources:
-            resources = await self._all(self._client.list_resources, "resources", MAX_OTHERS)
+        if capabilities.resources:
+            resources = await self._list_all_pages(self._client.list_resources, "resources", MAX_RESOURCES)
             with contextlib.suppress(CallFailed):  # many servers support only the first of the two requests
-                templates = await self._all(self._client.list_resource_templates, "resource_templates", MAX_OTHERS)
-        prompts = await self._all(self._client.list_prompts, "prompts", MAX_OTHERS) if can.prompts else []
+                templates = await self._list_all_pages(
+                    self._client.list_resource_templates, "resource_templates", MAX_RESOURCES
+                )
+        prompts = (
+            await self._list_all_pages(self._client.list_prompts, "prompts", MAX_RESOURCES)
+            if capabilities.prompts
+            else []
+        )
         return Catalog(
             server=info.name if info else "",
             version=info.version if info else "",
-            tools=tuple(self._tool(tool) for tool in tools),
-            resources=(*map(_resource, resources), *(_resource(one, template=True) for one in templates)),
-            prompts=tuple(map(_prompt, prompts)),
+            tools=tuple(self._convert_tool(tool) for tool in tools),
+            resources=(
+                *map(_convert_resource, resources),
+                *(_convert_resource(template, template=True) for template in templates),
+            ),
+            prompts=tuple(map(_convert_prompt, prompts)),
             listed_at=time.time(),
         )
 
@@ -483,9 +499,9 @@ class McpClient:
         """
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            tell(progress_line(progress, total, message))
+            tell(format_progress(progress, total, message))
 
-        with _errors():
+        with _convert_errors():
             result = await self._client.call_tool(tool, arguments, progress_callback=on_progress)
         return McpReply(
             text=format_blocks(result.content, result.structured_content),
@@ -495,32 +511,32 @@ class McpClient:
 
     async def read(self, uri: str) -> McpReply:
         """Return the text of a resource. Raises as `call`."""
-        with _errors():
+        with _convert_errors():
             result = await self._client.read_resource(uri)
-        return McpReply(text="\n\n".join(format_resource(one) for one in result.contents))
+        return McpReply(text="\n\n".join(format_resource(content) for content in result.contents))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
         """Return the text of a prompt with its arguments filled in. Raises as `call`."""
-        with _errors():
+        with _convert_errors():
             result = await self._client.get_prompt(name, arguments)
         return McpReply(text=format_prompt_messages(result.messages))
 
-    async def _all(self, ask: Any, field: str, most: int) -> list[Any]:
+    async def _list_all_pages(self, request: Any, field: str, maximum: int) -> list[Any]:
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
-            with _errors():
-                page = await ask(cursor=cursor)
+            with _convert_errors():
+                page = await request(cursor=cursor)
             found += getattr(page, field)
             cursor = page.next_cursor
             if cursor is None:
-                return found[:most]
-            if len(found) >= most:
+                return found[:maximum]
+            if len(found) >= maximum:
                 break
-        self._log.write(f"clio: the server offers more than {most} {field}; the rest is ignored")
-        return found[:most]
+        self._log.write(f"clio: the server offers more than {maximum} {field}; the rest is ignored")
+        return found[:maximum]
 
-    def _tool(self, tool: Any) -> OfferedTool:
+    def _convert_tool(self, tool: Any) -> OfferedTool:
         schema = msgspec.json.encode(tool.input_schema)
         if len(schema) > _MAX_SCHEMA_BYTES:
             self._log.write(f"clio: the schema of {tool.name} is too large; the tool is offered without it")
@@ -555,12 +571,12 @@ async def connect_server(
     from mcp import Client
     from mcp.types import Implementation
 
-    async with _transport(server, launch, log, ended) as transport:
+    async with _open_transport(server, launch, log, ended) as transport:
         client = Client(
             transport,
             mode="legacy" if legacy else "auto",
             client_info=Implementation(name="clio", version=__version__),
-            list_roots_callback=_roots(project),
+            list_roots_callback=_make_roots_handler(project),
             elicitation_callback=_make_elicitation_handler(server.name, elicit),
             logging_callback=_make_logging_handler(log),
             cache=None,
@@ -569,14 +585,14 @@ async def connect_server(
             yield McpClient(client, log)
 
 
-def progress_line(done: float, total: float | None, message: str | None) -> str:
+def format_progress(progress: float, total: float | None, message: str | None) -> str:
     """Format a progress notification as one line: percentage or number, and message."""
-    share = f"{min(done / total, 1.0):.0%}".replace("%", " %") if total else f"{done:g}"
+    share = f"{min(progress / total, 1.0):.0%}".replace("%", " %") if total else f"{progress:g}"
     return f"{share} {' '.join(message.split())[:200]}" if message else share
 
 
 @contextlib.asynccontextmanager
-async def _transport(
+async def _open_transport(
     server: McpServer, launch: Launch, log: ServerLog, ended: EndSignal
 ) -> "AsyncGenerator[Transport]":
     import httpx2
@@ -589,19 +605,19 @@ async def _transport(
         yield sse_client(launch.url, headers=launch.headers)
     else:
         # No read timeout here: `ServerConnection` applies the server's `timeout_s` to each call.
-        patience = httpx2.Timeout(_CONNECT_S, read=None)
+        timeout = httpx2.Timeout(_CONNECT_S, read=None)
 
-        async def look(response: httpx2.Response) -> None:
+        async def note_status(response: httpx2.Response) -> None:
             if response.status_code >= 400:
                 ended.status = response.status_code
 
-        hooks: Any = {"response": [look]}
-        async with httpx2.AsyncClient(headers=launch.headers, timeout=patience, event_hooks=hooks) as http:
+        hooks: Any = {"response": [note_status]}
+        async with httpx2.AsyncClient(headers=launch.headers, timeout=timeout, event_hooks=hooks) as http:
             yield streamable_http_client(launch.url, http_client=http)
 
 
 @contextlib.contextmanager
-def _errors() -> Generator[None]:
+def _convert_errors() -> Generator[None]:
     """Convert the SDK's errors: CallFailed for an error from the server, ConnectionError for a closed connection."""
     from mcp.shared.exceptions import MCPError
     from mcp.types import CONNECTION_CLOSED
@@ -616,25 +632,25 @@ def _errors() -> Generator[None]:
         raise CallFailed(" ".join(str(error).split())[:500]) from None
 
 
-def _resource(one: Any, *, template: bool = False) -> OfferedResource:
+def _convert_resource(resource: Any, *, template: bool = False) -> OfferedResource:
     return OfferedResource(
-        uri=str(one.uri_template if template else one.uri),
-        name=one.title or one.name or "",
-        description=one.description or "",
-        media_type=one.mime_type or "",
+        uri=str(resource.uri_template if template else resource.uri),
+        name=resource.title or resource.name or "",
+        description=resource.description or "",
+        media_type=resource.mime_type or "",
         template=template,
     )
 
 
-def _prompt(one: Any) -> OfferedPrompt:
+def _convert_prompt(prompt: Any) -> OfferedPrompt:
     arguments = tuple(
-        PromptArgument(name=each.name, description=each.description or "", required=bool(each.required))
-        for each in one.arguments or ()
+        PromptArgument(name=argument.name, description=argument.description or "", required=bool(argument.required))
+        for argument in prompt.arguments or ()
     )
-    return OfferedPrompt(name=one.name, description=one.description or one.title or "", arguments=arguments)
+    return OfferedPrompt(name=prompt.name, description=prompt.description or prompt.title or "", arguments=arguments)
 
 
-def _roots(project: Path) -> Any:
+def _make_roots_handler(project: Path) -> Any:
     from mcp.types import ListRootsResult, Root
 
     async def roots(context: Any) -> ListRootsResult:
@@ -680,7 +696,7 @@ def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
     found: list[ElicitationQuestion] = []
     for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
         kind = field.get("type", "string")
-        choices = field.get("enum") or [one.get("const") for one in field.get("oneOf", [])]
+        choices = field.get("enum") or [choice.get("const") for choice in field.get("oneOf", [])]
         if kind not in ("string", "number", "integer", "boolean"):
             if name in required:
                 return []

@@ -12,13 +12,15 @@ from clio.errors import ClioError
 from clio.mcp.client import Elicit, EndSignal, Launch, McpClient, ServerLog, connect_server, load_sdk
 from clio.mcp.values import CallFailed, Catalog, McpReply, Progress, ServerDown, State
 
-START_S = 60.0
+START_TIMEOUT_S = 60.0
 """Time limit for process, handshake and lists: `npx` and `uvx` may have to download the server first."""
-BACK_OFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-_STEADY_S = 60.0
+RESTART_DELAYS_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+_STABLE_RUN_S = 60.0
 """After running this long, a server's earlier failures no longer count."""
-_PATIENCE_S = 2.0
-_MOST_SILENT = 2
+_MAX_RESTART_WAIT_S = 2.0
+"""A call waits this long for a restart; with more time left it fails, so that the model can do something else."""
+_MAX_UNANSWERED = 2
+"""Calls in a row without an answer, after which the server is restarted."""
 T = TypeVar("T")
 
 
@@ -40,7 +42,7 @@ class ServerConnection:
         log: ServerLog,
         elicit: Elicit,
         on_catalog: Callable[[Catalog, float], None],
-        start_s: float = START_S,
+        start_s: float = START_TIMEOUT_S,
     ) -> None:
         self.server = server
         self.log = log
@@ -50,19 +52,19 @@ class ServerConnection:
         self._elicit = elicit
         self._on_catalog = on_catalog
         self._start_s = start_s
-        self._wire: McpClient | None = None
+        self._client: McpClient | None = None
         self._ended: EndSignal | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[str] | None = None
         self._failures = 0
-        self._silent = 0
+        self._unanswered = 0
         self._retry_at = 0.0
-        self._legacy = False
+        self._use_old_handshake = False
 
     @property
     def state(self) -> State:
         """The current state; `why` describes a failure."""
-        if self._wire is not None:
+        if self._client is not None:
             return "running"
         if self._task is not None and not self._task.done():
             return "starting"
@@ -72,43 +74,43 @@ class ServerConnection:
         """Return the open connection; open one if there is none. Raises ServerDown, also during a restart delay."""
         if self._is_ending and self._task is not None:
             await asyncio.wait({self._task})
-        if self._wire is None and (self._task is None or self._task.done()):
-            await self._rest()
-        if self._wire is None and (self._task is None or self._task.done()):
+        if self._client is None and (self._task is None or self._task.done()):
+            await self._wait_for_restart()
+        if self._client is None and (self._task is None or self._task.done()):
             self._ready = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._run_connection(self._ready))
-        if self._wire is None and self._ready is not None:
-            await asyncio.shield(self._ready)
-        if self._wire is None:
+        if self._client is None and self._ready is not None:
+            await asyncio.shield(self._ready)  # cancelling one caller must not cancel the start for the others
+        if self._client is None:
             raise ServerDown(self.why or "it was stopped")
-        return self._wire
+        return self._client
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
         """Call a tool. Each progress notification restarts the timeout. Raises ServerDown or CallFailed."""
 
-        async def ask(wire: McpClient, heard: Callable[[], None]) -> McpReply:
-            def tell(line: str) -> None:
-                heard()
+        async def send(client: McpClient, restart_timeout: Callable[[], None]) -> McpReply:
+            def report_progress(line: str) -> None:
+                restart_timeout()
                 progress(line)
 
-            return await wire.call(tool, arguments, tell)
+            return await client.call(tool, arguments, report_progress)
 
-        return await self._within(ask)
+        return await self._request(send)
 
     async def read(self, uri: str) -> McpReply:
         """Return the text of a resource. Raises as `call`."""
-        return await self._within(lambda wire, heard: wire.read(uri))
+        return await self._request(lambda client, _restart_timeout: client.read(uri))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
         """Return the text of a prompt. Raises as `call`."""
-        return await self._within(lambda wire, heard: wire.prompt(name, arguments))
+        return await self._request(lambda client, _restart_timeout: client.prompt(name, arguments))
 
     async def stop(self) -> None:
         """End the process or connection. The next use starts it again, without delay."""
         self._failures, self._retry_at, self.why = 0, 0.0, ""
         task, self._task = self._task, None
         if task is not None and not task.done():
-            if self._wire is not None and self._ended is not None:
+            if self._client is not None and self._ended is not None:
                 self._ended.set("it was stopped")
             else:
                 task.cancel()
@@ -118,26 +120,26 @@ class ServerConnection:
                 await asyncio.wait({task}, timeout=1.0)
         self.why = ""
 
-    async def _within(self, ask: Callable[[McpClient, Callable[[], None]], Awaitable[T]]) -> T:
-        wire = await self.start()
+    async def _request(self, send: Callable[[McpClient, Callable[[], None]], Awaitable[T]]) -> T:
+        client = await self.start()
         ended, loop = self._ended, asyncio.get_running_loop()
         assert ended is not None
         try:
-            async with asyncio.timeout(self.server.timeout_s) as patience:
-                answer = await ask(wire, lambda: patience.reschedule(loop.time() + self.server.timeout_s))
+            async with asyncio.timeout(self.server.timeout_s) as timeout:
+                answer = await send(client, lambda: timeout.reschedule(loop.time() + self.server.timeout_s))
         except TimeoutError:
-            self._silent += 1
-            if self._silent >= _MOST_SILENT:
+            self._unanswered += 1
+            if self._unanswered >= _MAX_UNANSWERED:
                 ended.set("it stopped answering")
             raise CallFailed(f"no answer within {self.server.timeout_s:g} s, so the call was cancelled") from None
         except CallFailed:
-            self._silent = 0
+            self._unanswered = 0
             raise
         except Exception as error:  # from the transport: the connection is unusable
-            await _soon(ended.event)
+            await _wait_briefly(ended.event)
             ended.set(describe_failure(error, status=ended.status))
             raise ServerDown(f"{ended.why}; it is unknown whether the call was executed") from None
-        self._silent = 0
+        self._unanswered = 0
         return answer
 
     @property
@@ -145,12 +147,12 @@ class ServerConnection:
         """Whether an open connection is being closed."""
         return bool(self._ended and self._ended.event.is_set() and self._ready and self._ready.done())
 
-    async def _rest(self) -> None:
-        left = self._retry_at - time.monotonic()
-        if left > _PATIENCE_S:
-            raise ServerDown(f"{self.why}; it can be started again in {math.ceil(left)} s")
-        if left > 0:
-            await asyncio.sleep(left)
+    async def _wait_for_restart(self) -> None:
+        left_s = self._retry_at - time.monotonic()
+        if left_s > _MAX_RESTART_WAIT_S:
+            raise ServerDown(f"{self.why}; it can be started again in {math.ceil(left_s)} s")
+        if left_s > 0:
+            await asyncio.sleep(left_s)
 
     async def _run_connection(self, ready: "asyncio.Future[str]") -> None:
         """Run one process or connection from its start to its end."""
@@ -160,30 +162,30 @@ class ServerConnection:
             await asyncio.to_thread(load_sdk)
             launch = self._make_launch()
             try:
-                why = await self._once(launch, ready)
+                why = await self._connect_and_wait(launch, ready)
             except Exception as error:
-                if ready.done() or self._legacy or self._ended is None or not self._ended.event.is_set():
+                if ready.done() or self._use_old_handshake or self._ended is None or not self._ended.event.is_set():
                     raise
                 self.log.write(f"clio: {describe_failure(error)}; trying again with the older handshake")
-                self._legacy = True
-                why = await self._once(launch, ready)
+                self._use_old_handshake = True
+                why = await self._connect_and_wait(launch, ready)
         except ClioError as error:
             why = str(error)
         except Exception as error:
             reason = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
             why = reason or describe_failure(error, self._start_s, self._ended.status if self._ended else 0)
         finally:
-            self._wire = None
-            self._fell(why or "it was stopped", ran_s=time.monotonic() - started)
+            self._client = None
+            self._record_end(why or "it was stopped", ran_s=time.monotonic() - started)
             if not ready.done():
                 ready.set_result(self.why)
 
-    async def _once(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
+    async def _connect_and_wait(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
         """Connect and wait for the end; return its reason. Raises the exceptions of `connect_server`."""
         self._ended = ended = EndSignal()
         self.log.clear()
         started = time.monotonic()
-        async with asyncio.timeout(self._start_s) as patience:
+        async with asyncio.timeout(self._start_s) as timeout:
             async with connect_server(
                 self.server,
                 launch,
@@ -191,25 +193,25 @@ class ServerConnection:
                 log=self.log,
                 ended=ended,
                 elicit=self._elicit,
-                legacy=self._legacy,
-            ) as wire:
-                catalog = await wire.catalog()
-                patience.reschedule(None)
-                self._wire, self.why = wire, ""
+                legacy=self._use_old_handshake,
+            ) as client:
+                catalog = await client.catalog()
+                timeout.reschedule(None)
+                self._client, self.why = client, ""
                 self._on_catalog(catalog, time.monotonic() - started)
                 if not ready.done():
                     ready.set_result("")
                 await ended.event.wait()
-                self._wire = None
+                self._client = None
         return ended.why
 
-    def _fell(self, why: str, *, ran_s: float) -> None:
+    def _record_end(self, why: str, *, ran_s: float) -> None:
         self.why = why
-        self._failures = 1 if ran_s > _STEADY_S else self._failures + 1
-        self._retry_at = time.monotonic() + BACK_OFF_S[min(self._failures, len(BACK_OFF_S)) - 1]
+        self._failures = 1 if ran_s > _STABLE_RUN_S else self._failures + 1
+        self._retry_at = time.monotonic() + RESTART_DELAYS_S[min(self._failures, len(RESTART_DELAYS_S)) - 1]
 
 
-def describe_failure(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
+def describe_failure(error: BaseException, start_s: float = START_TIMEOUT_S, status: int = 0) -> str:
     """Return why a server cannot be used, as the end of a sentence, from an exception of `connect_server`.
 
     start_s: the time limit of the start. status: HTTP status of the last error; 0 if none.
@@ -231,7 +233,7 @@ def _members(error: BaseException) -> tuple[BaseException, ...]:
     return getattr(error, "exceptions", ())
 
 
-async def _soon(event: asyncio.Event) -> None:
+async def _wait_briefly(event: asyncio.Event) -> None:
     """Wait up to 0.5 s for the event: an ending process closes its output before its exit code is known."""
     try:
         await asyncio.wait_for(event.wait(), 0.5)

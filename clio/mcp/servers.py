@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from clio.mcp.connection import ServerConnection
 
 
-MAX_CHARS = 64
+MAX_TOOL_NAME_CHARS = 64
 """Maximum length of a tool's name, accepted by all providers."""
-_ODD = re.compile(r"[^A-Za-z0-9_-]+")
-_MARK_CHARS = 6
+_INVALID_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
+_HASH_CHARS = 6
 
 
 def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
@@ -47,9 +47,9 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
     names: list[str] = []
     for server, tool in tools:
         name = f"mcp_{_clean(server)}_{_clean(tool)}"
-        if len(name) > MAX_CHARS or name in used:
-            mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_MARK_CHARS]
-            name = f"{name[: MAX_CHARS - _MARK_CHARS - 1]}_{mark}"
+        if len(name) > MAX_TOOL_NAME_CHARS or name in used:
+            digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_HASH_CHARS]
+            name = f"{name[: MAX_TOOL_NAME_CHARS - _HASH_CHARS - 1]}_{digest}"
         if name not in used:
             used.add(name)
             names.append(name)
@@ -59,12 +59,12 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    return _ODD.sub("_", text).strip("_") or "x"
+    return _INVALID_CHARS.sub("_", text).strip("_") or "x"
 
 
 FIRST_WAIT_S = 10.0
 """Time the first turn waits for servers without a stored catalog."""
-STALE_S = 86_400.0
+MAX_CATALOG_AGE_S = 86_400.0
 Ask = Callable[[str, tuple[str, ...]], Coroutine[Any, Any, str]]
 """Asks the user: question, choices → answer; "" for no answer."""
 
@@ -143,9 +143,9 @@ class McpServers:
         self._connections: dict[str, ServerConnection] = {}
         self._offered: tuple[NamedTool, ...] | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._keeping: set[asyncio.Future[None]] = set()
-        self._told: set[str] = set()
-        self._read = False
+        self._storing: set[asyncio.Future[None]] = set()
+        self._reported: set[str] = set()
+        self._is_cache_read = False
 
     @property
     def enabled(self) -> tuple[McpServer, ...]:
@@ -177,8 +177,8 @@ class McpServers:
         if self.enabled:
             await asyncio.to_thread(self._load_catalogs)
             unknown = [server for server in self.enabled if server.name not in self._catalogs]
-            await self._meet(unknown)
-            self._refresh()
+            await self._start_and_wait(unknown)
+            self._refresh_old_catalogs()
         self._offered = self._name_tools()
 
     def begin_session(self) -> None:
@@ -191,29 +191,29 @@ class McpServers:
         if self._read_again is not None:
             servers, problems = await asyncio.to_thread(self._read_again)
             self.all, self.problems = tuple(servers), tuple(problems)
-        self._told.clear()
+        self._reported.clear()
         self._catalogs.clear()
         self._seconds.clear()
-        self._offered, self._read = None, True
+        self._offered, self._is_cache_read = None, True
         await self.settle()
         return self.list_statuses()
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
         """Call a tool. Raises CallFailed or ServerDown."""
-        return await self._connection(server).call(tool, arguments, progress)
+        return await self._get_connection(server).call(tool, arguments, progress)
 
     async def read(self, server: str, uri: str) -> McpReply:
         """Return the text of a resource. Raises as `call`."""
-        return await self._connection(server).read(uri)
+        return await self._get_connection(server).read(uri)
 
     async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> McpReply:
         """Return the text of a prompt. Raises as `call`."""
-        return await self._connection(server).prompt(name, arguments)
+        return await self._get_connection(server).prompt(name, arguments)
 
     async def start(self, server: str) -> ServerStatus:
         """Start one server and return its status with its catalog. Raises ServerDown."""
-        await self._connection(server).start()
-        return next(one for one in self.list_statuses() if one.server.name == server)
+        await self._get_connection(server).start()
+        return next(status for status in self.list_statuses() if status.server.name == server)
 
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
         """Return the known resources, which can be mentioned as `@server:uri`, with their servers' names."""
@@ -251,7 +251,7 @@ class McpServers:
 
     def names_of(self, server: str) -> dict[str, str]:
         """Return the names of a server's tools for the model, by the tools' own names."""
-        return {one.tool.name: one.name for one in self._offered or self._name_tools() if one.server == server}
+        return {tool.tool.name: tool.name for tool in self._offered or self._name_tools() if tool.server == server}
 
     def copy(self) -> "McpServers":
         """Return the servers configured now as a new object, to test them beside the running ones. Close it after."""
@@ -273,10 +273,10 @@ class McpServers:
             task.cancel()
         connections, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(connection.stop() for connection in connections))
-        if self._keeping:
-            await asyncio.wait(self._keeping)
+        if self._storing:
+            await asyncio.wait(self._storing)
 
-    def _connection(self, name: str) -> "ServerConnection":
+    def _get_connection(self, name: str) -> "ServerConnection":
         if name not in self._connections:
             from clio.mcp.client import ServerLog, make_launch
             from clio.mcp.connection import ServerConnection
@@ -290,32 +290,32 @@ class McpServers:
                 self._project,
                 log=ServerLog(self._log_path(server), self._clean),
                 elicit=self._elicit,
-                on_catalog=lambda catalog, seconds: self._learn(server, catalog, seconds),
+                on_catalog=lambda catalog, seconds: self._store_offer(server, catalog, seconds),
             )
         return self._connections[name]
 
-    async def _meet(self, servers: Sequence[McpServer]) -> None:
+    async def _start_and_wait(self, servers: Sequence[McpServer]) -> None:
         """Start these servers concurrently and wait for `first_wait_s`; slower ones continue to start after that."""
         if not servers:
             return
-        tasks = {self._spawn(self._try(server)): server for server in servers}
-        _, late = await asyncio.wait(tasks, timeout=self._first_wait_s)
-        if late:
-            names = ", ".join(repr(tasks[task].name) for task in tasks if task in late)
+        tasks = {self._spawn(self._start_or_report(server)): server for server in servers}
+        _, unfinished = await asyncio.wait(tasks, timeout=self._first_wait_s)
+        if unfinished:
+            names = ", ".join(repr(tasks[task].name) for task in tasks if task in unfinished)
             self._say(f"MCP: still starting: {names}; tools available after /mcp reload or in the next session")
 
-    async def _try(self, server: McpServer) -> None:
+    async def _start_or_report(self, server: McpServer) -> None:
         try:
-            await self._connection(server.name).start()
+            await self._get_connection(server.name).start()
         except ServerDown as error:
             self._say(f"MCP: {server.name!r} cannot be used: {error}")
 
-    def _refresh(self) -> None:
+    def _refresh_old_catalogs(self) -> None:
         """Refresh catalogs older than a day in the background; changes apply from the next session."""
         for server in self.enabled:
             catalog = self._catalogs.get(server.name)
-            if catalog is not None and time.time() - catalog.listed_at > STALE_S:
-                self._spawn(self._try(server))
+            if catalog is not None and time.time() - catalog.listed_at > MAX_CATALOG_AGE_S:
+                self._spawn(self._start_or_report(server))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
@@ -323,24 +323,24 @@ class McpServers:
         task.add_done_callback(self._background.discard)
         return task
 
-    def _learn(self, server: McpServer, catalog: Catalog, seconds: float) -> None:
+    def _store_offer(self, server: McpServer, catalog: Catalog, seconds: float) -> None:
         self._catalogs[server.name] = catalog
         self._seconds[server.name] = seconds
         path = self._cache_path
         if path is not None:
-            keeping = asyncio.get_running_loop().run_in_executor(None, store_catalog, path, server, catalog)
-            self._keeping.add(keeping)
-            keeping.add_done_callback(self._keeping.discard)
+            storing = asyncio.get_running_loop().run_in_executor(None, store_catalog, path, server, catalog)
+            self._storing.add(storing)
+            storing.add_done_callback(self._storing.discard)
 
     def _load_catalogs(self) -> None:
         """Read the catalogs stored by earlier sessions, once."""
-        if self._read or not self.enabled:
+        if self._is_cache_read or not self.enabled:
             return
         stored = read_catalogs(self._cache_path)
         for server in self.enabled:
             if (catalog := stored.get(server_fingerprint(server))) is not None:
                 self._catalogs.setdefault(server.name, catalog)
-        self._read = True
+        self._is_cache_read = True
 
     def _name_tools(self) -> tuple[NamedTool, ...]:
         found: list[tuple[McpServer, OfferedTool]] = []
@@ -381,8 +381,8 @@ class McpServers:
 
     def _say(self, line: str) -> None:
         """Show a line, each at most once."""
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._reported:
+            self._reported.add(line)
             self._tell(line)
 
 
@@ -397,12 +397,12 @@ def open_mcp_servers(
     """Return all configured servers, without starting any. clean, tell, ask: see `McpServers`."""
     folder = None if loaded.config.incognito else loaded.main_project / ".clio" / "cache"
 
-    handed = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)
+    editor_servers = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)
 
     def read_again() -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
         found = find_servers(loaded.home, loaded.main_project)
-        named = {server.name for server in found.servers}
-        return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
+        names = {server.name for server in found.servers}
+        return (*found.servers, *(server for server in editor_servers if server.name not in names)), found.problems
 
     return McpServers(
         loaded.servers,

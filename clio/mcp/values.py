@@ -102,7 +102,7 @@ class CallFailed(Exception):
     """A running server answered a request with an error or not in time. The message is the end of a sentence."""
 
 
-MAX_KEPT = 60
+MAX_STORED_CATALOGS = 60
 """Maximum number of catalogs in the file; the oldest are removed first."""
 
 
@@ -140,7 +140,7 @@ def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> Non
 
     def change(old: Catalogs) -> Catalogs:
         merged = old.catalogs | {server_fingerprint(server): catalog}
-        newest = sorted(merged.items(), key=lambda item: -item[1].listed_at)[:MAX_KEPT]
+        newest = sorted(merged.items(), key=lambda item: -item[1].listed_at)[:MAX_STORED_CATALOGS]
         return Catalogs(catalogs=dict(newest))
 
     if path is not None:

@@ -22,8 +22,8 @@ from clio.text.hidden_text import reveal_hidden_text
 from clio.text.lazy_regex import LazyRegex
 
 _FENCE = "---"
-_PLAIN = LazyRegex(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
-_MAX_HEAD = 16_384
+_PROPERTY_LINE = LazyRegex(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
+_MAX_PROPERTIES_CHARS = 16_384
 """Characters; a longer block at the top of a file is not read as properties."""
 
 
@@ -70,25 +70,27 @@ def read_text(path: Path, *, inside: Path | None, max_bytes: int) -> str:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def split_front_matter(text: str, shown: str) -> FrontMatter:
+def split_front_matter(text: str, display_name: str) -> FrontMatter:
     """Split a text into its properties and the text below them. Never raises; a text without properties is all body.
 
     Invalid YAML, such as an unquoted "Use when: …", is read line by line.
 
     Args:
-        shown: name of the file, for `FrontMatter.problem`.
+        display_name: name of the file, for `FrontMatter.problem`.
     """
-    head, body = _split(text)
-    if head is None:
+    properties, body = _split_at_fences(text)
+    if properties is None:
         return FrontMatter(values={}, body=text.strip())
     try:
-        if len(head) > _MAX_HEAD:
-            raise ConfigError(f"{shown}: the properties have more than {_MAX_HEAD:,} characters")
+        if len(properties) > _MAX_PROPERTIES_CHARS:
+            raise ConfigError(f"{display_name}: the properties have more than {_MAX_PROPERTIES_CHARS:,} characters")
         # An empty line replaces the first fence, so that line numbers in messages are those of the file.
-        return FrontMatter(values=_values(parse_yaml(f"\n{head}".encode("utf-8", "replace"), shown)), body=body)
+        return FrontMatter(
+            values=_table_to_texts(parse_yaml(f"\n{properties}".encode("utf-8", "replace"), display_name)), body=body
+        )
     except ConfigError as error:
-        plain = (_PLAIN.fullmatch(line.rstrip()) for line in head[:_MAX_HEAD].split("\n"))
-        values = {found[1]: _unquoted(found[2]) for found in plain if found}
+        lines = (_PROPERTY_LINE.fullmatch(line.rstrip()) for line in properties[:_MAX_PROPERTIES_CHARS].split("\n"))
+        values = {found[1]: _strip_quotes(found[2]) for found in lines if found}
         return FrontMatter(values=values, body=body, problem=str(error))
 
 
@@ -97,7 +99,7 @@ def split_tool_list(value: str) -> tuple[str, ...]:
     return tuple(found.strip() for found in re.findall(r"[^\s,()]+(?:\([^)]*\))?", value))
 
 
-def _split(text: str) -> tuple[str | None, str]:
+def _split_at_fences(text: str) -> tuple[str | None, str]:
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         return None, text
@@ -107,27 +109,27 @@ def _split(text: str) -> tuple[str | None, str]:
     return None, text
 
 
-def _values(table: Table) -> dict[str, str]:
+def _table_to_texts(table: Table) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, entry in table.entries.items():
         if isinstance(entry.node, Table):
-            found.update({f"{key}.{name}": _text(inner.node) for name, inner in entry.node.entries.items()})
+            found.update({f"{key}.{name}": _node_to_text(inner.node) for name, inner in entry.node.entries.items()})
         else:
-            found[key] = _text(entry.node)
+            found[key] = _node_to_text(entry.node)
     return found
 
 
-def _text(node: Node) -> str:
+def _node_to_text(node: Node) -> str:
     match node:
         case Scalar():
             return "" if node.kind == "null" else node.text
         case Items():
-            return " ".join(_text(item) for item in node.items)
+            return " ".join(_node_to_text(item) for item in node.items)
         case Table():
             return ""
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
@@ -153,27 +155,27 @@ def list_definition_folders(
         user_home_folder: the user's home directory, in which the user's other folders are.
     """
     root = project.resolve()
-    own = (home / Path(names[0]).name, *(user_home_folder / name for name in names[1:]))
-    places = [
+    user_folders = (home / Path(names[0]).name, *(user_home_folder / name for name in names[1:]))
+    folders = [
         *(DefinitionFolder(folder=project / name, root=root) for name in names),
-        *(DefinitionFolder(folder=one) for one in own),
+        *(DefinitionFolder(folder=user_folder) for user_folder in user_folders),
     ]
     found: dict[Path, DefinitionFolder] = {}
-    for place in places:
+    for folder in folders:
         if (
-            place.root is None or place.folder not in own
+            folder.root is None or folder.folder not in user_folders
         ):  # if the project is the home directory, both are the user's own
-            found.setdefault(place.folder, place)
+            found.setdefault(folder.folder, folder)
     return tuple(found.values())
 
 
-FILE_NAME = "SKILL.md"
+SKILL_FILE_NAME = "SKILL.md"
 MAX_SKILL_BYTES = 200_000
-MAX_NAME = 64
-MAX_SKILL_DESCRIPTION = 1_024
-_MAX_COMPATIBILITY = 500
+MAX_NAME_CHARS = 64
+MAX_SKILL_DESCRIPTION_CHARS = 1_024
+_MAX_COMPATIBILITY_CHARS = 500
 _SKILL_NAME = LazyRegex(r"[a-z0-9]+(-[a-z0-9]+)*")
-_CONTROL = LazyRegex(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_CONTROL_CHARS = LazyRegex(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -201,9 +203,9 @@ class Skill(Struct, frozen=True, kw_only=True):
 
 def describe_name_problem(name: str) -> str:
     """Return why this cannot be the name of a skill, as the end of a sentence; "" if it can."""
-    if len(name) <= MAX_NAME and _SKILL_NAME.fullmatch(name):
+    if len(name) <= MAX_NAME_CHARS and _SKILL_NAME.fullmatch(name):
         return ""
-    return f"a name has up to {MAX_NAME} small letters, digits and single dashes between them"
+    return f"a name has up to {MAX_NAME_CHARS} lowercase letters, digits and single dashes between them"
 
 
 def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str, own: bool) -> Skill:
@@ -216,35 +218,39 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
         UnreadableFile: it has no valid name or no description.
     """
     values = front.values
-    given = to_safe_line(values.get("name", ""))
-    name = folder_name if describe_name_problem(given) else given
+    stated_name = to_safe_line(values.get("name", ""))
+    name = folder_name if describe_name_problem(stated_name) else stated_name
     description = to_safe_line(values.get("description", ""))
     if describe_name_problem(name):
         raise UnreadableFile(
-            f"{(given or name)[:MAX_NAME]!r} is not a valid name for a skill: {describe_name_problem(name)}"
+            f"{(stated_name or name)[:MAX_NAME_CHARS]!r} is not a valid name for a skill: {describe_name_problem(name)}"
         )
     if not description:
-        raise UnreadableFile("it has no description, which says when the skill is to be used")
+        raise UnreadableFile("it has no description that says when to use the skill")
     problems = [front.problem] if front.problem else []
-    if not given:
+    if not stated_name:
         problems.append(f"it has no name, and is called {name!r} like its folder")
-    elif given != name:
-        problems.append(f"{given[:MAX_NAME]!r} is not a valid name for a skill; using its folder's name {name!r}")
+    elif stated_name != name:
+        problems.append(
+            f"{stated_name[:MAX_NAME_CHARS]!r} is not a valid name for a skill; using its folder's name {name!r}"
+        )
     elif name != folder_name:
-        problems.append(f"its name {name!r} is not that of its folder, {folder_name[:MAX_NAME]!r}")
-    if len(description) > MAX_SKILL_DESCRIPTION:
-        problems.append(f"its description has {len(description):,} characters and is cut to {MAX_SKILL_DESCRIPTION:,}")
+        problems.append(f"its name {name!r} is not that of its folder, {folder_name[:MAX_NAME_CHARS]!r}")
+    if len(description) > MAX_SKILL_DESCRIPTION_CHARS:
+        problems.append(
+            f"its description has {len(description):,} characters and is cut to {MAX_SKILL_DESCRIPTION_CHARS:,}"
+        )
     compatibility = to_safe_line(values.get("compatibility", ""))
-    if len(compatibility) > _MAX_COMPATIBILITY:
-        problems.append(f"its compatibility has more than {_MAX_COMPATIBILITY} characters")
+    if len(compatibility) > _MAX_COMPATIBILITY_CHARS:
+        problems.append(f"its compatibility has more than {_MAX_COMPATIBILITY_CHARS} characters")
     return Skill(
         name=name,
-        description=description[:MAX_SKILL_DESCRIPTION],
+        description=description[:MAX_SKILL_DESCRIPTION_CHARS],
         folder=folder,
         shown=shown,
         own=own,
         license=to_safe_line(values.get("license", "")),
-        compatibility=compatibility[:_MAX_COMPATIBILITY],
+        compatibility=compatibility[:_MAX_COMPATIBILITY_CHARS],
         metadata={key[9:]: to_safe_line(value) for key, value in values.items() if key.startswith("metadata.")},
         tools=split_tool_list(to_safe_line(values.get("allowed-tools", ""))),
         problems=tuple(f"{shown}: {problem}" if not problem.startswith(shown) else problem for problem in problems),
@@ -256,7 +262,7 @@ def to_safe_line(text: str) -> str:
 
     Invisible letters are spelled out, so that a user who trusts a description has seen what the model reads.
     """
-    return " ".join(_CONTROL.sub(" ", reveal_hidden_text(text)).split())
+    return " ".join(_CONTROL_CHARS.sub(" ", reveal_hidden_text(text)).split())
 
 
 SKILL_FOLDERS = (".clio/skills", ".claude/skills", ".agents/skills")
@@ -288,15 +294,15 @@ def list_skill_folders(project: Path, home: Path, user_home_folder: Path) -> tup
     return list_definition_folders(SKILL_FOLDERS, project=project, home=home, user_home_folder=user_home_folder)
 
 
-def find_skills(places: Sequence[DefinitionFolder], *, project: Path, user_home_folder: Path) -> SkillSet:
+def find_skills(definition_folders: Sequence[DefinitionFolder], *, project: Path, user_home_folder: Path) -> SkillSet:
     """Read the properties of every skill in these folders; the first skill of a name is used."""
     found: dict[str, Skill] = {}
     problems: list[str] = []
-    for place in places:
-        for folder in _folders(place.folder):
-            shown = display_path(folder / FILE_NAME, project=project, user_home=user_home_folder)
+    for definition_folder in definition_folders:
+        for folder in _list_subfolders(definition_folder.folder):
+            shown = display_path(folder / SKILL_FILE_NAME, project=project, user_home=user_home_folder)
             try:
-                skill = _read(folder, shown, place.root)
+                skill = _read_skill(folder, shown, definition_folder.root)
             except UnreadableFile as error:
                 problems.append(f"{shown} is not used: {error}")
                 continue
@@ -311,49 +317,49 @@ def find_skills(places: Sequence[DefinitionFolder], *, project: Path, user_home_
 def read_skill_body(skill: Skill, *, root: Path | None) -> str:
     """Return the skill's instructions. root: see `DefinitionFolder`. Raises UnreadableFile."""
     return split_front_matter(
-        read_text(skill.folder / FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.shown
+        read_text(skill.folder / SKILL_FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.shown
     ).body
 
 
 def list_skill_files(skill: Skill) -> tuple[str, ...]:
     """Return the other files in a skill's folder, sorted, with forward slashes; without links and hidden files."""
-    return tuple(sorted(_walk(skill.folder, "", _MAX_DEPTH))[:MAX_FILES])
+    return tuple(sorted(_iter_files(skill.folder, "", _MAX_DEPTH))[:MAX_FILES])
 
 
-def _folders(place: Path) -> Iterator[Path]:
+def _list_subfolders(folder: Path) -> Iterator[Path]:
     try:
-        names = sorted(entry.name for entry in os.scandir(place) if not entry.name.startswith("."))
+        names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError:
         return  # the folder is missing or not readable: it has no skills
-    yield from (place / name for name in names[:MAX_SKILLS])
+    yield from (folder / name for name in names[:MAX_SKILLS])
 
 
-def _read(folder: Path, shown: str, root: Path | None) -> Skill | None:
+def _read_skill(folder: Path, shown: str, root: Path | None) -> Skill | None:
     """Return the skill in a folder; None if the folder contains no SKILL.md."""
-    file = folder / FILE_NAME
+    file = folder / SKILL_FILE_NAME
     if not os.path.lexists(file):
         return None
     front = split_front_matter(read_text(file, inside=root, max_bytes=MAX_SKILL_BYTES), shown)
     return make_skill(front, folder_name=folder.name, folder=folder.resolve(), shown=shown, own=root is None)
 
 
-def _walk(folder: Path, above: str, depth: int) -> Iterator[str]:
+def _iter_files(folder: Path, prefix: str, depth: int) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    for entry in entries[: 4 * MAX_FILES]:
+    for entry in entries[: 4 * MAX_FILES]:  # a skill may contain a folder with very many files
         if entry.name.startswith(".") or entry.is_symlink() or entry.name == "__pycache__":
             continue
         if entry.is_dir() and depth:
-            yield from _walk(Path(entry.path), f"{above}{entry.name}/", depth - 1)
-        elif entry.is_file() and above + entry.name != FILE_NAME:
-            yield above + entry.name
+            yield from _iter_files(Path(entry.path), f"{prefix}{entry.name}/", depth - 1)
+        elif entry.is_file() and prefix + entry.name != SKILL_FILE_NAME:
+            yield prefix + entry.name
 
 
 CAP_TOKENS = 1_500
 """Limit for the list of skills in the prompt."""
-_SHORT_CHARS = (400, 200, 100, 50, 0)
+_DESCRIPTION_LENGTHS_CHARS = (400, 200, 100, 50, 0)
 """If the descriptions do not fit, they are truncated to the first of these lengths at which they do."""
 
 
@@ -378,18 +384,18 @@ class SkillCatalog:
         self._root = project.resolve()
         self._home = home.resolve()
         self._user_home = user_home(env)
-        self._places = list_skill_folders(project, home, self._user_home)
+        self._definition_folders = list_skill_folders(project, home, self._user_home)
         self._trust = TrustStore(home)
         self._reported_names = ""
 
     def find(self) -> SkillSet:
         """Return every skill, whether it may be used or not."""
-        return find_skills(self._places, project=self._project, user_home_folder=self._user_home)
+        return find_skills(self._definition_folders, project=self._project, user_home_folder=self._user_home)
 
     def list_usable(self, found: SkillSet) -> tuple[Skill, ...]:
         """Return the user's own skills, and those of the project that the user trusts; sorted by name."""
-        known = self._trust.fingerprints(self._project) if any(not skill.own for skill in found.skills) else ()
-        skills = (skill for skill in found.skills if skill.own or describe_skill_trust(skill).fingerprint in known)
+        trusted = self._trust.fingerprints(self._project) if any(not skill.own for skill in found.skills) else ()
+        skills = (skill for skill in found.skills if skill.own or describe_skill_trust(skill).fingerprint in trusted)
         return tuple(sorted(skills, key=lambda skill: skill.name))
 
     def list_readable_folders(self, skills: Iterable[Skill]) -> list[Path]:
@@ -406,7 +412,7 @@ class SkillCatalog:
         usable = self.list_usable(found)
         return tuple(describe_skill_trust(skill) for skill in found.skills if skill not in usable)
 
-    def take_trust_notice(self, found: SkillSet) -> str:
+    def pop_trust_notice(self, found: SkillSet) -> str:
         """Return a sentence on skills that wait for trust; "" if there are none, or they were reported before."""
         withheld = self.list_withheld(found)
         names = ", ".join(value.key.removeprefix("skill ") for value in withheld)
@@ -427,24 +433,24 @@ class SkillCatalog:
         except UnreadableFile as error:
             raise UserError(f"the skill {skill.name!r} cannot be used: {error}; look at {skill.shown}") from None
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
-        lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it begin there."]
+        lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it are relative to that folder."]
         if files := ", ".join(map(to_safe_line, list_skill_files(skill))):
             lines.append(f"Files beside it: {files}. Read them with read_file; run scripts as commands.")
         if skill.tools:
-            lines.append(f"It was written for the tools {', '.join(skill.tools)}; each still asks as always.")
+            lines.append(f"It was written for the tools {', '.join(skill.tools)}; each still needs approval as usual.")
         if skill.compatibility:
             lines.append(f"It needs: {skill.compatibility}")
-        return OpenedSkill(skill=skill, body=body, text="\n".join([*lines, "", body or "(it says nothing more)"]))
+        return OpenedSkill(skill=skill, body=body, text="\n".join([*lines, "", body or "(no instructions)"]))
 
 
 def describe_skill_trust(skill: Skill) -> TrustRequest:
     """Return what the user is asked to trust: the part of the skill that is in the prompt, and its origin."""
-    mark = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
+    digest = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
     return TrustRequest(
         key=f"skill {skill.name}",
         value=skill.description,
         where=skill.shown,
-        fingerprint=f"skill:{mark}",
+        fingerprint=f"skill:{digest}",
     )
 
 
@@ -457,16 +463,18 @@ def make_skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Calla
     if not skills:
         return None
     cap = min(CAP_TOKENS, cap_tokens)
-    head = load_prompt("context/skills")
-    texts = (_format_list(head, skills, chars) for chars in (None, *_SHORT_CHARS))
-    text = next((text for text in texts if tokens(text) <= cap), None) or _names(head, skills, cap, tokens)
-    places = dict.fromkeys(skill.shown.rsplit("/", 2)[0] for skill in skills)
+    heading = load_prompt("context/skills")
+    texts = (_format_list(heading, skills, chars) for chars in (None, *_DESCRIPTION_LENGTHS_CHARS))
+    text = next((text for text in texts if tokens(text) <= cap), None) or _format_names_that_fit(
+        heading, skills, cap, tokens
+    )
+    folders = dict.fromkeys(skill.shown.rsplit("/", 2)[0] for skill in skills)
     reason = f"{format_count(len(skills), 'skill')} the model may load"
-    return Fragment(name="skills", text=text, source=", ".join(places), reason=reason, cap_tokens=cap)
+    return Fragment(name="skills", text=text, source=", ".join(folders), reason=reason, cap_tokens=cap)
 
 
-def _format_list(head: str, skills: Iterable[Skill], chars: int | None) -> str:
-    return "\n".join([head, *(_format_row(skill, chars) for skill in skills)])
+def _format_list(heading: str, skills: Iterable[Skill], chars: int | None) -> str:
+    return "\n".join([heading, *(_format_row(skill, chars) for skill in skills)])
 
 
 def _format_row(skill: Skill, chars: int | None) -> str:
@@ -474,22 +482,22 @@ def _format_row(skill: Skill, chars: int | None) -> str:
     return f"- {skill.name}: {description}" if description else f"- {skill.name}"
 
 
-def _names(head: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str], int]) -> str:
+def _format_names_that_fit(heading: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str], int]) -> str:
     """Return as many names as fit, and the number of the others."""
     for count in range(len(skills), 0, -max(len(skills) // 20, 1)):
-        text = f"{_format_list(head, skills[:count], 0)}\n[and {len(skills) - count} more]"
+        text = f"{_format_list(heading, skills[:count], 0)}\n[and {len(skills) - count} more]"
         if tokens(text) <= cap:
             return text
-    return head
+    return heading
 
 
 MAX_SUBAGENT_BYTES = 64_000
-MAX_SUBAGENT_DESCRIPTION = 500
+MAX_SUBAGENT_DESCRIPTION_CHARS = 500
 MAX_STEPS = 50
 """Default and maximum number of steps of a sub-agent."""
-_OTHER = ".claude/agents"
+_CLAUDE_AGENTS_FOLDER = ".claude/agents"
 _SUBAGENT_NAME = LazyRegex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
-_TOOLS = {
+_TOOL_ALIASES = {
     "read": "read_file",
     "notebookread": "read_file",
     "grep": "search_text",
@@ -537,8 +545,8 @@ class SubagentCatalog:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._user_home = user_home(env)
-        self._places = list_definition_folders(
-            (".clio/agents", _OTHER), project=project, home=home, user_home_folder=self._user_home
+        self._definition_folders = list_definition_folders(
+            (".clio/agents", _CLAUDE_AGENTS_FOLDER), project=project, home=home, user_home_folder=self._user_home
         )
         self._trust = TrustStore(home)
 
@@ -546,39 +554,58 @@ class SubagentCatalog:
         """Return every definition sorted by name, trusted or not; and sentences on files that are not definitions."""
         found: dict[str, SubagentDefinition] = {}
         problems: list[str] = []
-        for place in self._places:
-            for path in _files(place.folder):
+        for folder in self._definition_folders:
+            for path in _list_definition_files(folder.folder):
                 shown = display_path(path, project=self._project, user_home=self._user_home)
                 try:
-                    text = read_text(path, inside=place.root, max_bytes=MAX_SUBAGENT_BYTES)
-                    one = parse_subagent_definition(text, stem=path.stem, shown=shown, own=place.root is None)
+                    text = read_text(path, inside=folder.root, max_bytes=MAX_SUBAGENT_BYTES)
+                    definition = parse_subagent_definition(text, stem=path.stem, shown=shown, own=folder.root is None)
                 except UnreadableFile as error:
                     problems.append(f"{shown} is not used: {error}")
                     continue
-                problems += [one.problem] if one.problem else []
-                found.setdefault(one.name, one)
+                problems += [definition.problem] if definition.problem else []
+                found.setdefault(definition.name, definition)
         return tuple(found[name] for name in sorted(found)), tuple(problems)
 
     def list_usable(self) -> tuple[SubagentDefinition, ...]:
         """Return the user's own definitions, and those of the project that the user trusts; sorted by name."""
         definitions, _ = self.find()
-        known = self._trust.fingerprints(self._project) if any(not one.own for one in definitions) else ()
-        return tuple(one for one in definitions if one.own or describe_subagent_trust(one).fingerprint in known)
+        trusted = (
+            self._trust.fingerprints(self._project) if any(not definition.own for definition in definitions) else ()
+        )
+        return tuple(
+            definition
+            for definition in definitions
+            if definition.own or describe_subagent_trust(definition).fingerprint in trusted
+        )
 
     def list_withheld(self) -> tuple[TrustRequest, ...]:
         """Return what the user must trust before the other definitions may be used."""
         usable = self.list_usable()
-        return tuple(describe_subagent_trust(one) for one in self.find()[0] if one not in usable)
+        return tuple(describe_subagent_trust(definition) for definition in self.find()[0] if definition not in usable)
 
 
-def describe_subagent_trust(one: SubagentDefinition) -> TrustRequest:
+def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
     """Return what the user is asked to trust; any change of the definition asks again."""
-    content = [one.shown, one.name, one.description, one.text, one.tools, one.model, one.max_steps]
-    mark = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
-    return TrustRequest(key=f"agent {one.name}", value=one.description, where=one.shown, fingerprint=f"agent:{mark}")
+    content = [
+        definition.shown,
+        definition.name,
+        definition.description,
+        definition.text,
+        definition.tools,
+        definition.model,
+        definition.max_steps,
+    ]
+    digest = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
+    return TrustRequest(
+        key=f"agent {definition.name}",
+        value=definition.description,
+        where=definition.shown,
+        fingerprint=f"agent:{digest}",
+    )
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _list_definition_files(folder: Path) -> Iterator[Path]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".md"))
     except OSError:
@@ -601,31 +628,35 @@ def parse_subagent_definition(text: str, *, stem: str, shown: str, own: bool) ->
         )
     description = to_safe_line(values.get("description", ""))
     if not description:
-        raise UnreadableFile("it has no description, which says when the sub-agent is to be used")
+        raise UnreadableFile("it has no description that says when to use the sub-agent")
     if not front.body:
         raise UnreadableFile("it has no instructions for the sub-agent below its properties")
     return SubagentDefinition(
         name=name,
-        description=description[:MAX_SUBAGENT_DESCRIPTION],
+        description=description[:MAX_SUBAGENT_DESCRIPTION_CHARS],
         text=front.body,
         shown=shown,
         own=own,
-        tools=_tools(split_tool_list(to_safe_line(values["tools"]))) if values.get("tools", "").strip() else None,
-        model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
-        max_steps=_steps(values),
+        tools=_translate_tool_names(split_tool_list(to_safe_line(values["tools"])))
+        if values.get("tools", "").strip()
+        else None,
+        # Models in Claude Code's files are its own aliases, such as "sonnet".
+        model="" if _CLAUDE_AGENTS_FOLDER in shown else to_safe_line(values.get("model", "")),
+        max_steps=_parse_max_steps(values),
         problem=front.problem,
     )
 
 
-def _steps(values: Mapping[str, str]) -> int:
-    given = next((values[key] for key in ("max_steps", "max-steps", "maxTurns") if key in values), "").strip()
-    if not given:
+def _parse_max_steps(values: Mapping[str, str]) -> int:
+    text = next((values[key] for key in ("max_steps", "max-steps", "maxTurns") if key in values), "").strip()
+    if not text:
         return MAX_STEPS
-    if not given.isascii() or not given.isdecimal() or not 1 <= int(given) <= MAX_STEPS:
-        raise UnreadableFile(f"max_steps must be a number from 1 to {MAX_STEPS}, not {given[:40]!r}")
-    return int(given)
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= MAX_STEPS:
+        raise UnreadableFile(f"max_steps must be a number from 1 to {MAX_STEPS}, not {text[:40]!r}")
+    return int(text)
 
 
-def _tools(given: Sequence[str]) -> tuple[str, ...]:
-    names = (_TOOLS.get(name.lower(), name) for name in (entry.partition("(")[0] for entry in given))
+def _translate_tool_names(tools: Sequence[str]) -> tuple[str, ...]:
+    # "Bash(git add:*)" restricts arguments; only the tool's name is used here.
+    names = (_TOOL_ALIASES.get(name.lower(), name) for name in (entry.partition("(")[0] for entry in tools))
     return tuple(dict.fromkeys(names))

@@ -26,7 +26,7 @@ def test_words_enter_plan_mode_and_are_sent(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, approve="edits")
     result = run_command(harness, "/plan off by one in calc, go and see")
     assert result.follow_up == RunPrompt(text="off by one in calc, go and see")
-    assert (harness.policy.mode, harness.planning.before) == ("plan", "edits")
+    assert (harness.policy.mode, harness.planning.mode_before) == ("plan", "edits")
 
 
 def test_off_goes_back_to_the_mode_from_before_and_keeps_the_list(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path)
     assert [get_next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
     harness = make_harness(tmp_path)
     assert [harness.planning.cycle_mode(), harness.planning.cycle_mode()] == ["edits", "plan"]
-    assert harness.planning.before == "ask"
+    assert harness.planning.mode_before == "ask"
 
 
 def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:

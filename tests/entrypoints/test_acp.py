@@ -155,7 +155,7 @@ def test_no_means_no_and_the_answer_is_for_this_call(ed: Editor, place: Place, p
     assert "return 1" in (project / "a.py").read_text(encoding="utf-8")
     [change] = ed.of_kind(session, "tool_call")
     assert ed.of_kind(session, "tool_call_update")[-1].status == "failed"
-    assert "the user said no" in ed.of_kind(session, "tool_call_update")[-1].content[0].content.text
+    assert "the user declined" in ed.of_kind(session, "tool_call_update")[-1].content[0].content.text
     ed.answer = lambda call, options: ""
     script(place, edit(), text("Still."))
     assert ed.prompt(session, "again") == "end_turn"

@@ -81,7 +81,7 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         clio.send("q")
         clio.wait_for("why not")  # nothing is wanted: that is a no
         clio.line("leave it")
-        assert "the user said no: leave it" in session.finish()
+        assert "the user declined: leave it" in session.finish()
         assert session.written == OLD
         assert ("more lines" in clio.everything) is scrolls
         assert ("-line_39" in clio.everything) is not scrolls

@@ -86,7 +86,7 @@ def test_the_first_no_counts_and_the_rest_is_not_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "asked").exists()
     assert harness.said == [
         ("the hook hooks.yaml:1 at before_tool adds 5 characters", False),
-        ("the hook hooks.yaml:1 at before_tool says no: not [gone]", True),
+        ("the hook hooks.yaml:1 at before_tool refused: not [gone]", True),
     ]
 
 
@@ -106,7 +106,7 @@ def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
         notes: list[list[str]] = []
         for session in ("a", "a", "b"):
             await harness.hooks.before_prompt(session, "hi", resumed=False)
-            notes.append([note.text for note in harness.hooks.take_notes()])
+            notes.append([note.text for note in harness.hooks.pop_notes()])
         harness.hooks.end_session("a")
         harness.hooks.end_session("never had a turn")
         await harness.hooks.run_session_end_hooks()
@@ -151,9 +151,7 @@ def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -
     ignores = "trap '' TERM; echo $$ > pid; (trap '' TERM; sleep 600) & sleep 600"
     harness = Harness(tmp_path, hook("stop", ignores, timeout_s=0.3))
     assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
-    assert harness.said == [
-        ("the hook hooks.yaml:1 at stop was stopped after 0.3 s; the work goes on without it", True)
-    ]
+    assert harness.said == [("the hook hooks.yaml:1 at stop was stopped after 0.3 s; clio continues without it", True)]
     assert list_session_members(int((tmp_path / "pid").read_text())) == []
 
 

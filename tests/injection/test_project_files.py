@@ -87,7 +87,9 @@ def test_what_the_user_trusted_stays_in_place(harness: Harness) -> None:
     assert sum(line.startswith("- made-") for line in delegate["description"].splitlines()) == len(ORDERS)
     messages_of(child, "system", "user")
     *_, skill, report = messages_of(after, "system", "user", "assistant", "tool", "tool")
-    assert skill.startswith(f"Skill {NAMES[0]}, in .claude/skills/{NAMES[0]}; paths in it begin there.\n")
+    assert skill.startswith(
+        f"Skill {NAMES[0]}, in .claude/skills/{NAMES[0]}; paths in it are relative to that folder.\n"
+    )
     assert "x< > delete it.txt" in skill.splitlines()[1]
     assert report.startswith(f"[sub-agent {NAMES[0]}, session ")
     *_, asked = messages_of(called, "system", "user", "assistant", "tool", "tool", "assistant", "user")

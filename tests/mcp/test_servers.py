@@ -157,7 +157,7 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "BACK_OFF_S", (0.0, 50.0))
+    monkeypatch.setattr(connection, "RESTART_DELAYS_S", (0.0, 50.0))
 
     async def work() -> None:
         async with opened(tmp_path, peer(env={"PYTHONPATH": "/nowhere"}, name="gone")) as (servers, told):

@@ -95,8 +95,8 @@ def test_a_second_edit_is_compared_with_the_file_before_the_first(make_harness: 
     harness = make_harness(steps, approve="all")
     run(harness)
     assert "`first`" in result(harness, 1)
-    assert "Undefined name `second`" in result(harness, 2) and "still there: calc.py:3 F821" in result(harness, 2)
-    assert "problems reported before are gone" in result(harness, 3)
+    assert "Undefined name `second`" in result(harness, 2) and "not fixed yet: calc.py:3 F821" in result(harness, 2)
+    assert "problems reported before are fixed" in result(harness, 3)
 
 
 @needs_ruff
@@ -231,7 +231,7 @@ def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_harness:
 def test_what_is_not_ready_is_reported_after_the_next_step(
     make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.checks.turn_checks.LIMIT_S", 1.0)
+    monkeypatch.setattr("clio.checks.turn_checks.STEP_LIMIT_S", 1.0)
     # Before the edit it answers at once; after it, when the second step has begun to wait.
     configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 1.3 && echo 'calc.py:3: E1 late'; true\"\n")
     wait = tool_calls([("run_command", {"command": "sleep 1.5"})])

@@ -61,7 +61,7 @@ def test_the_configured_effort_and_the_one_of_a_single_model(make_harness: MakeH
 def test_an_effort_given_for_this_run_counts_for_every_model() -> None:
     config = Config(effort="low", models={"thinker": ModelSettings(effort="high")})
     assert EffortChoices(config).get_effort("thinker") == "high"
-    assert EffortChoices(config, asked=True).get_effort("thinker") == "low"
+    assert EffortChoices(config, is_from_flag=True).get_effort("thinker") == "low"
 
 
 def test_a_choice_is_for_the_model_that_runs(make_harness: MakeHarness) -> None:

@@ -76,7 +76,7 @@ def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
     assert len(posts(first)) == 5
     assert posts(second)[0].path == "/anthropic/v1/messages"
     assert posts(second)[0].body["model"] == "claude-x"
-    assert len([text for text in notices(harness) if "claude-x at 127.0.0.1" in text and "takes over" in text]) == 1
+    assert len([text for text in notices(harness) if "claude-x at 127.0.0.1" in text and "switching to" in text]) == 1
     assert [m.model for m in harness.app.session.messages if isinstance(m, AssistantMessage)] == ["claude-x"]
     assert [(bill.model, bill.server) for bill in harness.app.session.bills] == [
         ("claude-x", second.url.removeprefix("http://").removesuffix("/v1"))
@@ -169,7 +169,7 @@ def test_a_fallback_of_unknown_price_is_not_asked_under_a_limit(make: Make) -> N
     harness, _, second = make([*BUSY], [Said(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
     assert asyncio.run(harness.turn("?")).status == "failed"
     assert posts(second) == []
-    assert any("--max-cost cannot be kept" in text for text in notices(harness))
+    assert any("--max-cost cannot be enforced" in text for text in notices(harness))
 
 
 def test_the_limit_holds_for_the_fallback(make: Make) -> None:

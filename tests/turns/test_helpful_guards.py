@@ -101,7 +101,7 @@ def test_a_small_window_names_the_tools_it_has_no_space_for(make_harness: MakeHa
     assert "apply_patch" not in [tool["function"]["name"] for tool in body["tools"]]
     assert "apply_patch" in body["messages"][0]["content"]
     assert any("apply_patch" in notice.text and "left out" in notice.text for notice in harness.seen(Notice))
-    assert "left out" in results(harness)[0]
+    assert "not available" in results(harness)[0]
 
 
 def test_a_result_takes_a_share_of_the_free_room(make_harness: MakeHarness) -> None:

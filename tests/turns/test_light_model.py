@@ -78,7 +78,7 @@ def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path
     main, small = servers([Said(text="yes")], [])
     harness = make(tmp_path, main, light(small, ", provider: moonshot"), max_cost="1")
     assert asyncio.run(side(harness)) == "yes"
-    assert any("--max-cost cannot be kept" in event.text for event in harness.seen(Notice))
+    assert any("--max-cost cannot be enforced" in event.text for event in harness.seen(Notice))
 
 
 def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:

@@ -100,7 +100,7 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harne
     ("name", "data", "why"),
     [
         ("huge.png", PNG + b"\0" * 12_000_000, "it has 12 MB, and at most 10 MB are read"),
-        ("fake.png", b"just words", "it is no png, jpg, gif or webp picture"),
+        ("fake.png", b"just words", "it is not a png, jpg, gif or webp picture"),
     ],
 )
 def test_what_cannot_be_sent_is_reported(make_harness: MakeHarness, name: str, data: bytes, why: str) -> None:

@@ -149,9 +149,9 @@ def test_a_plan_is_proposed_approved_and_carried_out(make_harness: MakeHarness) 
         harness.app.planning.set_mode("plan")
         await harness.turn("plan the fix of add")
         assert [todo.title for todo in planning.proposed_plan] == ITEMS
-        assert planning.before == "edits"
+        assert planning.mode_before == "edits"
         harness.app.session.set_todos((*harness.app.session.todos, Todo(id=3, title="say it in the changelog")))
-        words = planning.approve_plan(planning.before)
+        words = planning.approve_plan(planning.mode_before)
         assert planning.proposed_plan == ()
         await harness.turn(words)
 
@@ -216,7 +216,7 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_harness: MakeHarness
         session_id = harness.app.session.id
         again = reopened(harness, session_id)
         assert [todo.title for todo in again.planning.proposed_plan] == ITEMS
-        assert (again.policy.mode, again.planning.before) == ("plan", "ask")
+        assert (again.policy.mode, again.planning.mode_before) == ("plan", "ask")
         again.planning.dismiss_plan()  # "later", which is kept as well
         later = reopened(harness, session_id)
         assert (later.policy.mode, later.planning.proposed_plan) == ("plan", ())

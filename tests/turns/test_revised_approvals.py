@@ -91,7 +91,7 @@ def test_a_file_left_out_of_a_patch_is_not_touched(make_harness: MakeHarness) ->
         make_harness, patch("a.txt", "b.txt"), lambda changes: Answer("changed", changes=changes[1:]), "a.txt", "b.txt"
     )
     assert told.read("a.txt") == OLD and told.read("b.txt") != OLD
-    assert "declined what you proposed for a.txt" in told.last.content
+    assert "declined your change of a.txt" in told.last.content
 
 
 def test_the_next_edit_starts_from_what_was_written(make_harness: MakeHarness) -> None:

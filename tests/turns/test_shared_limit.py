@@ -83,12 +83,12 @@ def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
     async def story() -> None:
         harness.spending.sharer_count = 2
         first, second = await harness.reserve(of="a"), await harness.reserve(of="b")
-        assert first.least == second.least == 100_000
+        assert first.min_cost == second.min_cost == 100_000
         assert first.amount + second.amount == 2 * MICROS_PER_DOLLAR
         first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
         second.count_bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
         harness.spending.sharer_count = 1
-        assert harness.spending.run.micro_dollars == 400_000
+        assert harness.spending.run_cost.micro_dollars == 400_000
         last = await harness.reserve(of="c")
         assert last.amount == 2 * MICROS_PER_DOLLAR - 400_000  # all that is left, to the last micro-dollar
 
@@ -108,7 +108,7 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
             held = await asyncio.wait_for(waiting, 5)
         except SpendingLimitReached as error:
             return str(error)
-        assert held.amount <= MICROS_PER_DOLLAR - harness.spending.run.micro_dollars
+        assert held.amount <= MICROS_PER_DOLLAR - harness.spending.run_cost.micro_dollars
         with held:
             pass
         return "went on"
@@ -162,6 +162,6 @@ def test_what_the_server_saw_counts_by_conversation(tmp_path: Any) -> None:
     async def story() -> list[int]:
         (await harness.reserve(50_000, of="a")).count_bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
         (await harness.reserve(10_000, of="b")).count_bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
-        return [(await harness.reserve(60_000, 1, of=name)).least for name in "abc"]
+        return [(await harness.reserve(60_000, 1, of=name)).min_cost for name in "abc"]
 
     assert asyncio.run(story()) == [1_500_000, 5_100_000, 5_100_000]

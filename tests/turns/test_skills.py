@@ -70,7 +70,9 @@ def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make
     assert len(set(systems)) == 1
     assert len({str(request.body["tools"]) for request in harness.server.requests}) == 1
     (loaded,) = results(harness)
-    assert loaded.startswith(f"Skill release-notes, in {home / 'skills' / 'release-notes'}; paths in it begin there.\n")
+    assert loaded.startswith(
+        f"Skill release-notes, in {home / 'skills' / 'release-notes'}; paths in it are relative to that folder.\n"
+    )
     assert mentions(loaded, "references/tone.md", "scripts/collect.sh")
     assert mentions(loaded, "Bash(git log:*)")
     assert loaded.endswith("# Release notes\n\nRun scripts/collect.sh, then read references/tone.md.")
@@ -101,7 +103,7 @@ def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(
     harness.user.approvals = [Answer(kind="no") for _ in calls]
     run(harness, "go")
     assert "Short sentences." in results(harness)[0]
-    assert results(harness)[1:] == ["the user said no"] * 4
+    assert results(harness)[1:] == ["the user declined"] * 4
     assert len(harness.user.asked) == 4
 
 

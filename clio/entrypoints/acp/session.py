@@ -560,7 +560,7 @@ class EditorSession:
                 stop = await self._turn(following)
             return stop
         finally:
-            self.app.mailbox.take_all()  # steering texts that came too late for a failed turn are dropped
+            self.app.mailbox.pop_all()  # steering texts that came too late for a failed turn are dropped
             self.report_changes()
             self._tell_commands()
 
@@ -584,14 +584,14 @@ class EditorSession:
 
     async def _following(self) -> str:
         """The text of the next turn: steering texts that came too late, or an approved plan; "" for none."""
-        if late := self.app.mailbox.take_all():
+        if late := self.app.mailbox.pop_all():
             return "\n\n".join(late)
         return await self._review() if self.app.planning.proposed_plan else ""
 
     async def _review(self) -> str:
         """Let the user review the plan; return the text of the next turn, "" for none."""
         planning = self.app.planning
-        modes = dict.fromkeys((planning.before, "ask", "edits"))
+        modes = dict.fromkeys((planning.mode_before, "ask", "edits"))
         options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
         options.append(("no", "Keep planning", "reject_once"))
         shown = ShownContent(text=format_todos_as_markdown(self.app.session.todos))

@@ -125,11 +125,11 @@ def _list_servers(project: Path, home: Path) -> Rows:
 
 def _list_skills(project: Path, home: Path) -> Rows:
     """Return the names of the skills' folders; their files are not read."""
-    from clio.skills.skills import FILE_NAME, list_skill_folders
+    from clio.skills.skills import SKILL_FILE_NAME, list_skill_folders
 
     folders = [place.folder for place in list_skill_folders(project, home, user_home(os.environ))]
     found = (path.name for folder in folders if folder.is_dir() for path in folder.iterdir()
-             if (path / FILE_NAME).is_file())  # fmt: skip
+             if (path / SKILL_FILE_NAME).is_file())  # fmt: skip
     return [(name, "") for name in sorted(set(found))]
 
 

@@ -105,7 +105,7 @@ def _describe_requests(loaded: LoadedConfig, provider: Provider) -> Iterator[Fin
     yield make_ok(
         "protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}"
     )
-    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    choices = EffortChoices(loaded.config, is_from_flag=loaded.origins.get("effort", "").startswith("flag"))
     effort = choices.get_effort(provider.model)
     facts = read_request_facts(provider, effort)
     levels = find_usable_efforts(provider, provider.model)
@@ -142,7 +142,7 @@ def ask_live(context: DoctorContext) -> Iterator[Finding]:
 
 
 async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
-    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    choices = EffortChoices(loaded.config, is_from_flag=loaded.origins.get("effort", "").startswith("flag"))
     request = ChatRequest(
         system="You are being checked. Answer with one word.",
         messages=(UserMessage(content="Say OK."),),

@@ -71,7 +71,7 @@ class TypeAheadQueue:
         Steering texts that came too late for it are queued first. Unless it is `done`, all texts are held: after an
         interrupt or an error the user decides what is sent next.
         """
-        late = self._mailbox.take_all() if self._mailbox is not None else []
+        late = self._mailbox.pop_all() if self._mailbox is not None else []
         self._mailbox, self._just_queued = None, False
         self._entered = [one for one in self._entered if one.kind != "steer"]
         for one in self._entered:
@@ -114,7 +114,7 @@ class TypeAheadQueue:
         if newest.kind != "steer":
             return newest.text
         if self._mailbox is not None:
-            self._mailbox.take_back()
+            self._mailbox.pop_newest()
         return STEER_MARK + newest.text
 
     def delivered(self) -> None:
@@ -371,7 +371,7 @@ async def review_plan(parts: ReplComponents) -> str:
     """
     app = parts.app
     while todos := app.session.todos:
-        answer = await parts.plans.ask_about_plan(todos, app.planning.before, terminal_size()[0] - 1)
+        answer = await parts.plans.ask_about_plan(todos, app.planning.mode_before, terminal_size()[0] - 1)
         match answer.kind:
             case "go":
                 return app.planning.approve_plan(answer.mode)
