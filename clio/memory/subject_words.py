@@ -297,6 +297,9 @@ ALTERNATIVES = tuple(
         "english german french spanish portuguese italian dutch polish japanese chinese",
         "java kotlin scala",
         "monday tuesday wednesday thursday friday saturday sunday",
+        "short long",
+        "concise brief detailed verbose",
+        "light dark",
         "daily weekly biweekly monthly quarterly",
     )
 )

@@ -218,6 +218,17 @@ class MemorySystem(KnownOfProject):
         if self._of_turn:
             self._of_turn.unhold(clean, tell=False)
 
+    @property
+    def held_limits(self) -> tuple[str, ...]:
+        """The limits that apply to the running session without being saved."""
+        return self._of_turn.held if self._of_turn else ()
+
+    def lift_held(self, limits: Sequence[str]) -> None:
+        """Limits of the running session no longer apply; the model is told."""
+        self._last_held = tuple(limit for limit in self._last_held if limit not in limits)
+        if self._of_turn:
+            self._of_turn.unhold(limits, tell=True)
+
     def undo_group(self, title: str) -> AbstractContextManager[None]:
         """What is changed meanwhile counts as one change for `undo`."""
         return self._logs.group(title)

@@ -28,10 +28,14 @@ _REPLACED_NAME = tuple(
     for pattern in (
         r"\b(?:not|no longer|isn't|aren't|n't(?: use)?) (?:on |in |with |use |using )?(?P<old>[\w./+-]+)(?: any ?more)?"
         r"(?:\s*[,;–—-]+\s*|\s+)(?:but |it's |it is |we use |use |rather )+(?:on |in |with |using )?(?P<new>[\w./+-]+)",
-        r"(?P<new>[\w./+-]+)(?: now)?,? (?:and )?(?:not|instead of|rather than|in place of) (?P<old>[\w./+-]+)",
+        r"(?P<new>[\w./+-]+)(?: now)?,? (?:and )?(?:not|instead of|rather than|in place of|over) (?P<old>[\w./+-]+)",
         r"\bfrom (?P<old>[\w./+-]+) (?:over )?to (?P<new>[\w./+-]+)",
         r"\b(?:replaced|dropped|swapped) (?P<old>[\w./+-]+) (?:with|by|for|in favou?r of) (?P<new>[\w./+-]+)",
     )
+)
+_NEGATED = re.compile(
+    r"\b(?:never|not|no|don't|do not|avoid|stop|without|over|than|instead of|in place of|hates?|dislikes?)\b[^,;]*$",
+    re.I,
 )
 _CONTRACTION = re.compile(r"n?['’](?:s|re|ve|ll|m|t|d)\b", re.I)
 _GENERIC = frozenset(map(stem_word, words.CORRECTION_FILLERS))
@@ -57,9 +61,11 @@ class ValueChange(Struct, frozen=True, kw_only=True):
         return re.sub(r"\d", "0", self.old) == re.sub(r"\d", "0", self.new)
 
     def apply(self, statement: str) -> str:
-        """Return the earlier statement with the new value."""
-        pattern = re.compile(rf"(?<![\w./:-]){re.escape(self.old)}(?![\w/])", re.I)
-        return pattern.sub(lambda _: self.new, statement)
+        """Return the earlier statement with the new value; where it names the new value too, both change places."""
+        values = {self.old.casefold(): self.new, self.new.casefold(): self.old}
+        either = "|".join(re.escape(value) for value in (self.old, self.new))
+        pattern = re.compile(rf"(?<![\w./:-])(?:{either})(?![\w/])", re.I)
+        return pattern.sub(lambda found: values[found[0].casefold()], statement)
 
 
 def find_value_change(old: str, correction: str) -> ValueChange | None:
@@ -114,9 +120,8 @@ def _find_replaced_name(old: str, correction: str) -> tuple[str, str, bool] | No
         if found is None:
             continue
         gone, new = found["old"].strip(".,"), found["new"].strip(".,")
-        if stem_word(new.casefold()) not in _GENERIC and re.search(
-            rf"(?<![\w./-]){re.escape(gone)}(?![\w/])", old, re.I
-        ):
+        place = re.search(rf"(?<![\w./-]){re.escape(gone)}(?![\w/])", old, re.I)
+        if stem_word(new.casefold()) not in _GENERIC and place and not _NEGATED.search(old[: place.start()]):
             return gone, new, True
     return None
 
@@ -124,7 +129,11 @@ def _find_replaced_name(old: str, correction: str) -> tuple[str, str, bool] | No
 def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None:
     """Two names of the same family of tools: "npm" in the statement, "pnpm" in the correction."""
     named = {word.casefold() for word in _WORD.findall(old)}
-    mine = {family: word for word in _WORD.findall(old) if (family := _family_of(word)) is not None}
+    mine = {
+        family: found[0]
+        for found in _WORD.finditer(old)
+        if (family := _family_of(found[0])) is not None and not _NEGATED.search(old[: found.start()])
+    }
     pairs = {
         (mine[family], word)
         for word in _WORD.findall(correction)

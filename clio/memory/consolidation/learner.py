@@ -40,6 +40,9 @@ _FORBIDS = re.compile(r"(?:never|don't|do not|no|only|please (?:don't|do not|nev
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction contains. The rules for corrections are only loaded for such messages."""
+_WITHDRAWALS = english_rules("withdrawals")
+_MAY_LIFT = _WITHDRAWALS.pattern("sign")
+"""The same for messages that take something back."""
 CONTEXT_MESSAGES = 2
 """Number of earlier messages that tell what a correction such as "it's 9090 now" is about."""
 MAX_SHOWN = 3
@@ -72,6 +75,14 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
             for_task=tuple(
                 one for one in self.for_task if _FORBIDS.match(one) or not any(one in quote for quote in sentences)
             ),
+        )
+
+    def outside(self, sentences: Collection[str]) -> "FoundStatements":
+        """Return the same without all that these sentences state: they take something back."""
+        return FoundStatements(
+            certain=tuple(one for one in self.certain if one.quote not in sentences),
+            doubtful=tuple(one for one in self.doubtful if one.quote not in sentences),
+            for_task=tuple(one for one in self.for_task if not any(one in quote for quote in sentences)),
         )
 
 
@@ -230,9 +241,7 @@ class Learner:
         if not self._auto_remember:
             return
         heard = find_statements(self._memory, text)
-        corrected = self._correct(session, text)
-        if corrected:
-            heard = heard.without(corrected)
+        heard = heard.without(self._correct(session, text)).outside(self._lift(session, text))
         self._remember(session.id, heard.certain)
         self._unconfirmed, self._session = heard.doubtful, session.id
         if heard.held:
@@ -254,6 +263,21 @@ class Learner:
         for one in replaced:
             self._tell(one.describe())
         return {one.quote for one in replaced}
+
+    def _lift(self, session: Session, text: str) -> set[str]:
+        """Lift what the message takes back, report it, and return the sentences that take something back."""
+        if self._memory.is_silent or not _MAY_LIFT.search(text):
+            return set()
+        from clio.memory.consolidation.live_corrections import lift_limits
+
+        try:
+            lifted = lift_limits(self._memory, text, session.id)
+        except (UserError, StorageError, OSError) as error:
+            self._warn(f"the limit was not lifted: {error_cause(error)}")
+            return set()
+        for line in filter(None, (one.describe() for one in lifted)):
+            self._tell(line)
+        return {one.quote for one in lifted}
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""

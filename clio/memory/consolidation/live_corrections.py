@@ -1,6 +1,7 @@
-"""Let a correction in the user's message replace the memory it refutes at once, before the request is sent.
+"""Apply what the user's message changes in memory at once: corrections, changed preferences, and lifted limits.
 
-Consolidation applies the same rules (`stated_facts.match_corrections`) to sessions that were recorded without this.
+Consolidation applies the same rules for corrections (`stated_facts.match_corrections`) to sessions that were recorded
+without this. Limits are lifted here only.
 """
 
 import math
@@ -15,11 +16,15 @@ from clio.memory.consolidation.stated_facts import (
     match_corrections,
     read_corrections,
 )
+from clio.memory.preferences.withdrawals import find_withdrawals, is_lifted
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import KINDS, Kind, MemoryRecord, Provenance, same_words, short
+from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
+from clio.memory.value_changes import find_value_change
 
 _KINDS: tuple[Kind, ...] = ("fact", "note")
+SHORT_ID = 8
 MAX_ALL = 500
 """A correction is compared with all memories of a scope if there are at most so many."""
 MAX_COMPARED = 50
@@ -35,18 +40,21 @@ class Replaced(Struct, frozen=True, kw_only=True):
         refuted: the memories that no longer hold.
         record: what holds now; None if the correction only says what does not.
         quote: the sentence as written.
+        scope: of `record`.
     """
 
     refuted: tuple[MemoryRecord, ...]
     record: MemoryRecord | None
     quote: str
 
+    scope: Scope = "project"
+
     def describe(self) -> str:
         """Return the line that reports it."""
         old = "; ".join(f"“{short(one)}”" for one in self.refuted)
         if self.record is None:
             return f"No longer used: {old} · /memory undo"
-        return f"Saved to project memory: {self.record.content} (instead of {old}) · /memory undo"
+        return f"Saved to {self.scope} memory: {self.record.content} (instead of {old}) · /memory undo"
 
 
 def apply_corrections(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced]:
@@ -66,7 +74,90 @@ def apply_corrections(memory: MemorySystem, text: str, session: str, context: st
     context = context[-CONTEXT_CHARS:]
     known: dict[str, MemoryRecord] = {}
     matched = match_corrections(corrections, _search(memory, context, known), context)
-    return [_replace(memory, one, [known[stated.id] for stated in refuted]) for one, refuted in matched]
+    replaced = [_replace(memory, one, [known[stated.id] for stated in refuted]) for one, refuted in matched]
+    return [*replaced, *_change_preferences(memory, corrections)]
+
+
+def _change_preferences(memory: MemorySystem, corrections: Sequence[Correction]) -> list[Replaced]:
+    """Give preferences, rules and limits the name or number that a correction says: "I prefer spaces now, not tabs"."""
+    done: list[Replaced] = []
+    said = Provenance(session=corrections[0].session, asserted_by="user")
+    for scope, record in _preferences(memory):
+        for correction in corrections:
+            change = find_value_change(record.content, correction.text)
+            if change is None or not change.is_named:
+                continue
+            book = memory.preferences if scope == "user" else memory.project_preferences
+            content = change.apply(record.content)
+            same = [one for one in book.all() if same_words(one.record.content, content)]
+            if same:
+                memory.forget_records([record])
+                changed = same[0].record
+            else:
+                changed = memory.memories.update(record.id, content=content, provenance=said)
+            done.append(Replaced(refuted=(record,), record=changed, quote=correction.quote, scope=scope))
+            break
+    return done
+
+
+def _preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
+    """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
+    found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in memory.preferences.all()]
+    if not memory.is_foreign:
+        found += [("project", one.record) for one in memory.project_preferences.all()]
+    return found
+
+
+class Lifted(Struct, frozen=True, kw_only=True):
+    """What one statement of the user takes back.
+
+    Attributes:
+        records: the limits, rules and preferences that were archived.
+        held: limits of this session that no longer apply.
+        candidates: what it may have meant, if that is not clear; nothing was archived then.
+        quote: the sentence as written.
+    """
+
+    records: tuple[MemoryRecord, ...] = ()
+    held: tuple[str, ...] = ()
+    candidates: tuple[MemoryRecord, ...] = ()
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that reports it; "" if there was nothing to take back."""
+        if self.candidates:
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{short(one)}”" for one in self.candidates)
+            return f"Not clear which one you take back: {listed} · /memory forget ID"
+        gone = [*(short(one) for one in self.records), *self.held]
+        undo = " · /memory undo" if self.records else ""
+        return f"No longer applies: {'; '.join(gone)}{undo}" if gone else ""
+
+
+def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
+    """Archive the limits, rules and preferences that the user's message takes back; each sentence is one change.
+
+    Raises UserError, StorageError, OSError.
+    """
+    done: list[Lifted] = []
+    for one in find_withdrawals(text):
+        known = [record for _, record in _preferences(memory)]
+        if not memory.is_foreign:
+            known += [entry for entry in memory.knowledge().entries if entry.kind == "rule"]
+        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one))
+        if one.about:
+            records = [record for record in known if is_lifted(record.content, one)]
+        else:  # "forget that rule"
+            here = [record for record in known if _session(record) == session]
+            records = [max(here, key=lambda record: record.updated)] if here else []
+        if one.kind == "forget" and len(records) > 1:
+            done.append(Lifted(candidates=tuple(records), quote=one.quote))
+            continue
+        if records:
+            memory.forget_records(records)
+        if held:
+            memory.lift_held(held)
+        done.append(Lifted(records=tuple(records), held=held, quote=one.quote))
+    return done
 
 
 def _search(
@@ -102,13 +193,12 @@ def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[Mem
     """Save what a correction says now, and archive what it refutes."""
     content = make_replacement(refuted[0].content, correction)
     record: MemoryRecord | None = None
+    is_of_project = any(one.kind in KINDS for one in refuted) or not memory.memories.user.live([refuted[0].id])
+    scope = SCOPES[0] if is_of_project else SCOPES[1]
     with memory.undo_group(f"replaced “{short(refuted[0])}”"):
         if content:
-            is_of_project = any(one.kind in KINDS for one in refuted) or not memory.memories.user.live([refuted[0].id])
             said = Provenance(session=correction.session, asserted_by="user")
-            record = memory.memories.remember(
-                content, "fact", scope=SCOPES[0] if is_of_project else SCOPES[1], explicit=True, provenance=said
-            ).record
+            record = memory.memories.remember(content, "fact", scope=scope, explicit=True, provenance=said).record
         gone = [one for one in refuted if record is None or one.id != record.id]
         for store in (memory.memories.project, memory.memories.user):
             if live := [one.id for one in store.live([one.id for one in gone])]:
@@ -118,4 +208,4 @@ def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[Mem
                 memory.forget(entries)
             else:
                 memory.supersede(dict.fromkeys(entries, record.id))
-    return Replaced(refuted=tuple(refuted), record=record, quote=correction.quote)
+    return Replaced(refuted=tuple(refuted), record=record, quote=correction.quote, scope=scope)

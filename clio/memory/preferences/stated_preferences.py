@@ -337,6 +337,10 @@ def praise(masked: str) -> tuple[Literal["praise"], str] | None:
 _ADVERBS = (
     r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
 )
+_CHANGED_NOW = LazyRegex(
+    r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
+)
+"""A "now" that says that a preference has changed."""
 _PREFER = _EN.pattern("prefer")
 _LIKE = _EN.pattern("like")
 _DISLIKE = _EN.pattern("dislike")
@@ -399,6 +403,12 @@ def _prefers(part: Sentence) -> StatedPreference | None:
     if found is None:
         return None
     rest = part.after(found.end()).without_tail(TAIL)
+    if changed := _CHANGED_NOW.search(rest.masked):
+        rest = structs.replace(
+            rest,
+            text=rest.text[: changed.start()] + rest.text[changed.end() :],
+            masked=rest.masked[: changed.start()] + rest.masked[changed.end() :],
+        )
     if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
         return None
     if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
