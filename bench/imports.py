@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -76,8 +77,8 @@ def measure_patterns(runs: int) -> dict[str, tuple[int, float]]:
     made: list[tuple[str, LazyRegex]] = []
     init = LazyRegex.__init__
 
-    def record(self: LazyRegex, pattern: str, flags: int = 0, *, needs: str = "") -> None:
-        init(self, pattern, flags, needs=needs)
+    def record(self: LazyRegex, pattern: str, flags: int = 0, **hints: Any) -> None:
+        init(self, pattern, flags, **hints)
         made.append((sys._getframe(1).f_globals["__name__"], self))
 
     LazyRegex.__init__ = record  # type: ignore[method-assign]
