@@ -25,11 +25,11 @@ from bench.curves import Series, write_chart
 from clio.memory.styles.selection import (
     Choice,
     Situation,
-    built_in,
     choose_style,
-    situation_of,
+    compute_topic_similarity,
+    infer_situation,
+    load_built_in_styles,
     time_of_day,
-    topic_similarity,
 )
 from clio.memory.styles.style_state import StyleState
 
@@ -79,7 +79,7 @@ class Person:
         liked = choice.chosen in self._taste[intent]
         said = liked != (self._rng.random() < NOISE)
         if self._learns and choice.chosen:
-            skill = next(skill for skill in built_in() if skill.id == choice.chosen)
+            skill = next(skill for skill in load_built_in_styles() if skill.id == choice.chosen)
             self.state = self.state.after(
                 choice.situation.bucket, skill.id, skill.dimensions, 1 if said else -1, 1.0, self._now
             )
@@ -89,17 +89,17 @@ class Person:
 def choose(text: str, state: StyleState, rng: random.Random, now: float) -> Choice:
     """As `Styles.choose` does; what the rules say of a message is kept, since it is always the same."""
     situation = structs.replace(_told(text), time_of_day=time_of_day(now))
-    return choose_style(situation, built_in(), state, rng, now, partial(_similarity, text=situation.text))
+    return choose_style(situation, load_built_in_styles(), state, rng, now, partial(_similarity, text=situation.text))
 
 
 @cache
 def _told(text: str) -> Situation:
-    return situation_of(text, MONDAY)
+    return infer_situation(text, MONDAY)
 
 
 @cache
 def _similarity(topics: tuple[str, ...], text: str) -> float | None:
-    return topic_similarity(topics, text, None)
+    return compute_topic_similarity(topics, text, None)
 
 
 def random_taste(intent: str, rng: random.Random, size: int) -> frozenset[str]:
@@ -152,7 +152,7 @@ def costs() -> None:
     times: dict[str, list[float]] = {"situation": [], "situation and choice": []}
     for text in [text for texts in MESSAGES.values() for text in texts] * 20:
         begun = time.perf_counter()
-        situation_of(text, MONDAY)
+        infer_situation(text, MONDAY)
         _told.cache_clear()
         _similarity.cache_clear()
         between = time.perf_counter()

@@ -23,7 +23,7 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
 from clio.errors import ClioError, UsageError
-from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify
+from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify_complaint
 from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
@@ -315,7 +315,7 @@ def _complaint(words: str) -> Category | None:
     except UsageError:
         return None
     said = words.replace("’", "'").casefold()
-    return reason or (classify(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
+    return reason or (classify_complaint(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
 
 OFF = "Response styles are off. `/style on` lets clio choose one for each answer, and learn from `+` and `-`."

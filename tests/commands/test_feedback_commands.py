@@ -91,7 +91,7 @@ def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
     assert before == {}
     after = styled.memory.styles.state().contexts
     assert {one.ups + one.downs for arms in after.values() for one in arms.values()} == {0.0}
-    assert "nothing to take back" in refused(styled, "/feedback undo")
+    assert "no rating to withdraw" in refused(styled, "/feedback undo")
 
 
 def test_signs_are_listed_as_signs(styled: Harness) -> None:
@@ -114,7 +114,7 @@ def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Harness) -> N
 
 
 def test_nothing_to_rate_and_nothing_rated_are_reported(harness: Harness) -> None:
-    assert "no answer yet" in refused(harness, "/feedback +")
+    assert "no answer to rate yet" in refused(harness, "/feedback +")
     assert "No answer was rated yet" in ok(harness, "/feedback").text
 
 
@@ -212,4 +212,4 @@ def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> 
 def test_the_subcommand_says_where_there_is_nothing_to_rate(place: Place) -> None:
     done = clio(place, "feedback", "+")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no answer was given in this project yet" in done.stderr
+    assert "no answer in this project yet" in done.stderr

@@ -17,14 +17,14 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.styles.feedback import Trajectories
-from clio.memory.styles.selection import built_in
+from clio.memory.styles.selection import load_built_in_styles
 from clio.memory.styles.styles import Styles
 from tests.support.chat_server import Recorded, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
 from tests.turns.traces import snapshot
 
-TEXTS = {skill.id: skill.text for skill in built_in()}
+TEXTS = {skill.id: skill.text for skill in load_built_in_styles()}
 FIX = "fix the failing test in calc.py"
 OTHERS = ("explain how the parser works", "add a flag for colours to the command line", "review this function")
 TURNS, FEWER = 1_000, 300

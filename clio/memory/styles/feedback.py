@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import UserError
-from clio.memory.styles.feedback_signals import Category, check_words, signals_in
+from clio.memory.styles.feedback_signals import Category, check_rating_text, find_signals, infer_reason
 from clio.memory.styles.styles import Learned, Styles
 from clio.memory.vectors.embedders import Embedder
 from clio.messages import Message, is_turn_start
@@ -25,6 +25,7 @@ from clio.text.scoring import DAY_S
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Source of a rating: the user, or a signal: an undo, the next message, a test that passes, a revert."""
 _TAIL_BYTES = 65_536
+"""Size of the end of the file that is read to find the latest turn."""
 
 
 class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
@@ -69,7 +70,7 @@ class Rated(Struct, frozen=True, kw_only=True):
     @property
     def reward(self) -> float:
         """Sum of the weighted ratings; negative if the user disliked the answer."""
-        return sum(one.reward * one.weight for one in self.ratings)
+        return sum(rating.reward * rating.weight for rating in self.ratings)
 
 
 class Retained(Struct, frozen=True, kw_only=True):
@@ -98,23 +99,25 @@ class Trajectories:
 
     def all(self) -> list[Rated]:
         """Return all turns with their ratings, the oldest first. Lines that cannot be parsed are skipped."""
-        return _folded(_decoded(read_lines(self.path).lines))
+        return _fold_lines(_decode_lines(read_lines(self.path).lines))
 
     def last(self, session: str = "") -> Rated | None:
         """Return the latest turn, of one session if given. Reads only the end of the file if it contains the turn."""
         for lines in (self._tail(), read_lines(self.path).lines):
-            found = [one for one in _folded(_decoded(lines)) if not session or one.turn.session == session]
+            found = [
+                rated for rated in _fold_lines(_decode_lines(lines)) if not session or rated.turn.session == session
+            ]
             if found:
                 return found[-1]
         return None
 
     def find(self, message: str) -> Rated | None:
         """Return the turn that began with the message with this id, or None."""
-        return next((one for one in self.all() if one.turn.message == message), None)
+        return next((rated for rated in self.all() if rated.turn.message == message), None)
 
     def rewards(self) -> dict[str, float]:
         """Return the reward of each rated turn, by the id of its first message."""
-        return {one.turn.message: one.reward for one in self.all() if one.ratings}
+        return {rated.turn.message: rated.reward for rated in self.all() if rated.ratings}
 
     def retain(self, now: float, *, dry_run: bool = False) -> Retained:
         """Archive unrated turns after 90 days and delete them from the archive after 365; rated turns stay."""
@@ -124,20 +127,23 @@ class Trajectories:
 
         with self._lock():
             rated = self.all()
-            fates = [decide_retention(_days(one, now), bool(one.ratings), archived=False) for one in rated]
-            kept = [one for one, fate in zip(rated, fates, strict=True) if fate == "kept"]
-            gone = [one for one, fate in zip(rated, fates, strict=True) if fate != "kept"]
-            old = _folded(_decoded(read_lines(self.archive).lines))
-            stay = [
-                one for one in old if decide_retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"
+            fates = [decide_retention(_get_age_days(turn, now), bool(turn.ratings), archived=False) for turn in rated]
+            kept = [turn for turn, fate in zip(rated, fates, strict=True) if fate == "kept"]
+            archived = [turn for turn, fate in zip(rated, fates, strict=True) if fate != "kept"]
+            old = _fold_lines(_decode_lines(read_lines(self.archive).lines))
+            remaining = [
+                turn
+                for turn in old
+                if decide_retention(_get_age_days(turn, now), bool(turn.ratings), archived=True) != "deleted"
             ]
-            done = Retained(kept=len(kept), archived=len(gone), deleted=len(old) - len(stay))
-            if not dry_run and (gone or done.deleted):
+            result = Retained(kept=len(kept), archived=len(archived), deleted=len(old) - len(remaining))
+            if not dry_run and (archived or result.deleted):
                 back_up_damaged_file(self.path)
                 back_up_damaged_file(self.archive)
-                _write(self.archive, {one.turn.message: one for one in (*stay, *gone)}.values())
-                _write(self.path, kept)
-        return done
+                # The archive first: after a crash in between, a turn is in both files, not in none.
+                _write_rated(self.archive, {turn.turn.message: turn for turn in (*remaining, *archived)}.values())
+                _write_rated(self.path, kept)
+        return result
 
     def _tail(self) -> tuple[bytes, ...]:
         try:
@@ -148,21 +154,23 @@ class Trajectories:
         except FileNotFoundError:
             return ()
         lines = data.split(b"\n")
+        # The first line is probably incomplete if the file is longer.
         return tuple(line for line in (lines[1:] if size > _TAIL_BYTES else lines) if line)
 
     def _lock(self) -> FileLock:
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
 
-def _decoded(lines: Iterable[bytes]) -> Iterable[RatingLine]:
+def _decode_lines(lines: Iterable[bytes]) -> Iterable[RatingLine]:
     for line in lines:
         try:
             yield decode_json(line, type=RatingLine)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue  # a torn or foreign line: one turn's account, never a memory
+            continue  # an incomplete or unknown line: it loses the rating of one turn, never a memory
 
 
-def _folded(lines: Iterable[RatingLine]) -> list[Rated]:
+def _fold_lines(lines: Iterable[RatingLine]) -> list[Rated]:
+    """Return the turns of lines in order of time, each with the latest rating of each source."""
     turns: dict[str, Trajectory] = {}
     ratings: dict[str, dict[str, Rating]] = {}
     for line in lines:
@@ -172,25 +180,26 @@ def _folded(lines: Iterable[RatingLine]) -> list[Rated]:
             ratings.setdefault(line.message, {}).pop(line.source, None)
             ratings[line.message][line.source] = line
     return [
-        Rated(turn=turn, ratings=tuple(one for one in ratings.get(id, {}).values() if not one.withdrawn))
+        Rated(turn=turn, ratings=tuple(rating for rating in ratings.get(id, {}).values() if not rating.withdrawn))
         for id, turn in turns.items()
     ]
 
 
-def _write(path: Path, rated: Iterable[Rated]) -> None:
-    lines = [line for one in rated for line in (one.turn, *one.ratings)]
+def _write_rated(path: Path, turns: Iterable[Rated]) -> None:
+    lines = [line for rated in turns for line in (rated.turn, *rated.ratings)]
     write_atomic(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
 
-def _days(one: Rated, now: float) -> float:
-    return (now - one.turn.at) / DAY_S
+def _get_age_days(rated: Rated, now: float) -> float:
+    return (now - rated.turn.at) / DAY_S
 
 
 QUESTION_CHARS = 80
-NOT_THE_STYLE = 0.25
+CONTENT_COMPLAINT_FACTOR = 0.25
 """Factor on the weight of a complaint about the content, for which the style is not the main cause."""
 _ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
-_WANTED: Mapping[Category, Mapping[str, float]] = {
+# The values of `style_state.DIMENSIONS` towards which a complaint moves the user's taste.
+_TARGET_DIMENSIONS: Mapping[Category, Mapping[str, float]] = {
     "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
     "too_brief": {"verbosity": 1.0, "explanation_depth": 1.0, "patience": 1.0},
 }
@@ -209,7 +218,7 @@ class Feedback:
     """Ratings of one project's answers.
 
     Args:
-        redact: applied to the user's words before they are stored.
+        redact: removes secrets from the user's text before it is stored.
 
     Raises:
         UserError: by methods, if there is no answer to rate.
@@ -243,31 +252,30 @@ class Feedback:
         Args:
             reward: −1, 0 or 1.
             reason: derived from the text if None.
-            text: the user's words, up to 300 characters.
+            text: the user's comment, up to 300 characters.
         """
         try:
-            words = self._redact(check_words(text.strip()))
+            comment = self._redact(check_rating_text(text.strip()))
         except ValueError as error:
             raise UserError(f"{error}; shorten it") from error
-        known = self._target()
-        if reason is None and words and reward <= 0:
-            from clio.memory.styles.feedback_signals import reason_of
-
-            reason = reason_of(words, self._embedder)
-        rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=words)
-        return self._note(known, rating)
+        known = self._find_target()
+        if reason is None and comment and reward <= 0:
+            reason = infer_reason(comment, self._embedder)
+        rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=comment)
+        return self._save_rating(known, rating)
 
     def withdraw(self) -> Noted:
         """Withdraw the user's rating of the last answer."""
-        known = self._target()
-        if not _of(known, "you"):
-            raise UserError("the last answer was not rated, so there is nothing to take back")
-        return self._note(known, Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True))
+        known = self._find_target()
+        if not _find_rating(known, "you"):
+            raise UserError("the last answer has no rating to withdraw")
+        withdrawal = Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True)
+        return self._save_rating(known, withdrawal)
 
     def recent(self, limit: int = 20) -> list[Rated]:
         """Return the turns with the latest ratings, the latest first."""
-        rated = [one for one in self.trajectories.all() if one.ratings]
-        return sorted(rated, key=lambda one: -one.ratings[-1].at)[: max(limit, 0)]
+        rated = [turn for turn in self.trajectories.all() if turn.ratings]
+        return sorted(rated, key=lambda turn: -turn.ratings[-1].at)[: max(limit, 0)]
 
     def end_turn(self, session: Session, status: str) -> list[Noted]:
         """Store a turn that ended, and rate it and the previous one by signals. Does nothing if styles are off."""
@@ -277,16 +285,16 @@ class Feedback:
         if not turn:
             return []
         chosen = self._styles.current
-        trajectory = self._trajectory(session, turn[0], status)
+        trajectory = self._make_trajectory(session, turn[0], status)
         self.trajectories.add(trajectory)
         if chosen is not None:
             self._styles.count_use(chosen.skill.id)
         noted: list[Noted | None] = []
-        for signal in signals_in(turn, before):
+        for signal in find_signals(turn, before):
             message = turn[0].id if signal.target == "this" else before[0].id if before else ""
             known = Rated(turn=trajectory) if signal.target == "this" else self.trajectories.find(message)
-            noted.append(self._sign(known, signal.reward, signal.weight, signal.source, signal.note))
-        return [one for one in noted if one]
+            noted.append(self._rate_by_signal(known, signal.reward, signal.weight, signal.source, signal.note))
+        return [result for result in noted if result]
 
     def signal(self, reward: int, weight: float, source: Source, note: str) -> Noted | None:
         """Rate the last answer by a signal. Returns None if styles are off or the user has rated the answer."""
@@ -295,68 +303,71 @@ class Feedback:
             return None
         turn, _ = last_turns(session.messages)
         known = self.trajectories.find(turn[0].id) if turn else None
-        return self._sign(known, reward, weight, source, note)
+        return self._rate_by_signal(known, reward, weight, source, note)
 
-    def _sign(self, known: Rated | None, reward: int, weight: float, source: Source, note: str) -> Noted | None:
-        if known is None or _of(known, "you"):  # a sign says nothing where the person has spoken
+    def _rate_by_signal(
+        self, known: Rated | None, reward: int, weight: float, source: Source, note: str
+    ) -> Noted | None:
+        if known is None or _find_rating(known, "you"):  # the user's own rating is worth more than any signal
             return None
         message, note = known.turn.message, self._redact(note)
         rating = Rating(message=message, at=self._clock(), reward=reward, weight=weight, source=source, note=note)
-        return self._note(known, rating)
+        return self._save_rating(known, rating)
 
-    def _target(self) -> Rated:
+    def _find_target(self) -> Rated:
+        """Return the answer to rate: the last one of this session, or else the latest one of the project."""
         session = self._session_of()
         if session is not None and session.id:
             turn, _ = last_turns(session.messages)
             if not turn or len(turn) == 1:
-                raise UserError("there is no answer yet; ask something first, then say how the answer was")
+                raise UserError("there is no answer to rate yet; ask something first")
             known = self.trajectories.find(turn[0].id)
-            return known or Rated(turn=self._trajectory(session, turn[0], "", styled=False))
+            return known or Rated(turn=self._make_trajectory(session, turn[0], "", styled=False))
         if (newest := self.trajectories.last()) is not None:
             return newest
         for info in self._store.list():
             if not info.is_conversation or not self._store.is_own(info.id):
-                continue  # that answer was another program's, or not to this person
+                continue  # the answer is another program's, or the session is not the user's
             messages = self._store.read(info.id)
             turn, _ = last_turns(messages)
             if len(turn) > 1:
-                question = self._question(turn[0])
+                question = self._get_question(turn[0])
                 return Rated(
                     turn=Trajectory(message=turn[0].id, session=info.id, at=turn[0].created, question=question)
                 )
-        raise UserError("no answer was given in this project yet; start clio and ask something first")
+        raise UserError("there is no answer in this project yet; start clio and ask something first")
 
-    def _note(self, known: Rated, rating: Rating) -> Noted:
+    def _save_rating(self, known: Rated, rating: Rating) -> Noted:
         turn = known.turn
-        before = _of(known, rating.source)
+        before = _find_rating(known, rating.source)
         if before is not None and turn.style:
-            self._styles.unlearn(turn.bucket, turn.style, before.reward, _weight(before))
+            self._styles.unlearn(turn.bucket, turn.style, before.reward, _get_weight(before))
         new = () if self.trajectories.find(turn.message) else (turn,)
         self.trajectories.add(*new, rating)
         learned = None
         if turn.style and not rating.withdrawn:
-            learned = self._styles.learn(turn.bucket, turn.style, rating.reward, _weight(rating))
-        wanted = _WANTED.get(rating.reason) if rating.reason else None
-        if turn.bucket and wanted and rating.reward <= 0:
-            self._styles.nudge(turn.bucket, wanted)
+            learned = self._styles.learn(turn.bucket, turn.style, rating.reward, _get_weight(rating))
+        target = _TARGET_DIMENSIONS.get(rating.reason) if rating.reason else None
+        if turn.bucket and target and rating.reward <= 0:
+            self._styles.nudge(turn.bucket, target)
         return Noted(turn=turn, rating=rating, learned=learned, changed=before)
 
-    def _trajectory(self, session: Session, first: Message, status: str, *, styled: bool = True) -> Trajectory:
+    def _make_trajectory(self, session: Session, first: Message, status: str, *, styled: bool = True) -> Trajectory:
         chosen = self._styles.current if styled else None
         return Trajectory(
             message=first.id,
             session=session.id,
             at=self._clock(),
-            question=self._question(first),
+            question=self._get_question(first),
             bucket=chosen.bucket if chosen else "",
             style=chosen.skill.id if chosen else "",
             explored=bool(chosen and chosen.explored),
             status=status,
         )
 
-    def _question(self, message: Message) -> str:
-        words = message.content[: 5 * QUESTION_CHARS]
-        return self._redact(" ".join(words.split())[:QUESTION_CHARS])
+    def _get_question(self, message: Message) -> str:
+        beginning = message.content[: 5 * QUESTION_CHARS]  # more than enough, and cheap for a long paste
+        return self._redact(" ".join(beginning.split())[:QUESTION_CHARS])
 
 
 def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
@@ -374,9 +385,10 @@ def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence
     return messages[last:], messages[places[1] : last] if len(places) == 2 else ()
 
 
-def _of(known: Rated, source: Source) -> Rating | None:
-    return next((one for one in known.ratings if one.source == source), None)
+def _find_rating(known: Rated, source: Source) -> Rating | None:
+    return next((rating for rating in known.ratings if rating.source == source), None)
 
 
-def _weight(rating: Rating) -> float:
-    return rating.weight * (NOT_THE_STYLE if rating.reason in _ABOUT_CONTENT and rating.reward < 0 else 1.0)
+def _get_weight(rating: Rating) -> float:
+    is_about_content = rating.reason in _ABOUT_CONTENT and rating.reward < 0
+    return rating.weight * (CONTENT_COMPLAINT_FACTOR if is_about_content else 1.0)

@@ -19,9 +19,9 @@ from clio.text.lazy_regex import LazyRegex
 Category = Literal["too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info"]
 CATEGORIES: tuple[Category, ...] = ("too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info")
 MAX_WORDS_CHARS = 300
-SIMILAR = 0.6
+MIN_SIMILARITY = 0.6
 
-_PHRASES: Mapping[Category, str] = {
+_CATEGORY_PHRASES: Mapping[Category, str] = {
     "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
     r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
     "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
@@ -34,24 +34,24 @@ _PHRASES: Mapping[Category, str] = {
     r"help|answer|work|address)|unhelpful|useless|irrelevant|off[- ]topic|missed the point|beside the point|no help",
 }
 # A short answer that was too short is "not enough detail", which names "detail" too: the order decides.
-_ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
-_RULES = {name: re.compile(rf"(?<!\w)(?:{_PHRASES[name]})(?!\w)") for name in _ORDER}
+_CATEGORY_ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
+_CATEGORY_PATTERNS = {name: re.compile(rf"(?<!\w)(?:{_CATEGORY_PHRASES[name]})(?!\w)") for name in _CATEGORY_ORDER}
 
 
-def classify(text: str) -> Category | None:
+def classify_complaint(text: str) -> Category | None:
     """Return the reason for a complaint by its English phrases, or None."""
     words = " ".join(text.replace("’", "'").casefold().split())
-    return next((name for name in _ORDER if _RULES[name].search(words)), None)
+    return next((name for name in _CATEGORY_ORDER if _CATEGORY_PATTERNS[name].search(words)), None)
 
 
-def check_words(text: str) -> str:
+def check_rating_text(text: str) -> str:
     """Return the text of a rating unchanged. Raises ValueError if it has more than 300 characters."""
     if len(text) > MAX_WORDS_CHARS:
         raise ValueError(f"a feedback has up to {MAX_WORDS_CHARS} characters, not {len(text)}")
     return text
 
 
-def similar_categories(similarities: Mapping[str, float], threshold: float = SIMILAR) -> dict[str, float]:
+def filter_similar(similarities: Mapping[str, float], threshold: float = MIN_SIMILARITY) -> dict[str, float]:
     """Return the categories whose similarity is at least the threshold."""
     return {name: value for name, value in similarities.items() if value >= threshold}
 
@@ -100,74 +100,79 @@ EXAMPLES: Mapping[Category, tuple[str, ...]] = {
 }
 
 
-_LEAST_SPREAD = 0.01
-"""Lower bound of the difference between `own` and `alien`, which is a divisor."""
+_MIN_SPREAD = 0.01
+"""Lower bound of the difference between `own_cosine` and `other_cosine`, which is a divisor."""
 
 
-class _Kind(Struct, frozen=True):
-    """The embedding of one reason: centroid of its examples, and the mean cosines to it.
+class _ReasonEmbedding(Struct, frozen=True):
+    """The embedding of one reason for a complaint: the centroid of its examples, and the mean cosines to it.
 
-    alien, own: mean cosine of the examples of other reasons, and of its own.
+    other_cosine, own_cosine: mean cosine of the examples of other reasons, and of its own examples.
     """
 
     centroid: Sequence[float]
-    alien: float
-    own: float
+    other_cosine: float
+    own_cosine: float
 
 
-_kinds: dict[str, Mapping[Category, _Kind]] = {}  # by the embedder's name: the examples never change while clio runs
+_embedding_cache: dict[str, Mapping[Category, _ReasonEmbedding]] = {}
+"""By name of the embedder. The examples are constant, so they are embedded only once per process."""
 
 
-def reason_of(text: str, embedder: Embedder | None) -> Category | None:
+def infer_reason(text: str, embedder: Embedder | None) -> Category | None:
     """Return the reason that the text of a rating gives; None for no known reason.
 
     Args:
-        text: the user's words, up to 300 characters (see `check_words`).
+        text: the user's words, up to 300 characters (see `check_rating_text`).
         embedder: used only if the English rules find nothing. The hashed embedder is never used, because it compares
             letters instead of meanings. If the embedder fails, the result is None.
     """
     if not text.strip():
         return None
-    if found := classify(text):
+    if found := classify_complaint(text):
         return found
     if embedder is None or isinstance(embedder, HashedEmbedder):
         return None
     try:
-        likeness = _likeness(embedder.embed([text])[0], _kinds_by(embedder))
-    except (EmbeddingFailed, OSError):  # a reason is a detail of the feedback, which is kept all the same
+        similarities = _compute_likeness(embedder.embed([text])[0], _embed_all_examples(embedder))
+    except (EmbeddingFailed, OSError):  # the rating is saved all the same, without a reason
         return None
-    best = max(CATEGORIES, key=lambda name: likeness[name])
-    return best if best in similar_categories(likeness) else None
+    best = max(CATEGORIES, key=lambda name: similarities[name])
+    return best if best in filter_similar(similarities) else None
 
 
-def _likeness(vector: Sequence[float], kinds: Mapping[Category, _Kind]) -> dict[str, float]:
+def _compute_likeness(vector: Sequence[float], reasons: Mapping[Category, _ReasonEmbedding]) -> dict[str, float]:
     """Return the similarity of a text to each reason: 0.0 like examples of other reasons, 1.0 like its own.
 
     Cosines are not comparable between embedders: with one 0.4 is high, with another every cosine is above 0.7.
     """
     return {
-        name: (_cosine(vector, kind.centroid) - kind.alien) / max(kind.own - kind.alien, _LEAST_SPREAD)
-        for name, kind in kinds.items()
+        name: (_cosine(vector, reason.centroid) - reason.other_cosine)
+        / max(reason.own_cosine - reason.other_cosine, _MIN_SPREAD)
+        for name, reason in reasons.items()
     }
 
 
-def _kinds_by(embedder: Embedder) -> Mapping[Category, _Kind]:
+def _embed_all_examples(embedder: Embedder) -> Mapping[Category, _ReasonEmbedding]:
     """Return the embeddings of all reasons. Cached by embedder."""
-    known = _kinds.get(embedder.name)
+    known = _embedding_cache.get(embedder.name)
     if known is None:
         rows = iter(embedder.embed([example for name in CATEGORIES for example in EXAMPLES[name]]))
         vectors = {name: [next(rows) for _ in EXAMPLES[name]] for name in CATEGORIES}
-        known = _kinds[embedder.name] = {name: _kind(name, vectors) for name in CATEGORIES}
+        known = _embedding_cache[embedder.name] = {name: _embed_examples(name, vectors) for name in CATEGORIES}
     return known
 
 
-def _kind(name: str, vectors: Mapping[str, Sequence[Row]]) -> _Kind:
+def _embed_examples(name: str, vectors: Mapping[str, Sequence[Row]]) -> _ReasonEmbedding:
     own = vectors[name]
     centroid = _mean(own)
-    alien = [_cosine(row, centroid) for other, rows in vectors.items() if other != name for row in rows]
-    # Each example against the mean of the others: with itself in the mean it would seem liker than any new text can be.
-    left_out = [_cosine(row, _mean([*own[:place], *own[place + 1 :]])) for place, row in enumerate(own)]
-    return _Kind(centroid, math.fsum(alien) / len(alien), math.fsum(left_out) / len(left_out))
+    other_cosines = [_cosine(row, centroid) for other, rows in vectors.items() if other != name for row in rows]
+    # Each example is compared with the mean of the others. A mean that includes the example would be more similar to
+    # it than to any new text.
+    own_cosines = [_cosine(row, _mean([*own[:place], *own[place + 1 :]])) for place, row in enumerate(own)]
+    return _ReasonEmbedding(
+        centroid, math.fsum(other_cosines) / len(other_cosines), math.fsum(own_cosines) / len(own_cosines)
+    )
 
 
 def _mean(rows: Sequence[Sequence[float]]) -> list[float]:
@@ -179,8 +184,8 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-_ENDINGS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
-_RUNNERS = (
+_OPERATORS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
+_LAUNCHERS = (
     ("uv", "run"),
     ("poetry", "run"),
     ("pipenv", "run"),
@@ -197,11 +202,11 @@ _RUNNERS = (
     ("sudo",),
     ("command",),
 )
-_CHECKS = frozenset(
+_CHECK_PROGRAMS = frozenset(
     "pytest py.test unittest nose2 tox nox jest vitest mocha ava playwright cypress rspec phpunit phpstan ctest bats "
     "prove ruff mypy pyright pylint flake8 eslint tsc biome shellcheck clippy golangci-lint rubocop pre-commit".split()
 )
-_TASKS = {
+_TASK_RUNNERS = {
     "npm": "test t",
     "pnpm": "test t",
     "yarn": "test lint check build typecheck",
@@ -223,11 +228,11 @@ _TASKS = {
     "rails": "test",
 }
 _TASK_WORDS = ("test", "lint", "check", "typecheck", "type-check", "verify", "spec")
-_NAMED_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just"))
-_PYTHONS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
+_RUNNERS_OF_NAMED_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just"))
+_INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
 
 
-def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
+def split_simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
     """Return the simple commands of a line, each with the operator after it or ""; none if it cannot be parsed."""
     lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -235,7 +240,7 @@ def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
     words: list[str] = []
     try:
         for token in lexer:
-            if token in _ENDINGS:
+            if token in _OPERATORS:
                 found.append((tuple(words), token))
                 words = []
             else:
@@ -245,21 +250,21 @@ def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
     return [(words, ending) for words, ending in (*found, (tuple(words), "")) if words]
 
 
-def checks_of(line: str) -> frozenset[str]:
+def find_checks(line: str) -> frozenset[str]:
     """Return the tests and checks that determine the line's exit code, such as {"pytest"} or {"make test"}.
 
     Empty for "pytest | tail" or "pytest; ls", where another command determines it.
     """
-    commands = simple_commands(line)
+    commands = split_simple_commands(line)
     found: set[str] = set()
     for place, (words, _) in enumerate(commands):
-        name = _check(words)
+        name = _name_check(words)
         if name and all(ending in ("&&", "") for _, ending in commands[place:]):
             found.add(name)
     return frozenset(found)
 
 
-def taken_back(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
+def is_reverted(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
     """Whether a git command in the line reverts changed files or commits.
 
     Args:
@@ -267,17 +272,17 @@ def taken_back(line: str, changed: Iterable[str], commits: Sequence[str]) -> boo
         commits: abbreviated hashes.
     """
     files = tuple(changed)
-    return any(_takes_back(_bare(words), files, commits) for words, _ in simple_commands(line))
+    return any(_is_reverting(_strip_launchers(words), files, commits) for words, _ in split_simple_commands(line))
 
 
-def _takes_back(words: Sequence[str], files: Sequence[str], commits: Sequence[str]) -> bool:
+def _is_reverting(words: Sequence[str], files: Sequence[str], commits: Sequence[str]) -> bool:
     if len(words) < 2 or words[0] != "git":
         return False
     options = [word for word in words[2:] if word.startswith("-") and word != "--"]
     rest = [word for word in words[2:] if not word.startswith("-")]
     match words[1]:
         case "revert":
-            return bool(commits) and any(one.startswith("HEAD") or _same_commit(one, commits) for one in rest)
+            return bool(commits) and any(word.startswith("HEAD") or _is_same_commit(word, commits) for word in rest)
         case "reset":
             return "--hard" in options and bool(files or commits)
         case "restore":
@@ -299,32 +304,33 @@ def _touches(paths: Sequence[str], files: Sequence[str]) -> bool:
     )
 
 
-def _same_commit(word: str, commits: Sequence[str]) -> bool:
-    return any(len(word) >= 6 and (word.startswith(one) or one.startswith(word)) for one in commits)
+def _is_same_commit(word: str, commits: Sequence[str]) -> bool:
+    # Either hash may be abbreviated more than the other one.
+    return any(len(word) >= 6 and (word.startswith(hash) or hash.startswith(word)) for hash in commits)
 
 
-def _check(words: Sequence[str]) -> str:
+def _name_check(words: Sequence[str]) -> str:
     """Return the name of the test or check that a simple command runs; "" for any other command."""
-    words = _bare(words)
+    words = _strip_launchers(words)
     if not words:
         return ""
     name = words[0].rsplit("/", 1)[-1]
-    if name in _CHECKS:
+    if name in _CHECK_PROGRAMS:
         return name
-    if name in _PYTHONS:
+    if name in _INTERPRETERS:
         script = next((word for word in words[1:] if not word.startswith("-")), "")
         base = script.rsplit("/", 1)[-1]
         return base if base.startswith("test") or base.partition(".")[0].endswith("_test") else ""
-    if name not in _TASKS:
+    if name not in _TASK_RUNNERS:
         return ""
     rest = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     rest = rest[1:] if rest[:1] == ["run"] else rest
     task = rest[0] if rest else ""
-    named = name in _NAMED_TASKS and any(word in task.lower() for word in _TASK_WORDS)
-    return f"{name} {task}" if task and (named or task in _TASKS[name].split()) else ""
+    named = name in _RUNNERS_OF_NAMED_TASKS and any(word in task.lower() for word in _TASK_WORDS)
+    return f"{name} {task}" if task and (named or task in _TASK_RUNNERS[name].split()) else ""
 
 
-def _bare(words: Sequence[str]) -> Sequence[str]:
+def _strip_launchers(words: Sequence[str]) -> Sequence[str]:
     """Return a command without prefixes that only start it: assignments, `uv run`, `python -m`, `timeout 60`."""
     while words:
         name = words[0].rsplit("/", 1)[-1]
@@ -334,37 +340,37 @@ def _bare(words: Sequence[str]) -> Sequence[str]:
         if name == "timeout" and len(words) > 2:
             words = words[2:]
             continue
-        lead = next((lead for lead in _RUNNERS if (name, *words[1 : len(lead)]) == lead), None)
-        if lead is None:
+        launcher = next((prefix for prefix in _LAUNCHERS if (name, *words[1 : len(prefix)]) == prefix), None)
+        if launcher is None:
             return words
-        words = words[len(lead) :]
+        words = words[len(launcher) :]
     return words
 
 
 Verdict = Literal["refused", "praised"]
 _OPENING_CHARS = 160
-_ENDS = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
+_END_OF_PHRASE = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
 
-# "no" alone is an answer where clio has asked something.
+# "no" alone refuses an answer, unless clio asked something.
 _BARE_NO = LazyRegex(
     r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
     r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
 )
-_REFUSED = LazyRegex(
+_REFUSAL = LazyRegex(
     r"(?:(?:no+|nope|nein|non)\W+)?(?:"
     r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
     r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
     r"false|nonsense|garbage)\b|"
     r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
     r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
-    rf"(?:wrong|incorrect|totally wrong|completely wrong){_ENDS}|"
+    rf"(?:wrong|incorrect|totally wrong|completely wrong){_END_OF_PHRASE}|"
     r"wrong (?:file|one|way|place|function|branch|approach)\b|"
     r"still (?:wrong|broken|failing|fails|not (?:working|right|fixed|what))\b|"
     r"not (?:what|how|like) (?:i|that|this)\b|not (?:that|this) one\b|not (?:right|correct|good enough)\b|"
     r"i (?:didn't|did not|never) (?:ask|want|say|tell|mean)\b|i (?:asked|told you|said)\b(?=.{0,80}\bnot\b)|"
     r"you (?:misunderstood|broke|missed the point|got (?:it|that|this) wrong|ignored)\b|"
     r"(?:please )?(?:revert|undo|roll ?back)(?: (?:that|this|it|those|these|them|your|all|everything|both|the last)\b|"
-    rf"{_ENDS})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
+    rf"{_END_OF_PHRASE})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
     r"(?:das|es) (?:ist|war) (?:falsch|nicht (?:richtig|was))|das stimmt nicht\b|falsch\b|"
     r"what are you talking about\b|mach das (?:wieder )?rückgängig\b|"
     r"c'est (?:faux|pas (?:ça|correct|ce que))|ce n'est pas (?:ça|correct|ce que)|annule (?:ça|cela)\b|"
@@ -384,12 +390,12 @@ _PRAISE = (
     r"vielen dank|perfekt|super|prima|klasse|parfait|génial|perfecto|genial"
 )
 _THANKS = r"(?:many |vielen |okay |ok )?(?:thanks|thank you|thx|danke|merci|gracias)\b(?! to\b)"
-_PRAISED = LazyRegex(
-    rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_ENDS}))"
+_PRAISE_PATTERN = LazyRegex(
+    rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_END_OF_PHRASE}))"
 )
-_THANKED = LazyRegex(_THANKS)
-# "great, it broke again", "thanks, but …", "perfect. Now the tests fail": said all the same, and no praise.
-_SPOILT = LazyRegex(
+_THANKS_PATTERN = LazyRegex(_THANKS)
+# "great, it broke again", "perfect. Now the tests fail": such words in the same or the next sentence cancel the praise.
+_NEGATED = LazyRegex(
     r"\b(?:but|however|except|although|though|unfortunately|sadly|yet|still|again|instead|broke|broken|breaks?|"
     r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
     r"mais|pero|leider)\b|n't\b"
@@ -397,7 +403,7 @@ _SPOILT = LazyRegex(
 _SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
 
 
-def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:
+def infer_verdict(text: str, *, after_question: bool) -> Verdict | None:
     """Return whether the first words of a message praise or refuse the previous answer; None for neither.
 
     Args:
@@ -405,17 +411,17 @@ def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:
     """
     lines = (" ".join(line.split()) for line in text.strip()[:_OPENING_CHARS].splitlines())
     opening = "\n".join(lines).replace("’", "'").casefold()
-    if _REFUSED.match(opening) or (not after_question and _BARE_NO.match(opening)):
+    if _REFUSAL.match(opening) or (not after_question and _BARE_NO.match(opening)):
         return "refused"
-    if not _PRAISED.match(opening):
+    if not _PRAISE_PATTERN.match(opening):
         return None
     first, *rest = _SENTENCE.split(opening, maxsplit=2)
-    # Who thanks means it, and goes on with the next thing, which may well be about an error.
-    meant = first if _THANKED.search(first) else " ".join([first, *rest[:1]])
-    return None if _SPOILT.search(meant) else "praised"
+    # Thanks are not ironic, and the next sentence may be a new request about an error: only the first one counts.
+    examined = first if _THANKS_PATTERN.search(first) else " ".join([first, *rest[:1]])
+    return None if _NEGATED.search(examined) else "praised"
 
 
-def asks(text: str) -> bool:
+def ends_with_question(text: str) -> bool:
     """Whether an answer of the model ends with a question."""
     lines = [line.strip().strip("*_`) ") for line in text.strip()[-600:].splitlines() if line.strip()]
     if not lines:
@@ -426,7 +432,7 @@ def asks(text: str) -> bool:
 Source = Literal["words", "tests", "revert"]
 WORDS_WEIGHT, TESTS_WEIGHT, REVERT_WEIGHT = 0.25, 0.25, 0.5
 _NOTE_CHARS = 60
-_NOT_RUN = frozenset((126, 127))
+_NOT_STARTED_CODES = frozenset((126, 127))
 """Exit codes of a shell that could not start the command, which is not a failed test."""
 
 
@@ -447,44 +453,45 @@ class Signal(Struct, frozen=True, kw_only=True):
     note: str
 
 
-def signals_in(turn: Sequence[Message], before: Sequence[Message]) -> list[Signal]:
+def find_signals(turn: Sequence[Message], before: Sequence[Message]) -> list[Signal]:
     """Return the signals in a turn that has ended. before: the previous turn of the session; empty for none.
 
     Of several signals with the same reward for one answer, only the one with the greatest weight is returned: after
     "undo that" the change is usually reverted as well.
     """
-    found = [*_taken_back(turn, before), *_said(turn, before), *_turned_green(turn)]
+    found = [*_find_revert(turn, before), *_find_verdict(turn, before), *_find_fixed_checks(turn)]
     heaviest: dict[tuple[str, int], Signal] = {}
     for signal in sorted(found, key=lambda signal: -signal.weight):
         heaviest.setdefault((signal.target, signal.reward), signal)
     return list(heaviest.values())
 
 
-def _said(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+def _find_verdict(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
     """Yield the signal in the first words of this turn, which rates the previous answer."""
-    said = next((one for one in turn if isinstance(one, UserMessage)), None)
-    answer = next((one.content for one in reversed(before) if isinstance(one, AssistantMessage) and one.content), "")
-    if said is None or said.origin != "user" or not answer:
+    request = next((message for message in turn if isinstance(message, UserMessage)), None)
+    answers = (message.content for message in reversed(before) if isinstance(message, AssistantMessage))
+    answer = next((text for text in answers if text), "")
+    if request is None or request.origin != "user" or not answer:
         return
-    verdict = opening_verdict(said.content, after_question=asks(answer))
+    verdict = infer_verdict(request.content, after_question=ends_with_question(answer))
     if verdict:
-        quote = truncate_line(said.content, _NOTE_CHARS)
+        quote = truncate_line(request.content, _NOTE_CHARS)
         reward = -1 if verdict == "refused" else 1
         yield Signal(target="before", reward=reward, weight=WORDS_WEIGHT, source="words", note=f"“{quote}”")
 
 
-def _turned_green(turn: Sequence[Message]) -> Iterator[Signal]:
+def _find_fixed_checks(turn: Sequence[Message]) -> Iterator[Signal]:
     """Yield a signal if a test or check failed, then files were changed, then it passed, and none fails at the end."""
     failed: set[str] = set()
-    changed: set[str] = set()  # of those that failed, the ones after which something was changed
+    changed: set[str] = set()  # the failed checks after which a file was changed
     green: dict[str, None] = {}
-    for _, _, deeds in _calls(turn):
-        if deeds.changed:
+    for _, _, effects in _list_calls(turn):
+        if effects.changed:
             changed |= failed
-        if not deeds.command or deeds.exit_code is None or deeds.exit_code in _NOT_RUN:
+        if not effects.command or effects.exit_code is None or effects.exit_code in _NOT_STARTED_CODES:
             continue
-        checks = checks_of(deeds.command)
-        if deeds.exit_code:
+        checks = find_checks(effects.command)
+        if effects.exit_code:
             failed |= checks
             changed -= checks
             green = {name: None for name in green if name not in checks}
@@ -497,30 +504,36 @@ def _turned_green(turn: Sequence[Message]) -> Iterator[Signal]:
         yield Signal(target="this", reward=1, weight=TESTS_WEIGHT, source="tests", note=note)
 
 
-def _taken_back(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+def _find_revert(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
     """Yield a signal if this turn reverts changes of the previous one, by git, by an edit or by deleting a new file."""
-    earlier = list(_calls(before))
-    files = {path for _, _, deeds in earlier for deed in deeds.changed for path in (deed.path, deed.moved_to) if path}
-    added = {deed.path for _, _, deeds in earlier for deed in deeds.changed if deed.kind == "add"}
-    commits = [commit.hash for _, _, deeds in earlier for commit in deeds.commits]
-    edits = {edit for call, result, _ in earlier if result.ok and (edit := _edit(call))}
+    earlier = list(_list_calls(before))
+    files = {
+        path
+        for _, _, effects in earlier
+        for change in effects.changed
+        for path in (change.path, change.moved_to)
+        if path
+    }
+    added = {change.path for _, _, effects in earlier for change in effects.changed if change.kind == "add"}
+    commits = [commit.hash for _, _, effects in earlier for commit in effects.commits]
+    edits = {edit for call, result, _ in earlier if result.ok and (edit := _parse_edit(call))}
     if not files and not commits:
         return
-    for call, result, deeds in _calls(turn):
+    for call, result, effects in _list_calls(turn):
         note = ""
-        if deeds.command and deeds.exit_code == 0 and taken_back(deeds.command, files, commits):
-            note = deeds.command
-        elif result.ok and (edit := _edit(call)) and (edit[0], edit[2], edit[1]) in edits:
+        if effects.command and effects.exit_code == 0 and is_reverted(effects.command, files, commits):
+            note = effects.command
+        elif result.ok and (edit := _parse_edit(call)) and (edit[0], edit[2], edit[1]) in edits:
             note = f"{edit[0]} edited back"
-        elif gone := [deed.path for deed in deeds.changed if deed.kind == "delete" and deed.path in added]:
-            note = f"{gone[0]} deleted again"
+        elif deleted := [change.path for change in effects.changed if change.kind == "delete" and change.path in added]:
+            note = f"{deleted[0]} deleted again"
         if note:
             note = " ".join(note.split())[:_NOTE_CHARS]
             yield Signal(target="before", reward=-1, weight=REVERT_WEIGHT, source="revert", note=note)
             return
 
 
-def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, SideEffects]]:
+def _list_calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, SideEffects]]:
     """Yield the tool calls with a result, in the order of the results, and their side effects."""
     open_calls: dict[str, ToolCall] = {}
     for message in messages:
@@ -530,7 +543,7 @@ def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage,
             yield call, message, find_side_effects(call, message)
 
 
-def _edit(call: ToolCall) -> tuple[str, str, str] | None:
+def _parse_edit(call: ToolCall) -> tuple[str, str, str] | None:
     """Return (path, old text, new text) of a call that replaces one text by another; None for other calls."""
     try:
         given: object = decode_json(call.arguments)

@@ -1,4 +1,8 @@
-"""Determine the situation of a message by rule: intent, sentiment, time of day and topic."""
+"""Choose the response style of a turn: determine the situation of the message by rules, then score the styles for it.
+
+The situation consists of intent, sentiment, time of day and topic. Styles whose trigger matches it compete by Thompson
+sampling; with a probability that falls with the number of ratings, any of them is tried out.
+"""
 
 import random
 import re
@@ -38,7 +42,8 @@ from clio.text.bandit import (
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, has_phrase, stem_word, tokenize
 
-_MOST_WORDS = 9
+_MAX_SMALL_TALK_WORDS = 9
+# Words of small talk by themselves, and words that may accompany them, in the languages users mix.
 _CORE = """
 hello hi hey hiya yo morning evening afternoon night tomorrow thanks thank thx ty cheers bye goodbye ok okay k yes yeah
 yep yup no nope sure great good awesome nice cool perfect excellent lovely amazing brilliant wow lol haha sorry welcome
@@ -53,18 +58,20 @@ what up sup got one dir sehr vielen guten tag morgen beaucoup bien ça va qué t
 _POLITE = frozenset(
     "hello hi hey haha lol thanks thank thx ty cheers bye sorry wow danke merci gracias hallo salut hola".split()
 )
-_CORES = frozenset(_CORE.split())
-_ALL = _CORES | frozenset(_AROUND.split())
+_CORE_WORDS = frozenset(_CORE.split())
+_SMALL_TALK_WORDS = _CORE_WORDS | frozenset(_AROUND.split())
 
 
-def is_small_talk(said: Sequence[str]) -> bool:
+def is_small_talk(words: Sequence[str]) -> bool:
     """Whether a message consists only of a greeting, thanks or a short answer."""
-    return 0 < len(said) <= _MOST_WORDS and _ALL.issuperset(said) and not _CORES.isdisjoint(said)
+    if not 0 < len(words) <= _MAX_SMALL_TALK_WORDS:
+        return False
+    return _SMALL_TALK_WORDS.issuperset(words) and not _CORE_WORDS.isdisjoint(words)
 
 
-def is_polite(said: Sequence[str]) -> bool:
+def is_polite(words: Sequence[str]) -> bool:
     """Whether a message is short and contains a greeting, thanks or an apology."""
-    return len(said) <= _MOST_WORDS and not _POLITE.isdisjoint(said)
+    return len(words) <= _MAX_SMALL_TALK_WORDS and not _POLITE.isdisjoint(words)
 
 
 Sentiment: TypeAlias = Literal["frustrated", "neutral", "pleased"]
@@ -107,10 +114,11 @@ _FRUSTRATED = LazyRegex(
     re.IGNORECASE,
 )
 _SHOUTING = LazyRegex(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
-_SHOUTED = frozenset(
+# Capitals are frustration only with one of these words, and never in an SQL statement.
+_SHOUTED_WORDS = frozenset(
     "WHY STOP NOT NEVER AGAIN STILL WRONG THIS WHAT DO DON'T IT IS YOU THE DOES DOESN'T WORK PLEASE KEEP".split()
 )
-_STATEMENT = frozenset("SELECT NULL FROM TABLE WHERE SET KEY INSERT EXISTS UPDATE DELETE JOIN".split())
+_SQL_WORDS = frozenset("SELECT NULL FROM TABLE WHERE SET KEY INSERT EXISTS UPDATE DELETE JOIN".split())
 _MARKS = LazyRegex(r"!{2,}|\?!|!\?|\?{3,}")
 _PLEASED = LazyRegex(
     r"^(?:\W|(?:ok(?:ay)?|oh|wow|haha|lol|yes|yeah|yep|ah|and|that's|thats|that is|it's|it is"
@@ -137,23 +145,18 @@ _PLEASED = LazyRegex(
 
 def infer_sentiment(sentences: Sequence[Said]) -> Sentiment:
     """Return the user's sentiment. Signs of frustration count before signs of pleasure; "neutral" without either."""
-    if any(_is_frustrated(one) for one in sentences):
+    if any(_FRUSTRATED.search(sentence.masked) or _is_shouted(sentence.masked) for sentence in sentences):
         return "frustrated"
-    pleased = [one for one in sentences if _PLEASED.search(one.masked)]
-    if pleased:
+    if any(_PLEASED.search(sentence.masked) for sentence in sentences):
         return "pleased"
-    return "frustrated" if any(_MARKS.search(one.mark) for one in sentences) else "neutral"
-
-
-def _is_frustrated(one: Said) -> bool:
-    return _FRUSTRATED.search(one.masked) is not None or _is_shouted(one.masked)
+    return "frustrated" if any(_MARKS.search(sentence.mark) for sentence in sentences) else "neutral"
 
 
 def _is_shouted(masked: str) -> bool:
     """Whether a text contains three words in capitals in a row, one of them common, that are no SQL statement."""
     for run in _SHOUTING.finditer(masked):
-        said = set(re.findall(r"[A-Z']+", run[0]))
-        if said & _SHOUTED and not said & _STATEMENT:
+        words = set(re.findall(r"[A-Z']+", run[0]))
+        if words & _SHOUTED_WORDS and not words & _SQL_WORDS:
             return True
     return False
 
@@ -162,10 +165,10 @@ Intent: TypeAlias = Literal["question", "explain", "fix", "build", "review", "pl
 Cue: TypeAlias = tuple[float, re.Pattern[str], bool]
 """A weight, a pattern, and whether a clause must begin with it."""
 INTENTS: tuple[Intent, ...] = get_args(Intent)
-# Where two have as much, the one that is more to do.
-_RANK: tuple[Intent, ...] = ("fix", "write", "review", "plan", "build", "run", "explain", "question")
+# Of two intents with equal points, the first one, which means more work.
+_INTENT_ORDER: tuple[Intent, ...] = ("fix", "write", "review", "plan", "build", "run", "explain", "question")
 
-# What may stand before the word a clause really opens with, in any language: people mix them.
+# Words before the first significant word of a clause. All languages in one pattern, because users mix them.
 _OPENING = LazyRegex(
     r"^(?:\W|(?:please|pls|now|then|ok(?:ay)?|k|so|and|but|or|hmm+|uh+|well|great|perfect|cool|nice|awesome"
     r"|alright|right"
@@ -187,11 +190,13 @@ _TAG = LazyRegex(
 _CLAUSE = LazyRegex(
     r"[,;]\s+(?=(?:just|please|so|then|now|and then|and please|and now)\b|\w+ (?:it|this|that|them)\b)|\s[-–—]\s"
 )
-_PASTED_FAILURE, _COMPLAINT, _ASKED = 3.0, 1.5, 1.0
-_CLEAR = 3.0
-_FEW_WORDS = 2
-_PASTED_LINES = 20
-_MOST_CLAUSES, _LONGEST = 40, 400
+# Points for "fix" if the message contains a pasted traceback or a complaint, for "question" if it asks something.
+_TRACE_POINTS, _COMPLAINT_POINTS, _QUESTION_POINTS = 3.0, 1.5, 1.0
+_MIN_CLEAR_POINTS = 3.0
+"""Points from which an intent counts even in a polite phrase such as "thanks, …"."""
+_MAX_WORDS_WITHOUT_INTENT = 2
+_MAX_PASTED_LINES = 20
+_MAX_CLAUSES, _MAX_CLAUSE_CHARS = 40, 400
 
 
 def infer_intent(sentences: Sequence[tuple[str, bool]], raw: str, *, frustrated: bool = False) -> Intent:
@@ -202,43 +207,44 @@ def infer_intent(sentences: Sequence[tuple[str, bool]], raw: str, *, frustrated:
         raw: the whole message including pasted text; its first lines are used if there are no sentences.
         frustrated: the user complains, which makes the intent "fix" more likely.
     """
-    sentences = sentences or [(line, False) for line in raw.splitlines()[:_PASTED_LINES]]
-    said = tokenize("\n".join(text for text, _ in sentences))
-    if is_small_talk(said):
+    sentences = sentences or [(line, False) for line in raw.splitlines()[:_MAX_PASTED_LINES]]
+    words = tokenize("\n".join(text for text, _ in sentences))
+    if is_small_talk(words):
         return "chat"
-    clauses = [clause for text, asked in sentences for clause in _clauses(text, asked)]
-    if len(clauses) > _MOST_CLAUSES:
-        clauses = clauses[: _MOST_CLAUSES // 2] + clauses[-_MOST_CLAUSES // 2 :]
-    points = {intent: _points(found, clauses) for intent, found in _cues().items()}
+    clauses = [clause for text, is_question in sentences for clause in _split_clauses(text, is_question)]
+    if len(clauses) > _MAX_CLAUSES:
+        clauses = clauses[: _MAX_CLAUSES // 2] + clauses[-_MAX_CLAUSES // 2 :]
+    points = {intent: _count_points(cues, clauses) for intent, cues in _load_cues().items()}
     if trace().search("\n".join(line for line in raw.splitlines() if line.strip())):
-        points["fix"] += _PASTED_FAILURE
+        points["fix"] += _TRACE_POINTS
     if frustrated:
-        points["fix"] += _COMPLAINT
-    if any(asked for _, asked in sentences):
-        points["question"] += _ASKED
-    best = max(_RANK, key=lambda intent: points[intent])
-    if points[best] < _CLEAR and is_polite(said):
+        points["fix"] += _COMPLAINT_POINTS
+    if any(is_question for _, is_question in sentences):
+        points["question"] += _QUESTION_POINTS
+    best = max(_INTENT_ORDER, key=lambda intent: points[intent])
+    if points[best] < _MIN_CLEAR_POINTS and is_polite(words):
         return "chat"
     if points[best] > 0.0:
         return best
-    return "build" if len(said) > _FEW_WORDS else "chat"
+    return "build" if len(words) > _MAX_WORDS_WITHOUT_INTENT else "chat"
 
 
-def _points(cues: Sequence[Cue], clauses: Sequence[str]) -> float:
+def _count_points(cues: Sequence[Cue], clauses: Sequence[str]) -> float:
+    """Return the weight of the strongest cue found, plus a quarter of the other ones."""
     whole = "\n".join(clauses)
     found = [weight for weight, cue, opens in cues if (any(map(cue.match, clauses)) if opens else cue.search(whole))]
     return max(found) + (sum(found) - max(found)) / 4 if found else 0.0
 
 
-def _clauses(sentence: str, asked: bool) -> list[str]:
+def _split_clauses(sentence: str, is_question: bool) -> list[str]:
     """Return the clauses of a sentence in lower case, without leading words such as "ok, please"."""
-    clauses = _CLAUSE.sub("\n", _TAG.sub("", f"{sentence.lower()[:_LONGEST]}")).split("\n")
+    clauses = _CLAUSE.sub("\n", _TAG.sub("", f"{sentence.lower()[:_MAX_CLAUSE_CHARS]}")).split("\n")
     clauses = [_OPENING.sub("", clause, 1) or clause for clause in clauses]
-    return [*clauses[:-1], clauses[-1] + "?" * asked]
+    return [*clauses[:-1], clauses[-1] + "?" * is_question]
 
 
 @cache
-def _cues() -> dict[Intent, tuple[Cue, ...]]:
+def _load_cues() -> dict[Intent, tuple[Cue, ...]]:
     """Return the cues of `intents.json` by intent, in English and other languages. Compiled on first use."""
     rules = msgspec.json.decode(Path(__file__).with_name("intents.json").read_bytes(), type=RuleSection)
     cues = rules.cue_patterns()
@@ -246,7 +252,7 @@ def _cues() -> dict[Intent, tuple[Cue, ...]]:
         intent: tuple(
             (weight, re.compile(cue.pattern, cue.flags), cue.pattern.startswith("^")) for weight, cue in cues[intent]
         )
-        for intent in _RANK
+        for intent in _INTENT_ORDER
     }
 
 
@@ -255,12 +261,12 @@ TIMES: tuple[TimeOfDay, ...] = get_args(TimeOfDay)
 MAX_CHARS = 4_000
 """Characters of a message that are examined, half from its beginning and half from its end."""
 MAX_TOPIC_CHARS = 1_000
-_LONGEST_SENTENCE = 1_000
-_HOURS = 24 // len(TIMES)
+_MAX_SENTENCE_CHARS = 1_000
+_HOURS_PER_TIME = 24 // len(TIMES)
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """The situation of a turn. text: the user's own words, cut to MAX_TOPIC_CHARS, for comparison with topics."""
+    """The situation of a turn. text: what the user wrote, cut to MAX_TOPIC_CHARS, for comparison with topics."""
 
     intent: Intent
     sentiment: Sentiment = "neutral"
@@ -273,24 +279,24 @@ class Situation(Struct, frozen=True, kw_only=True):
         return f"{self.intent}/{self.sentiment}/{self.time_of_day}"
 
 
-def situation_of(text: str, now: float) -> Situation:
+def infer_situation(text: str, now: float) -> Situation:
     """Return the situation of a message. now: seconds since the epoch; the time of day is local."""
     half = MAX_CHARS // 2
-    seen = text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
-    sentences = own_sentences(seen, longest=_LONGEST_SENTENCE)
+    examined = text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
+    sentences = own_sentences(examined, longest=_MAX_SENTENCE_CHARS)
     sentiment = infer_sentiment(sentences)
-    said = [(one.masked, one.is_question) for one in sentences]
+    masked = [(sentence.masked, sentence.is_question) for sentence in sentences]
     return Situation(
-        intent=infer_intent(said, seen, frustrated=sentiment == "frustrated"),
+        intent=infer_intent(masked, examined, frustrated=sentiment == "frustrated"),
         sentiment=sentiment,
         time_of_day=time_of_day(now),
-        text="\n".join(one.text for one in sentences)[:MAX_TOPIC_CHARS],
+        text="\n".join(sentence.text for sentence in sentences)[:MAX_TOPIC_CHARS],
     )
 
 
 def time_of_day(now: float) -> TimeOfDay:
     """Return the local time of day: night from 0 to 6, morning to 12, afternoon to 18, evening to 24 o'clock."""
-    return TIMES[time.localtime(now).tm_hour // _HOURS]
+    return TIMES[time.localtime(now).tm_hour // _HOURS_PER_TIME]
 
 
 MAX_FILES = 100
@@ -298,23 +304,26 @@ MAX_BYTES = 16_384
 
 
 class SkillSet(Struct, frozen=True, kw_only=True):
-    """Styles by id, built-in ones first. Of one id the user's own counts, else the built-in one, else the project's.
+    """All styles, each id once, built-in ones first.
 
-    problems: one sentence for each file that holds no style.
+    The user's own style replaces a built-in one with the same id; the project's never replaces another one.
+
+    problems: one sentence for each file that contains no valid style.
     """
 
     skills: tuple[StyleSkill, ...]
     problems: tuple[str, ...] = ()
 
     def get(self, id: str) -> StyleSkill | None:
-        """The style of that id."""
+        """Return the style with that id, or None."""
         return next((skill for skill in self.skills if skill.id == id), None)
 
 
 class SkillFolders:
-    """Reads the user's styles and the project's; read again only where a file changed.
+    """Reads the style files of the user and of the project; reads them again only after a file changed.
 
-    A repository can bring the project's: one that takes the id or the name of another style is left out.
+    The project's files may come from a repository, so a file with the id or name of another style is left out: it
+    could change what the user's own choice means.
     """
 
     def __init__(self, own: Path, project: Path) -> None:
@@ -323,27 +332,28 @@ class SkillFolders:
         self._found = SkillSet(skills=())
 
     def read(self) -> SkillSet:
-        """All styles."""
-        files = [*_files(self._own), *(() if self._project == self._own else _files(self._project))]
+        """Return all styles."""
+        files = [*_list_files(self._own), *(() if self._project == self._own else _list_files(self._project))]
         stamp = tuple((str(path), size, changed) for path, size, changed in files)
         if stamp != self._stamp:
-            self._found = _read((path for path, _, _ in files), self._own)
+            self._found = _read_styles((path for path, _, _ in files), self._own)
             self._stamp = stamp
         return self._found
 
 
 @cache
-def built_in() -> tuple[StyleSkill, ...]:
+def load_built_in_styles() -> tuple[StyleSkill, ...]:
     """Return the built-in styles."""
     names = prompt_names("styles")
     return tuple(parse_skill(load_prompt(name), f"prompts/{name}.md", built_in=True) for name in names)
 
 
-def _files(folder: Path) -> Iterable[tuple[Path, int, int]]:
+def _list_files(folder: Path) -> Iterable[tuple[Path, int, int]]:
+    """Yield path, size and modification time of the first 100 style files of a folder."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".md")[:MAX_FILES]
     except OSError:
-        return  # no such folder, or none that may be read: it has no styles
+        return  # the folder does not exist or is not readable: it has no styles
     for path in paths:
         try:
             status = path.stat()
@@ -352,20 +362,20 @@ def _files(folder: Path) -> Iterable[tuple[Path, int, int]]:
         yield path, status.st_size, status.st_mtime_ns
 
 
-def _read(paths: Iterable[Path], own: Path) -> SkillSet:
-    found = {skill.id: skill for skill in built_in()}
+def _read_styles(paths: Iterable[Path], own: Path) -> SkillSet:
+    found = {skill.id: skill for skill in load_built_in_styles()}
     problems: list[str] = []
     for path in paths:
         try:
             with open_regular(path) as file:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise UserError(f"{str(path)!r}: a style has up to {MAX_BYTES:,} bytes; shorten it")
+                raise UserError(f"{str(path)!r}: a style file has at most {MAX_BYTES:,} bytes; shorten it")
             skill = parse_skill(data.decode("utf-8", "replace"), str(path))
-            if path.parent != own and (taken := _find_same(found.values(), skill)) is not None:
+            if path.parent != own and (existing := _find_same(found.values(), skill)) is not None:
                 raise UserError(
-                    f"{str(path)!r}: the project's style {skill.id!r} is left out, since there is a style {taken.id!r} "
-                    "already; give it another id and name, or copy it to ~/.clio/styles"
+                    f"{str(path)!r}: the project's style {skill.id!r} is left out because there already is a style "
+                    f"{existing.id!r}; give it another id and name, or copy it to ~/.clio/styles"
                 )
             found[skill.id] = skill
         except (UserError, OSError) as error:
@@ -374,71 +384,72 @@ def _read(paths: Iterable[Path], own: Path) -> SkillSet:
 
 
 def _find_same(known: Iterable[StyleSkill], skill: StyleSkill) -> StyleSkill | None:
-    """The style that has the id or the name of another, since styles are found by either."""
-    taken = {skill.id.casefold(), skill.name.casefold()}
-    return next((one for one in known if taken & {one.id.casefold(), one.name.casefold()}), None)
+    """Return a known style with the same id or name, or None. Users refer to styles by either."""
+    names = {skill.id.casefold(), skill.name.casefold()}
+    return next((style for style in known if names & {style.id.casefold(), style.name.casefold()}), None)
 
 
 MAX_WORDS = 300
-_MOST_KEPT = 2_000
-_kept: dict[tuple[str, str], Row] = {}
+_MAX_CACHED_ROWS = 2_000
+_cached_rows: dict[tuple[str, str], Row] = {}
+"""Vectors by name of the embedder and text. Topics are the same in every turn, and a turn's text for every style."""
 _failed: set[tuple[str, str]] = set()
+"""The last (name of the embedder, text) that could not be embedded."""
 
 
-def topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None) -> float | None:
-    """The best over all topics, 0.0 to 1.0; None where there are no topics or no words.
+def compute_topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None) -> float | None:
+    """Return the similarity of the text to the most similar topic, 0.0 to 1.0; None without topics or words.
 
-    A topic whose words stand in the text, stemmed and next to each other, is 1.0. Else it is the share of its words
-    that are there, or, where an embedder of meaning is configured, the cosine, whichever is more. The default embedder
-    compares words, as is done here already; one that fails is done without.
+    The similarity to a topic is 1.0 if the text contains its stemmed words next to each other. Otherwise it is the
+    share of its words that the text contains or the cosine of the vectors, whichever is greater. The cosine is used
+    only if a model makes the vectors (the default embedder compares words too) and the embedder does not fail.
     """
-    said = [stem_word(word) for word in tokenize(text)[:MAX_WORDS]]
-    named = [topic for topic in topics if _stems(topic)]
-    if not named or not said:
+    stems = [stem_word(word) for word in tokenize(text)[:MAX_WORDS]]
+    usable = [topic for topic in topics if _stem_topic(topic)]
+    if not usable or not stems:
         return None
-    heard = frozenset(said)
-    best = max(_share(_stems(topic), said, heard) for topic in named)
+    stem_set = frozenset(stems)
+    best = max(_compute_share(_stem_topic(topic), stems, stem_set) for topic in usable)
     if best < 1.0 and embedder is not None and not isinstance(embedder, HashedEmbedder):
-        best = max(best, _cosine(named, text, embedder))
+        best = max(best, _compute_cosine(usable, text, embedder))
     return min(best, 1.0)
 
 
-@lru_cache(maxsize=_MOST_KEPT)
-def _stems(topic: str) -> tuple[str, ...]:
-    """Topics are the same at every turn: each is read once."""
+@lru_cache(maxsize=_MAX_CACHED_ROWS)
+def _stem_topic(topic: str) -> tuple[str, ...]:
+    """Return the stems of a topic. Cached, because topics are the same in every turn."""
     return tuple(stem_word(word) for word in tokenize(topic))
 
 
-def _share(topic: Sequence[str], said: Sequence[str], heard: frozenset[str]) -> float:
-    """The share of a topic's words that are said; words such as "the" count only where the whole topic is there."""
-    if heard.issuperset(topic) and has_phrase(said, topic):
+def _compute_share(topic: Sequence[str], stems: Sequence[str], stem_set: frozenset[str]) -> float:
+    """Return the share of a topic's words in the text; words such as "the" count only if the text has all of them."""
+    if stem_set.issuperset(topic) and has_phrase(stems, topic):
         return 1.0
-    return sum(word in heard for word in topic if word not in STOP_WORDS) / len(topic)
+    return sum(word in stem_set for word in topic if word not in STOP_WORDS) / len(topic)
 
 
-def _cosine(topics: Sequence[str], text: str, embedder: Embedder) -> float:
+def _compute_cosine(topics: Sequence[str], text: str, embedder: Embedder) -> float:
     if (embedder.name, text) in _failed:
         return 0.0
     try:
-        asked, *rows = _rows([text, *topics], embedder)
+        vector, *rows = _embed_cached([text, *topics], embedder)
     except EmbeddingFailed:
-        # Every style asks about the same text: none but the first one waits for a server that does not answer.
+        # Every style compares the same text: only the first one waits for a server that does not answer.
         _failed.clear()
         _failed.add((embedder.name, text))
         return 0.0
-    return max(sum(map(mul, asked, row)) for row in rows)
+    return max(sum(map(mul, vector, row)) for row in rows)
 
 
-def _rows(texts: Sequence[str], embedder: Embedder) -> list[Row]:
-    """The vectors of texts, kept while clio runs: topics are the same at every turn, a turn's text for every style."""
+def _embed_cached(texts: Sequence[str], embedder: Embedder) -> list[Row]:
     keys = [(embedder.name, text) for text in texts]
-    missing = list(dict.fromkeys(key for key in keys if key not in _kept))
+    missing = list(dict.fromkeys(key for key in keys if key not in _cached_rows))
     if missing:
-        if len(_kept) + len(missing) > _MOST_KEPT:
-            _kept.clear()
+        if len(_cached_rows) + len(missing) > _MAX_CACHED_ROWS:
+            _cached_rows.clear()
             missing = list(dict.fromkeys(keys))
-        _kept.update(zip(missing, embedder.embed([text for _, text in missing]), strict=True))
-    return [_kept[key] for key in keys]
+        _cached_rows.update(zip(missing, embedder.embed([text for _, text in missing]), strict=True))
+    return [_cached_rows[key] for key in keys]
 
 
 TopicSimilarity = Callable[[Sequence[str]], float | None]
@@ -446,11 +457,15 @@ TopicSimilarity = Callable[[Sequence[str]], float | None]
 
 
 class ArmAccount(Struct, frozen=True, kw_only=True):
-    """One style as it was weighed. intent, time, sentiment, topic: the parts `trigger` is the sum of.
+    """How one style was scored.
 
-    ups, downs: what counts for it in this context, fractions included. sample: the draw from Beta(1 + ups, 1 + downs);
-    aligned: how near it is to what the person likes here; score: 0.4 trigger + 0.3 sample + 0.3 aligned.
-    left_out: why it could not be chosen; empty where it could, and only then it has a sample and a score.
+    Attributes:
+        intent, time, sentiment, topic: the summands of `trigger`.
+        ups, downs: its weighted good and bad ratings in this context.
+        aligned: how close it is to the user's taste in this context, 0.0 to 1.0.
+        sample: the number drawn from Beta(1 + ups, 1 + downs).
+        score: 0.4 trigger + 0.3 sample + 0.3 aligned.
+        left_out: why it could not be chosen. Only if this is empty, there is a sample and a score.
     """
 
     id: str
@@ -469,10 +484,16 @@ class ArmAccount(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """The account of one choice, the best arm first. chosen: its style's id, None where none fits.
+    """The account of one choice, saved for `/style why`.
 
-    epsilon: how likely any of the arms was to be taken whatever it scored; explored: whether that happened.
-    ratings: how many answers with this intent were rated. pinned: the person named the style.
+    Attributes:
+        arms: all styles, best first.
+        chosen: the id of the chosen style; None if none applies.
+        epsilon: the probability of choosing any applicable style at random.
+        explored: whether that happened.
+        pinned: the user set the style.
+        ratings: the number of rated answers with this intent.
+        at: the time of the choice, in seconds since the epoch.
     """
 
     situation: Situation
@@ -494,8 +515,8 @@ def choose_style(
     topic: TopicSimilarity,
 ) -> Choice:
     """Return the choice for a turn. Scores the five styles with the best trigger; ties go to the better rewards."""
-    arms = [_weighed(skill, situation, state, now, topic) for skill in skills]
-    rng.shuffle(arms)  # of those nobody has rated, each is among the five equally often
+    arms = [_score_trigger(skill, situation, state, now, topic) for skill in skills]
+    rng.shuffle(arms)  # so that each unrated style is equally often among the five
     arms.sort(key=lambda arm: -_mean(arm))
     applicable = [(arm, arm.trigger, 1.0) for arm in arms]
     five = select_candidates(applicable)
@@ -504,17 +525,17 @@ def choose_style(
     ratings = state.ratings(situation.bucket)
     epsilon = compute_exploration_rate(int(ratings))
     explored = rng.random() < epsilon
-    for arm in sorted(arms, key=lambda arm: arm.id):  # so that the same seed draws the same for the same styles
+    for arm in sorted(arms, key=lambda arm: arm.id):  # so that equal seeds draw equal numbers for equal styles
         if arm.id not in fit:
-            accounts.append(structs.replace(arm, left_out=_why_not(arm, five)))
+            accounts.append(structs.replace(arm, left_out=_describe_exclusion(arm, five)))
             continue
         sample = rng.betavariate(1.0 + arm.ups, 1.0 + arm.downs)
         score = compute_hybrid_score(arm.trigger, sample, arm.aligned)
         accounts.append(structs.replace(arm, sample=sample, score=score))
-    weighed = [arm for arm in accounts if not arm.left_out]
+    scored = [arm for arm in accounts if not arm.left_out]
     chosen: str | None = None
-    if weighed:
-        chosen = rng.choice(weighed).id if explored else max(weighed, key=lambda arm: arm.score).id
+    if scored:
+        chosen = rng.choice(scored).id if explored else max(scored, key=lambda arm: arm.score).id
     return Choice(
         situation=situation,
         arms=tuple(sorted(accounts, key=lambda arm: (bool(arm.left_out), -arm.score, -arm.trigger, arm.id))),
@@ -526,16 +547,17 @@ def choose_style(
     )
 
 
-def _weighed(
+def _score_trigger(
     skill: StyleSkill, situation: Situation, state: StyleState, now: float, topic: TopicSimilarity
 ) -> ArmAccount:
-    when = skill.trigger
+    """Return the account of a style without sample and score."""
+    trigger = skill.trigger
     fits = {
-        "intent": is_trigger_match(when.intents, situation.intent),
-        "time": is_trigger_match(when.times, situation.time_of_day),
-        "sentiment": is_trigger_match(when.sentiments, situation.sentiment),
+        "intent": is_trigger_match(trigger.intents, situation.intent),
+        "time": is_trigger_match(trigger.times, situation.time_of_day),
+        "sentiment": is_trigger_match(trigger.sentiments, situation.sentiment),
     }
-    similarity = topic(when.topics) if when.topics else None
+    similarity = topic(trigger.topics) if trigger.topics else None
     earned = state.earned(situation.bucket, skill.id, now)
     return ArmAccount(
         id=skill.id,
@@ -555,9 +577,9 @@ def _mean(arm: ArmAccount) -> float:
     return (1.0 + arm.ups) / (2.0 + arm.ups + arm.downs)
 
 
-def _why_not(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:
+def _describe_exclusion(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:
     if not is_applicable(arm.trigger):
-        return f"does not fit: {arm.trigger:.2f} of the {MIN_TRIGGER_SCORE:.2f} it needs"
+        return f"does not apply: {arm.trigger:.2f}, minimum {MIN_TRIGGER_SCORE:.2f}"
     if arm not in five:
-        return f"not among the {MAX_CANDIDATES} that fit best"
-    return f"too little confidence: {arm.confidence:.2f} of the {MIN_CONFIDENCE:.2f} it needs"
+        return f"not among the {MAX_CANDIDATES} best matches"
+    return f"low confidence: {arm.confidence:.2f}, minimum {MIN_CONFIDENCE:.2f}"

@@ -42,7 +42,10 @@ DIMENSIONS: tuple[str, ...] = (
     "humor",
     "code_focus",
 )
-"""What the sixteen numbers mean, each from 0.0 (none of it) to 1.0. The document names the first fourteen."""
+"""The meaning of a style's sixteen numbers, each from 0.0 (none) to 1.0 (most).
+
+The order is part of the file format: `styles.json` stores the numbers without names.
+"""
 NEUTRAL: tuple[float, ...] = (0.5,) * DIMENSION_COUNT
 MAX_CHARS = 1_200
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -51,7 +54,7 @@ _LISTS = ("intents", "times", "sentiments", "topics")
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """When a style fits. "any" fits whatever there is; what is empty fits nothing."""
+    """The situations in which a style applies. "any" matches every value; an empty tuple matches none."""
 
     intents: tuple[str, ...] = ("any",)
     times: tuple[str, ...] = ("any",)
@@ -60,7 +63,13 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 
 class StyleSkill(Struct, frozen=True, kw_only=True):
-    """A style. dimensions: a number for each of DIMENSIONS. text: what the model reads. source: where it is written."""
+    """A style.
+
+    Attributes:
+        text: the instruction for the model.
+        dimensions: one number for each of DIMENSIONS.
+        source: the path of its file.
+    """
 
     id: str
     name: str
@@ -73,11 +82,11 @@ class StyleSkill(Struct, frozen=True, kw_only=True):
 
 
 def parse_skill(text: str, source: str, *, built_in: bool = False) -> StyleSkill:
-    """The style a file holds: `key: value` lines between two lines of dashes, then the words for the model.
+    """Parse a style file: `key: value` lines between two lines of dashes, then the text for the model.
 
-    Raises UserError, which names the file and the line that is wrong.
+    Raises UserError, which names the file and the invalid line.
     """
-    head, body = _split(text.replace("\r\n", "\n"), source)
+    head, body = _split_head(text.replace("\r\n", "\n"), source)
     given: dict[str, str] = {}
     for number, line in enumerate(head, 2):
         key, colon, value = line.partition(":")
@@ -86,27 +95,28 @@ def parse_skill(text: str, source: str, *, built_in: bool = False) -> StyleSkill
         name = key.strip().lower().replace("-", "_")
         if not colon or name not in (*_TEXTS, *_LISTS, *DIMENSIONS):
             hint = did_you_mean(name, (*_TEXTS, *_LISTS, *DIMENSIONS))
-            raise UserError(f"{source!r}, line {number}: {line.strip()!r} is nothing a style has{hint}")
+            raise UserError(f"{source!r}, line {number}: {line.strip()!r} is not a property of a style{hint}")
         given[name] = value.strip().strip("\"'")
     id = given.get("id", "")
     if not _ID.fullmatch(id):
-        raise UserError(f"{source!r}: a style needs an id of small letters, digits and dashes, not {id!r}")
-    words = body.strip()
-    if not words or len(words) > MAX_CHARS:
-        raise UserError(f"{source!r}: a style has 1 to {MAX_CHARS:,} characters of text, and this has {len(words):,}")
+        raise UserError(f"{source!r}: a style needs an id of lowercase letters, digits and dashes, not {id!r}")
+    text = body.strip()
+    if not text or len(text) > MAX_CHARS:
+        raise UserError(f"{source!r}: the text of a style has 1 to {MAX_CHARS:,} characters, not {len(text):,}")
     return StyleSkill(
         id=id,
         name=given.get("name") or id,
-        text=words,
+        text=text,
         summary=given.get("summary", ""),
-        trigger=Trigger(**{name: _list(given[name]) for name in _LISTS if name in given}),
-        dimensions=tuple(_number(given.get(name), name, source) for name in DIMENSIONS),
+        trigger=Trigger(**{name: _parse_list(given[name]) for name in _LISTS if name in given}),
+        dimensions=tuple(_parse_number(given.get(name), name, source) for name in DIMENSIONS),
         source=source,
         built_in=built_in,
     )
 
 
-def _split(text: str, source: str) -> tuple[list[str], str]:
+def _split_head(text: str, source: str) -> tuple[list[str], str]:
+    """Return the lines between the two lines of dashes, and the text after them."""
     lines = text.lstrip("\ufeff").split("\n")
     if lines[0].strip() == "---":
         for number, line in enumerate(lines[1:], 1):
@@ -115,11 +125,11 @@ def _split(text: str, source: str) -> tuple[list[str], str]:
     raise UserError(f"{source!r}: a style begins with its properties between two lines of `---`; see docs/styles.md")
 
 
-def _list(value: str) -> tuple[str, ...]:
+def _parse_list(value: str) -> tuple[str, ...]:
     return tuple(part for raw in value.strip("[]").split(",") if (part := " ".join(raw.strip(" \"'").split()).lower()))
 
 
-def _number(value: str | None, name: str, source: str) -> float:
+def _parse_number(value: str | None, name: str, source: str) -> float:
     if value is None:
         return 0.5
     try:
@@ -127,7 +137,7 @@ def _number(value: str | None, name: str, source: str) -> float:
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise UserError(f"{source!r}: {name} is a number from 0.0 to 1.0, not {value!r}")
+        raise UserError(f"{source!r}: {name} must be a number from 0.0 to 1.0, not {value!r}")
     return number
 
 
@@ -135,7 +145,10 @@ FIRST_CONFIDENCE = 0.5
 HALF_LIFE_DAYS = 180.0
 """Half-life of a reward in days: tastes change, and a style can be tried again."""
 POOLED_UNTIL = 8.0
-"""With so many ratings of its own a context counts those of other contexts of its intent half; with none, whole."""
+"""Number of a context's own ratings with which those of other contexts of the same intent count half.
+
+A context without ratings of its own uses those of its intent in full.
+"""
 
 
 class Earned(Struct, frozen=True, kw_only=True):
@@ -231,7 +244,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
 
     def ratings(self, context: str) -> float:
         """Return how many answers with the intent of this context were rated, by weight."""
-        return sum(one.ratings for one in self.contexts.get(intent_of(context), {}).values())
+        return sum(earned.ratings for earned in self.contexts.get(intent_of(context), {}).values())
 
     def aligned(self, context: str, dimensions: tuple[float, ...]) -> float:
         """Return how close a style is to the user's taste in a context, 0.0 to 1.0."""
@@ -284,7 +297,9 @@ class StyleState(Struct, frozen=True, kw_only=True):
         """Return the state with nothing learned about a style; None: about any style or about the user's taste."""
         if style is None:
             return StyleState(on=self.on, pinned=self.pinned)
-        left = {place: {id: one for id, one in arms.items() if id != style} for place, arms in self.contexts.items()}
+        left = {
+            place: {id: earned for id, earned in arms.items() if id != style} for place, arms in self.contexts.items()
+        }
         return structs.replace(
             self,
             pinned="" if self.pinned == style else self.pinned,

@@ -60,11 +60,15 @@ class StylesExport(Struct, frozen=True, kw_only=True):
 
 
 class Styles:
-    """The styles of one person in one project. Off until somebody turns them on, and until then hardly loaded.
+    """The styles of one user in one project. They are off until the user turns them on.
 
-    home: clio's own folder, where what was learned lies (`styles.json`), with the person's styles (`styles/`).
-    rng: where chance comes from. persist: False reads and writes nothing, and chooses nothing.
-    Methods raise StorageError for a file that is not what it should be, UserError for a style there is not, OSError.
+    Until then only `styles.json` is read, and `clio.memory.styles.selection` is not imported.
+    Methods raise StorageError for a damaged file, UserError for an unknown style, and OSError.
+
+    Args:
+        home: clio's home folder, which contains `styles.json` and the user's own styles in `styles/`.
+        rng: the source of randomness.
+        persist: if false, no file is read or written and no style is chosen.
     """
 
     def __init__(
@@ -78,8 +82,8 @@ class Styles:
         persist: bool = True,
     ) -> None:
         self._file = StyleFile(home / "styles.json")
-        self._places = (home / "styles", project / ".clio" / "styles")
-        self._account = project / ".clio" / "cache" / "style.json"
+        self._style_folders = (home / "styles", project / ".clio" / "styles")
+        self._account_path = project / ".clio" / "cache" / "style.json"
         self._rng = rng or random.Random()
         self._clock = clock
         self._embedder = embedder
@@ -123,21 +127,21 @@ class Styles:
 
     def find(self, id: str) -> StyleSkill:
         """Return the style with that id or name. Raises UserError if there is none."""
-        wanted = id.strip().lower()
+        name = id.strip().lower()
         known = self.skills().skills
         for skill in known:
-            if wanted in (skill.id, skill.name.lower()):
+            if name in (skill.id, skill.name.lower()):
                 return skill
-        hint = did_you_mean(wanted, [skill.id for skill in known])
+        hint = did_you_mean(name, [skill.id for skill in known])
         raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows all'}")
 
     def warm_up(self) -> None:
         """Load what the first choice needs; called in a background thread, because compiling the rules takes 0.1 s."""
-        with suppress(StorageError, OSError):  # the turn says what is wrong
+        with suppress(StorageError, OSError):  # the first turn reports the error
             if self.is_on:
-                from clio.memory.styles.selection import situation_of
+                from clio.memory.styles.selection import infer_situation
 
-                situation_of("fix it", 0.0)
+                infer_situation("fix it", 0.0)
                 self.skills()
 
     def choose(self, text: str) -> Chosen | None:
@@ -146,16 +150,16 @@ class Styles:
         self.current, self._choice = None, None
         if not state.on:
             return None
-        from clio.memory.styles.selection import Choice, choose_style, situation_of, topic_similarity
+        from clio.memory.styles.selection import Choice, choose_style, compute_topic_similarity, infer_situation
 
         now = self._clock()
-        situation = situation_of(text, now)
+        situation = infer_situation(text, now)
         skills = self.skills()
         if state.pinned and (skill := skills.get(state.pinned)):
             self._choice = Choice(situation=situation, chosen=skill.id, pinned=True, at=now)
             self.current = Chosen(skill=skill, bucket=situation.bucket, pinned=True)
             return self.current
-        topic = partial(topic_similarity, text=situation.text, embedder=self._embedder)
+        topic = partial(compute_topic_similarity, text=situation.text, embedder=self._embedder)
         choice = self._choice = choose_style(situation, skills.skills, state, self._rng, now, topic)
         skill = skills.get(choice.chosen) if choice.chosen else None
         if skill is not None:
@@ -165,10 +169,10 @@ class Styles:
     def fragment(self, text: str) -> Fragment | None:
         """Choose the style of a turn, return its prompt text, and store the account of the choice for `why`."""
         chosen = self.choose(text)
-        self._keep_account()
+        self._save_account()
         if chosen is None:
             return None
-        how = "the user named it" if chosen.pinned else "tried out" if chosen.explored else "chosen"
+        how = "set by the user" if chosen.pinned else "tried out" if chosen.explored else "chosen"
         is_projects = self.is_projects(chosen.skill)
         whose = ", the project's style, which the user may not have written" if is_projects else ""
         return Fragment(
@@ -181,7 +185,7 @@ class Styles:
 
     def is_projects(self, skill: StyleSkill) -> bool:
         """Whether a style belongs to the project, so that its repository may have supplied it."""
-        return Path(skill.source).parent == self._places[1]
+        return Path(skill.source).parent == self._style_folders[1]
 
     def why(self) -> "Choice | None":
         """Return the account of the last choice of this process, otherwise of the last one in the project."""
@@ -190,7 +194,7 @@ class Styles:
         from clio.memory.styles.selection import Choice
 
         try:
-            return decode_json(read_regular(self._account), type=Choice)
+            return decode_json(read_regular(self._account_path), type=Choice)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -259,7 +263,7 @@ class Styles:
         skill = self.find(id)
         if skill.built_in:
             raise UserError(
-                f"the style {skill.id!r} is built in; `/style reset {skill.id}` forgets what was learned of it"
+                f"the style {skill.id!r} is built in; `/style reset {skill.id}` deletes what was learned about it"
             )
         path = Path(skill.source)
         path.unlink(missing_ok=True)
@@ -276,11 +280,11 @@ class Styles:
     def _folders(self) -> "SkillFolders":
         from clio.memory.styles.selection import SkillFolders
 
-        return SkillFolders(*self._places)
+        return SkillFolders(*self._style_folders)
 
-    def _keep_account(self) -> None:
+    def _save_account(self) -> None:
         if self._choice is None or not self._persist:
             return
-        with suppress(OSError):  # the answer does not depend on it
-            make_ignored_folder(self._account.parent, self._account.parent.parent)
-            write_atomic(self._account, msgspec.json.encode(self._choice), durable=False)
+        with suppress(OSError):  # only `/style why` needs it
+            make_ignored_folder(self._account_path.parent, self._account_path.parent.parent)
+            write_atomic(self._account_path, msgspec.json.encode(self._choice), durable=False)

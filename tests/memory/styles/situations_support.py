@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.styles.selection import Situation, situation_of
+from clio.memory.styles.selection import Situation, infer_situation
 
 DATA = Path(__file__).parent / "data"
 TUNED_ON, HELD_OUT = "situations.txt", "held_out.txt"
@@ -28,7 +28,7 @@ def labelled(name: str) -> list[Labelled]:
 
 def told(text: str) -> Situation:
     """The situation of a message, whatever the time."""
-    return situation_of(text, NOON)
+    return infer_situation(text, NOON)
 
 
 def shares(name: str) -> tuple[float, float]:

@@ -5,18 +5,18 @@ import math
 
 import pytest
 
-from clio.memory.styles.selection import INTENTS, SENTIMENTS, TIMES, built_in
+from clio.memory.styles.selection import INTENTS, SENTIMENTS, TIMES, load_built_in_styles
 from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, StyleSkill
 from clio.prompt_files import load_prompt
 from clio.text.bandit import compute_trigger_score, is_applicable, is_trigger_match
 
-IDS = {skill.id for skill in built_in()}
+IDS = {skill.id for skill in load_built_in_styles()}
 MOST_WORDS = 60
 
 
 def fitting(intent: str, sentiment: str = "neutral", part: str = "morning") -> set[str]:
     """The styles that are applicable whatever the turn's topic is."""
-    return {skill.id for skill in built_in() if is_applicable(trigger(skill, intent, sentiment, part))}
+    return {skill.id for skill in load_built_in_styles() if is_applicable(trigger(skill, intent, sentiment, part))}
 
 
 def trigger(skill: StyleSkill, intent: str, sentiment: str, part: str) -> float:
@@ -54,7 +54,7 @@ def test_every_style_fits_some_intent() -> None:
     assert set[str]().union(*map(fitting, INTENTS)) == IDS
 
 
-@pytest.mark.parametrize("skill", built_in(), ids=lambda skill: skill.id)
+@pytest.mark.parametrize("skill", load_built_in_styles(), ids=lambda skill: skill.id)
 def test_a_style_is_whole(skill: StyleSkill) -> None:
     head = load_prompt(f"styles/{skill.id}").split("---")[1]
 
@@ -67,19 +67,19 @@ def test_a_style_is_whole(skill: StyleSkill) -> None:
 
 
 def test_no_two_styles_sound_alike() -> None:
-    for one, other in itertools.combinations(built_in(), 2):
+    for one, other in itertools.combinations(load_built_in_styles(), 2):
         assert math.dist(one.dimensions, other.dimensions) >= 0.5, (one.id, other.id)
         shared = set(one.text.lower().split()) & set(other.text.lower().split())
         assert len(shared) <= len(set(one.text.lower().split())) / 2, (one.id, other.id)
 
 
 def test_before_anything_is_learned_no_style_is_nearer_to_the_user_than_another() -> None:
-    distances = [math.dist(skill.dimensions, NEUTRAL) for skill in built_in()]
+    distances = [math.dist(skill.dimensions, NEUTRAL) for skill in load_built_in_styles()]
 
     assert max(distances) - min(distances) <= 0.15
 
 
-@pytest.mark.parametrize("skill", built_in(), ids=lambda skill: skill.id)
+@pytest.mark.parametrize("skill", load_built_in_styles(), ids=lambda skill: skill.id)
 def test_a_style_is_about_words_alone(skill: StyleSkill) -> None:
     """What may be run, read or changed is decided elsewhere, and no style may speak of it."""
     forbidden = ("tool", "command", "permission", "approv", "run ", "edit ", "delete", "commit", "system prompt")

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from clio.errors import UserError
-from clio.memory.styles.selection import Situation, built_in, choose_style
+from clio.memory.styles.selection import Situation, choose_style, load_built_in_styles
 from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, Earned, StyleSkill, StyleState, Trigger, parse_skill
 from clio.memory.styles.styles import Styles
 from clio.text.bandit import MIN_CONFIDENCE
@@ -175,7 +175,7 @@ def test_the_fragment_has_the_words_of_the_style_and_where_they_are_from(tmp_pat
     assert fragment is not None
     assert styles.find("concise").text in fragment.text
     assert fragment.source == "prompts/styles/concise.md"
-    assert fragment.reason.startswith("the user named it for ")
+    assert fragment.reason.startswith("set by the user for ")
     assert styles.use(None) is None
     assert styles.pinned is None
 
@@ -290,7 +290,7 @@ def test_two_clios_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_the_built_in_styles_have_ten_different_ids_and_vectors() -> None:
-    skills = built_in()
+    skills = load_built_in_styles()
 
     assert len(skills) == 10
     assert len({skill.dimensions for skill in skills}) == 10
@@ -302,7 +302,7 @@ def test_the_built_in_styles_have_ten_different_ids_and_vectors() -> None:
     [
         ("hello", "properties between two lines"),
         ("---\nid: x\n---\n", "1 to 1,200 characters"),
-        ("---\nid: X y\n---\nwords", "an id of small letters"),
+        ("---\nid: X y\n---\nwords", "an id of lowercase letters"),
         ("---\nid: x\nverbosity: 2\n---\nwords", "from 0.0 to 1.0"),
         ("---\nid: x\nverbosty: 1\n---\nwords", "line 3.*did you mean 'verbosity'"),
     ],

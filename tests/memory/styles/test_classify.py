@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, reason_of
+from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, infer_reason
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
 
@@ -57,12 +57,12 @@ class Broken(Directions):
     ],
 )
 def test_english_needs_no_embedder(text: str, reason: Category | None) -> None:
-    assert reason_of(text, None) == reason
+    assert infer_reason(text, None) == reason
 
 
 def test_the_rules_are_asked_first() -> None:
     embedder = Directions("first")
-    assert reason_of("too long", embedder) == "too_verbose"
+    assert infer_reason("too long", embedder) == "too_verbose"
     assert embedder.asked == []
 
 
@@ -74,25 +74,25 @@ def test_other_words_are_compared_with_examples_however_alike_all_texts_are_to_t
         "ein wenig lang": {"too_verbose": 0.1},
     }
     embedder = Directions(f"far-{common}", shares, common)
-    assert reason_of("bitte kürzer", embedder) == "too_verbose"
-    assert reason_of("hm", embedder) is None
-    assert reason_of("ein wenig lang", embedder) is None  # below 0.6
+    assert infer_reason("bitte kürzer", embedder) == "too_verbose"
+    assert infer_reason("hm", embedder) is None
+    assert infer_reason("ein wenig lang", embedder) is None  # below 0.6
 
 
 def test_the_examples_are_embedded_once() -> None:
     embedder = Directions("once")
-    reason_of("eins", embedder)
-    reason_of("zwei", embedder)
+    infer_reason("eins", embedder)
+    infer_reason("zwei", embedder)
     assert [len(texts) for texts in embedder.asked] == [1, len(OF_EXAMPLE), 1]
 
 
 def test_the_hashed_embedder_is_never_asked() -> None:
-    assert reason_of("bitte kürzer", HashedEmbedder()) is None
+    assert infer_reason("bitte kürzer", HashedEmbedder()) is None
 
 
 def test_an_embedder_that_fails_says_nothing_and_is_not_remembered() -> None:
-    assert reason_of("bitte kürzer", Broken("mended")) is None
-    assert reason_of("bitte kürzer", Directions("mended", {"bitte kürzer": {"too_verbose": 1.0}})) == "too_verbose"
+    assert infer_reason("bitte kürzer", Broken("mended")) is None
+    assert infer_reason("bitte kürzer", Directions("mended", {"bitte kürzer": {"too_verbose": 1.0}})) == "too_verbose"
 
 
 @pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the weights are not installed (90 MB)")
@@ -100,6 +100,6 @@ def test_a_small_language_model_knows_most_complaints_the_rules_do_not_and_takes
     lines = (Path(__file__).parent / "reasons.txt").read_text(encoding="utf-8").splitlines()
     wanted = [tuple(part.strip() for part in line.split("|")) for line in lines if not line.startswith("#")]
     embedder = MiniLmEmbedder()
-    given = [(reason, reason_of(text, embedder)) for reason, text in wanted]
+    given = [(reason, infer_reason(text, embedder)) for reason, text in wanted]
     assert sum(one == reason for reason, one in given) >= 18
     assert [one for reason, one in given if reason == "-" and one] == []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.styles.feedback_signals import Signal, opening_verdict, signals_in
+from clio.memory.styles.feedback_signals import Signal, find_signals, infer_verdict
 from clio.messages import UserMessage
 from tests.memory.styles.turns import Step, deleted, edited, ran, turn, wrote
 
@@ -16,7 +16,7 @@ def openings() -> list[tuple[str, bool, str]]:
 
 
 def test_the_first_words_are_taken_for_what_they_are() -> None:
-    found = [(opening_verdict(text, after_question=asked) or "-", asked, text) for _, asked, text in openings()]
+    found = [(infer_verdict(text, after_question=asked) or "-", asked, text) for _, asked, text in openings()]
     assert len(found) > 90
     assert found == openings()
 
@@ -26,13 +26,13 @@ def kinds(found: list[Signal]) -> list[tuple[str, int, float, str]]:
 
 
 def test_a_refusal_counts_a_quarter_against_the_answer_before() -> None:
-    [signal] = signals_in(turn("no, use the other  file"), turn("fix it"))
+    [signal] = find_signals(turn("no, use the other  file"), turn("fix it"))
     assert kinds([signal]) == [("before", -1, 0.25, "words")]
     assert signal.note == "“no, use the other file”"
 
 
 def test_praise_counts_a_quarter_for_the_answer_before() -> None:
-    assert kinds(signals_in(turn("perfect, thanks"), turn("fix it"))) == [("before", 1, 0.25, "words")]
+    assert kinds(find_signals(turn("perfect, thanks"), turn("fix it"))) == [("before", 1, 0.25, "words")]
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,20 @@ def test_praise_counts_a_quarter_for_the_answer_before() -> None:
     ],
 )
 def test_no_is_no_refusal_where_clio_has_asked(answer: str) -> None:
-    assert signals_in(turn("no, leave it"), turn("fix it", answer=answer)) == []
+    assert find_signals(turn("no, leave it"), turn("fix it", answer=answer)) == []
 
 
 def test_a_question_far_above_the_end_of_an_answer_is_not_asked_any_more() -> None:
     answer = "Why did it fail?\n" + "\n".join(f"Line {number} says so." for number in range(8))
-    assert kinds(signals_in(turn("no, leave it"), turn("why", answer=answer))) == [("before", -1, 0.25, "words")]
+    assert kinds(find_signals(turn("no, leave it"), turn("why", answer=answer))) == [("before", -1, 0.25, "words")]
 
 
 def test_the_first_words_of_a_session_say_nothing_of_an_answer() -> None:
-    assert signals_in(turn("no, use tabs"), []) == []
+    assert find_signals(turn("no, use tabs"), []) == []
 
 
 def test_words_clio_wrote_to_go_on_are_no_ones() -> None:
-    assert signals_in([UserMessage(content="no, go on", origin="continue")], turn("fix it")) == []
+    assert find_signals([UserMessage(content="no, go on", origin="continue")], turn("fix it")) == []
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_words_clio_wrote_to_go_on_are_no_ones() -> None:
 )
 def test_a_check_that_turned_green_after_a_change_counts_for_this_answer(failing: str, passing: str) -> None:
     steps = [ran(failing, 1), edited("a.py"), ran(passing)]
-    assert kinds(signals_in(turn("fix it", steps), [])) == [("this", 1, 0.25, "tests")]
+    assert kinds(find_signals(turn("fix it", steps), [])) == [("this", 1, 0.25, "tests")]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_check_that_turned_green_after_a_change_counts_for_this_answer(failing
     ],
 )
 def test_nothing_else_passes_for_a_check_that_turned_green(steps: list[Step]) -> None:
-    assert signals_in(turn("fix it", steps), []) == []
+    assert find_signals(turn("fix it", steps), []) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_nothing_else_passes_for_a_check_that_turned_green(steps: list[Step]) ->
 )
 def test_taking_changes_back_with_git_counts_half_against_the_answer_before(command: str) -> None:
     before = turn("change it", [edited("src/calc.py"), ran("git commit -am x", commits=["1a2b3c4"])])
-    [signal] = signals_in(turn("go back please", [ran(command)]), before)
+    [signal] = find_signals(turn("go back please", [ran(command)]), before)
     assert kinds([signal]) == [("before", -1, 0.5, "revert")]
     assert signal.note == command
 
@@ -141,41 +141,41 @@ def test_taking_changes_back_with_git_counts_half_against_the_answer_before(comm
 )
 def test_other_git_commands_take_nothing_back(command: str) -> None:
     before = turn("change it", [edited("src/calc.py"), ran("git commit -am x", commits=["1a2b3c4"])])
-    assert signals_in(turn("go on", [ran(command)]), before) == []
+    assert find_signals(turn("go on", [ran(command)]), before) == []
 
 
 def test_a_git_command_that_failed_took_nothing_back() -> None:
     before = turn("change it", [edited("calc.py")])
-    assert signals_in(turn("go on", [ran("git checkout -- calc.py", 1)]), before) == []
+    assert find_signals(turn("go on", [ran("git checkout -- calc.py", 1)]), before) == []
 
 
 def test_restoring_where_nothing_was_changed_is_no_sign() -> None:
-    assert signals_in(turn("go on", [ran("git reset --hard")]), turn("what is this?")) == []
+    assert find_signals(turn("go on", [ran("git reset --hard")]), turn("what is this?")) == []
 
 
 def test_an_edit_the_other_way_round_takes_the_first_one_back() -> None:
     before = turn("change it", [edited("calc.py", "a - b", "a + b")])
     after = turn("on second thought", [edited("calc.py", "a + b", "a - b")])
-    assert kinds(signals_in(after, before)) == [("before", -1, 0.5, "revert")]
+    assert kinds(find_signals(after, before)) == [("before", -1, 0.5, "revert")]
     further = turn("and", [edited("calc.py", "a + b", "b + a")])
-    assert signals_in(further, before) == []
+    assert find_signals(further, before) == []
 
 
 def test_deleting_a_file_the_turn_before_has_made_takes_it_back() -> None:
     before = turn("change it", [wrote("new.py"), edited("old.py")])
-    assert kinds(signals_in(turn("x", [deleted("new.py")]), before)) == [("before", -1, 0.5, "revert")]
-    assert signals_in(turn("x", [deleted("old.py")]), before) == []
+    assert kinds(find_signals(turn("x", [deleted("new.py")]), before)) == [("before", -1, 0.5, "revert")]
+    assert find_signals(turn("x", [deleted("old.py")]), before) == []
 
 
 def test_words_and_deeds_that_say_the_same_count_once_as_the_heavier() -> None:
     before = turn("change it", [edited("calc.py")])
     after = turn("undo that", [ran("git checkout -- calc.py")])
-    assert kinds(signals_in(after, before)) == [("before", -1, 0.5, "revert")]
+    assert kinds(find_signals(after, before)) == [("before", -1, 0.5, "revert")]
 
 
 def test_one_turn_may_refuse_the_answer_before_and_end_well_itself() -> None:
     steps = [ran("pytest", 1), edited("a.py"), ran("pytest")]
-    assert kinds(signals_in(turn("no, it still fails", steps), turn("fix it"))) == [
+    assert kinds(find_signals(turn("no, it still fails", steps), turn("fix it"))) == [
         ("before", -1, 0.25, "words"),
         ("this", 1, 0.25, "tests"),
     ]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from clio.memory.styles.selection import INTENTS, MAX_TOPIC_CHARS, TIMES, situation_of, time_of_day
+from clio.memory.styles.selection import INTENTS, MAX_TOPIC_CHARS, TIMES, infer_situation, time_of_day
 from tests.memory.styles.situations_support import HELD_OUT, TUNED_ON, labelled, shares, told
 
 LOG = "2026-05-01 12:00:00 ERROR request failed!!\n"
@@ -132,7 +132,9 @@ def test_the_bucket_can_be_read() -> None:
 
 
 def test_the_same_message_is_always_told_the_same() -> None:
-    assert {situation_of("add a flag, please", 0.0) for _ in range(5)} == {situation_of("add a flag, please", 0.0)}
+    assert {infer_situation("add a flag, please", 0.0) for _ in range(5)} == {
+        infer_situation("add a flag, please", 0.0)
+    }
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n" * 1_000_000, "a" * 10**6, '"' * 10**6, "why is " * 150_000, "🙂"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from clio.memory.styles.selection import topic_similarity
+from clio.memory.styles.selection import compute_topic_similarity
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.text.embedding import EMBEDDING_DIMENSIONS
 
@@ -41,7 +41,7 @@ class Meaning:
     [((), "anything"), (("kubernetes",), ""), (("kubernetes",), "?!"), (("--",), "anything")],
 )
 def test_without_topics_or_words_there_is_nothing_to_compare(topics: tuple[str, ...], text: str) -> None:
-    assert topic_similarity(topics, text, None) is None
+    assert compute_topic_similarity(topics, text, None) is None
 
 
 @pytest.mark.parametrize(
@@ -56,29 +56,29 @@ def test_without_topics_or_words_there_is_nothing_to_compare(topics: tuple[str, 
     ],
 )
 def test_the_share_of_a_topics_words_that_are_said(topic: str, text: str, similarity: float) -> None:
-    assert topic_similarity((topic,), text, None) == similarity
+    assert compute_topic_similarity((topic,), text, None) == similarity
 
 
 def test_the_best_topic_counts() -> None:
-    assert topic_similarity(("kubernetes", "error handling", "helm"), "the error", None) == 0.5
+    assert compute_topic_similarity(("kubernetes", "error handling", "helm"), "the error", None) == 0.5
 
 
 def test_the_default_embedder_adds_nothing_to_the_words() -> None:
-    assert topic_similarity(("kubernetes",), "the pods of the cluster", HashedEmbedder()) == 0.0
+    assert compute_topic_similarity(("kubernetes",), "the pods of the cluster", HashedEmbedder()) == 0.0
 
 
 def test_an_embedder_of_meaning_finds_other_words_for_a_topic() -> None:
     embedder = Meaning("meaning-1", [{"kubernetes", "cluster"}, {"cake"}])
 
-    assert topic_similarity(("kubernetes",), "restart the cluster", embedder) == 1.0
-    assert topic_similarity(("cake",), "restart the cluster", embedder) == 0.0
+    assert compute_topic_similarity(("kubernetes",), "restart the cluster", embedder) == 1.0
+    assert compute_topic_similarity(("cake",), "restart the cluster", embedder) == 0.0
 
 
 def test_topics_are_embedded_once_for_each_embedder() -> None:
     first, second = Meaning("meaning-2", [{"kubernetes"}]), Meaning("meaning-3", [{"kubernetes"}])
     for text in ("one", "two"):
-        topic_similarity(("kubernetes",), text, first)
-    topic_similarity(("kubernetes",), "one", second)
+        compute_topic_similarity(("kubernetes",), text, first)
+    compute_topic_similarity(("kubernetes",), "one", second)
 
     assert first.asked == ["one", "kubernetes", "two"]
     assert second.asked == ["one", "kubernetes"]
@@ -87,6 +87,6 @@ def test_topics_are_embedded_once_for_each_embedder() -> None:
 def test_without_an_answer_of_its_server_the_words_decide_and_no_one_waits_twice_for_one_text() -> None:
     embedder = Meaning("meaning-4", [], fails=True)
 
-    assert topic_similarity(("error handling",), "an error", embedder) == 0.5
-    assert topic_similarity(("kubernetes",), "an error", embedder) == 0.0
+    assert compute_topic_similarity(("error handling",), "an error", embedder) == 0.5
+    assert compute_topic_similarity(("kubernetes",), "an error", embedder) == 0.0
     assert embedder.asked == ["an error", "error handling"]
