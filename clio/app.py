@@ -40,8 +40,8 @@ async def run_prompt_command(command: str, runner: ToolRunner) -> str:
     message = (await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))).message
     if message.side_effects is None or not message.side_effects.command:
         return f"[not run: {command}: {message.content}]"
-    state, _, printed = message.content.partition("\n")
-    return printed if message.ok else f"{printed}\n{state}"
+    status_line, _, output = message.content.partition("\n")
+    return output if message.ok else f"{output}\n{status_line}"
 
 
 class App:
@@ -112,16 +112,16 @@ class App:
 
     # Turns
 
-    async def run_turn(self, text: str, make: "ExpandCommand | None" = None) -> TurnFinished:
+    async def run_turn(self, text: str, expand: "ExpandCommand | None" = None) -> TurnFinished:
         """Run one turn of the conversation; see `Conversation.run_turn`.
 
-        make: finds out what the text means if it is a command that is not built in.
+        expand: returns what a command that is not built in stands for; None for any other text.
         """
-        if make is not None:
-            return await self._run_expanded_command(text, await make())
+        if expand is not None:
+            return await self._run_expanded_command(text, await expand())
         return await self.conversation.run_turn(text)
 
-    async def _run_expanded_command(self, text: str, meaning: "ExpandedCommand") -> TurnFinished:
+    async def _run_expanded_command(self, text: str, expanded: "ExpandedCommand") -> TurnFinished:
         """Run a turn with the text of a custom command, and with the model and tools it requests."""
         from clio.commands.command import describe_expansion, make_command_fragment
 
@@ -129,17 +129,17 @@ class App:
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
         stored = (self.session.model, self.session.server_alias)
         server_alias = runtime.providers.server_alias
-        switches = meaning.model not in ("", self.provider.model, self._model_name)
+        switches = expanded.model not in ("", self.provider.model, self._model_name)
         if switches:
-            self.set_model(meaning.model)
+            self.set_model(expanded.model)
         try:
             window = await self.open_window()
             runtime.pending_input.replace_message(
-                make_command_fragment(meaning, window.limits.context_window), meaning.mention_text
+                make_command_fragment(expanded, window.limits.context_window), expanded.mention_text
             )
-            runtime.tell(describe_expansion(text, meaning))
-            runtime.tool_limit.begin(meaning.tools)
-            runtime.stop_words = meaning.stop_words or runtime.stop_words
+            runtime.tell(describe_expansion(text, expanded))
+            runtime.tool_limit.begin(expanded.tools)
+            runtime.stop_words = expanded.stop_words or runtime.stop_words
             return await self.conversation.run_turn(text)
         finally:
             runtime.pending_input.take_replacement()
@@ -201,19 +201,19 @@ class App:
             session.set_model(self._model_name, runtime.providers.server_alias)
         model = session.model
         is_here = session.server_alias in (None, runtime.providers.server_alias)
-        is_talked_to = is_here and model in (self.provider.model, self._model_name)
-        if model and not is_talked_to and not runtime.is_from_flag("model"):
+        is_current_model = is_here and model in (self.provider.model, self._model_name)
+        if model and not is_current_model and not runtime.is_from_flag("model"):
             try:
                 self.set_model(model, at_start=True, server_alias=session.server_alias or "")
             except ConfigError as error:
-                runtime.warn(f"the session's model {model!r} does not answer: {error}")
+                runtime.warn(f"the session's model {model!r} is not available: {error}")
         return session
 
     def set_model(self, model: str, *, at_start: bool = False, server_alias: str = "") -> None:
         """Use another model of the same server, or an alias, from the next turn on. Raises ConfigError.
 
         Args:
-            at_start: take a plain model name to be one of the server that clio was started with.
+            at_start: a plain model name is one of the server that clio was started with.
             server_alias: use the server of this alias instead.
         """
         config, provider = self.runtime.providers.switch(model, at_start=at_start, server_alias=server_alias)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
-WAITING_NOTE_S = 3.0
+PIPE_HINT_DELAY_S = 3.0
 GC_THRESHOLDS = (100_000, 50, 100)
 """Python's default (700, 10, 10) collects 600 times during the imports and finds nothing: 50 ms."""
 
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
             code = listing.list_completions(arguments[1:], os.environ)
         else:
             try:
-                code = _run(arguments)
+                code = _dispatch(arguments)
             finally:
                 _print_damage_notes()
         if sys.stdout:
@@ -71,7 +71,7 @@ def command() -> "NoReturn":
     os._exit(code)
 
 
-def _run(argv: list[str]) -> int:
+def _dispatch(argv: list[str]) -> int:
     from clio.config import command_line
     from clio.config.command_line import find_subcommand
 
@@ -80,7 +80,7 @@ def _run(argv: list[str]) -> int:
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
     arguments = command_line.parse_arguments(argv)
-    _import_msgspec()
+    _import_msgspec()  # before the first module that imports it
     starts_mcp_server = tuple(arguments.words) == ("mcp",) and not arguments.help
     if arguments.words and find_subcommand(arguments.words[0]) and not starts_mcp_server:
         return _run_subcommand(arguments)
@@ -98,8 +98,14 @@ def _run(argv: list[str]) -> int:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        commands = {"acp": _acp, "completions": _completions, "doctor": _doctor, "init": _init, "mcp": _mcp}
-        return commands.get(arguments.words[0], _config_command)(arguments)
+        commands = {
+            "acp": _run_acp,
+            "completions": _print_completions,
+            "doctor": _run_doctor,
+            "init": _run_init,
+            "mcp": _run_mcp,
+        }
+        return commands.get(arguments.words[0], _run_config_command)(arguments)
     if arguments.prompt is not None or arguments.input is not None or not _is_terminal(sys.stdin):
         return _run_one_shot(arguments)
     return _run_repl(arguments)
@@ -122,14 +128,14 @@ def _import_msgspec() -> None:
 def _run_repl(arguments: "Arguments") -> int:
     from clio.entrypoints import first_paint
 
-    options = _options(arguments) if arguments.worktree is not None else None
+    options = _make_options(arguments) if arguments.worktree is not None else None
     first_paint.paint_prompt(
         color=not arguments.no_color, aloud=first_paint.may_use_screen_reader(arguments.screen_reader)
     )
     try:
         from clio.config.layers import load_config
 
-        options = options or _options(arguments)
+        options = options or _make_options(arguments)
         loaded = load_config(options, os.environ)
         from clio.entrypoints import uncaught_errors
         from clio.entrypoints.repl import repl
@@ -147,13 +153,13 @@ def _run_one_shot(arguments: "Arguments") -> int:
     from clio.config.trust import is_trust_note_due, should_ask_for_trust
     from clio.context.workspace_state import get_working_tree
 
-    options = _options(arguments)
+    options = _make_options(arguments)
     loaded = load_config(options, os.environ)
-    if (waits := should_ask_for_trust(loaded)) or loaded.problems:
+    if (needs_trust := should_ask_for_trust(loaded)) or loaded.problems:
         from clio.config.show import list_start_notes
         from clio.ui.safe_text import escape_controls
 
-        notes = list_start_notes(loaded, names_withheld=is_trust_note_due(loaded)) if waits else loaded.problems
+        notes = list_start_notes(loaded, names_withheld=is_trust_note_due(loaded)) if needs_trust else loaded.problems
         for sentence in notes:
             print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
     get_working_tree(loaded.project).read_ahead()  # git runs in the background while everything else is imported
@@ -165,7 +171,7 @@ def _run_one_shot(arguments: "Arguments") -> int:
         return oneshot.run_oneshot(options, loaded)
 
 
-def _options(arguments: "Arguments") -> "Options":
+def _make_options(arguments: "Arguments") -> "Options":
     """Return the options of a conversation; creates the worktree it is to start in."""
     from clio.config.options import make_options
 
@@ -204,7 +210,7 @@ def _run_subcommand(arguments: "Arguments") -> int:
     return subcommand.run_subcommand(options, loaded, arguments.words, json=arguments.json)
 
 
-def _config_command(arguments: "Arguments") -> int:
+def _run_config_command(arguments: "Arguments") -> int:
     from clio.config import show
     from clio.config.layers import load_config
     from clio.config.options import make_options
@@ -235,7 +241,7 @@ def _config_command(arguments: "Arguments") -> int:
     return 0
 
 
-def _doctor(arguments: "Arguments") -> int:
+def _run_doctor(arguments: "Arguments") -> int:
     from clio.config.options import make_options
     from clio.entrypoints.doctor import report
 
@@ -248,14 +254,14 @@ def _doctor(arguments: "Arguments") -> int:
     )
 
 
-def _completions(arguments: "Arguments") -> int:
+def _print_completions(arguments: "Arguments") -> int:
     from clio.entrypoints.completions.scripts import make_completion_script
 
     print(make_completion_script(arguments.words[1]), end="")
     return 0
 
 
-def _init(arguments: "Arguments") -> int:
+def _run_init(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import make_options
     from clio.entrypoints import project_setup
@@ -264,7 +270,7 @@ def _init(arguments: "Arguments") -> int:
     return project_setup.run_init(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
-def _mcp(arguments: "Arguments") -> int:
+def _run_mcp(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import make_options
     from clio.entrypoints import mcp_server, uncaught_errors
@@ -275,7 +281,7 @@ def _mcp(arguments: "Arguments") -> int:
         )
 
 
-def _acp(arguments: "Arguments") -> int:
+def _run_acp(arguments: "Arguments") -> int:
     from clio.config.options import make_options
     from clio.entrypoints import uncaught_errors
     from clio.entrypoints.acp import server as acp_server
@@ -287,7 +293,7 @@ def _acp(arguments: "Arguments") -> int:
 def read_whole_prompt(text: str) -> str:
     """Return the prompt of a one-shot run: the flag's text, then an empty line, then the piped text.
 
-    Raises UsageError if both are blank, or if the pipe holds more than MAX_PIPED_BYTES.
+    Raises UsageError if both are blank, or if more than MAX_PIPED_BYTES were piped.
     """
     from clio.config.command_line import decode_argument
     from clio.errors import UsageError
@@ -321,7 +327,7 @@ def _print_pipe_hint() -> None:
         return
     import select
 
-    if not select.select([sys.stdin], [], [], WAITING_NOTE_S)[0]:
+    if not select.select([sys.stdin], [], [], PIPE_HINT_DELAY_S)[0]:
         print("clio: waiting for standard input to end; close it with < /dev/null if nothing comes", file=sys.stderr)
 
 
@@ -359,9 +365,9 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     if isinstance(error, OSError) and error.errno in NO_SPACE_ERRNOS:  # such as `clio -p … > /a/full/disk`
         print(f"clio: {clean(format_os_error(error))}", file=sys.stderr)
         return FAILED
-    cause = " ".join(clean(str(error)).split())[:300]
-    more = "please report it with the lines above" if debug else "run again with --debug to see where"
-    print(f"clio: this is a bug in clio: {type(error).__name__}: {cause}; {more}", file=sys.stderr)
+    message = " ".join(clean(str(error)).split())[:300]
+    advice = "please report it with the lines above" if debug else "run again with --debug to see where"
+    print(f"clio: this is a bug in clio: {type(error).__name__}: {message}; {advice}", file=sys.stderr)
     return FAILED
 
 

@@ -1,4 +1,4 @@
-"""Detects and validates pictures that can be sent to a model. Pure functions."""
+"""Detect and validate pictures that can be sent to a model. Pure functions."""
 
 import struct
 from pathlib import PurePath
@@ -11,10 +11,10 @@ MAX_IMAGE_BYTES = 10_000_000
 """Limit for a picture that the user names or pastes."""
 MAX_TOOL_IMAGE_BYTES = 5_000_000
 """Limit for a picture from a tool: the smallest limit of any provider for a single picture."""
-MAX_SIDE = 8_000
-"""Pixels; Anthropic refuses a request with a larger picture."""
+MAX_SIDE_PIXELS = 8_000
+"""Anthropic refuses a request with a larger picture."""
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
-_SIGNS: tuple[tuple[bytes, str], ...] = (
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -31,7 +31,7 @@ def detect_media_type(data: bytes) -> str:
     """Return the media type of these bytes by their first ones; "" unless it is one of the four supported kinds."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for sign, kind in _SIGNS if data.startswith(sign)), "")
+    return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), "")
 
 
 class Picture(Struct, frozen=True, kw_only=True):
@@ -61,24 +61,24 @@ def read_picture(data: bytes, name: str) -> Picture:
     """
     kind = detect_media_type(data)
     if not kind:
-        raise NotAPicture("is no png, jpeg, gif or webp picture")
+        raise NotAPicture("is not a png, jpeg, gif or webp picture")
     if len(data) > MAX_TOOL_IMAGE_BYTES:
         raise NotAPicture(
             f"has {format_bytes(len(data))}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are sent; make a smaller "
             "copy and read that"
         )
-    size = image_size(data)
-    if size is None or not _is_whole(data, kind):
-        raise NotAPicture(f"begins like a {kind.partition('/')[2]} picture and is damaged or cut off")
-    if max(size) > MAX_SIDE:
+    size = find_image_size(data)
+    if size is None or not _has_end_marker(data, kind):
+        raise NotAPicture(f"begins like a {kind.partition('/')[2]} picture but is damaged or truncated")
+    if max(size) > MAX_SIDE_PIXELS:
         raise NotAPicture(
-            f"has {size[0]:,} × {size[1]:,} pixels, and at most {MAX_SIDE:,} a side are sent; make a smaller copy and "
-            "read that"
+            f"has {size[0]:,} × {size[1]:,} pixels, and at most {MAX_SIDE_PIXELS:,} a side are sent; make a smaller "
+            "copy and read that"
         )
     return Picture(data=data, name=name, media_type=kind, size=size)
 
 
-def image_size(data: bytes) -> tuple[int, int] | None:
+def find_image_size(data: bytes) -> tuple[int, int] | None:
     """Return width and height in pixels; None if the bytes do not contain them, or one of them is zero."""
     try:
         match detect_media_type(data):
@@ -87,9 +87,9 @@ def image_size(data: bytes) -> tuple[int, int] | None:
             case "image/gif":
                 size = struct.unpack_from("<HH", data, 6)
             case "image/jpeg":
-                size = _jpeg_size(data)
+                size = _find_jpeg_size(data)
             case "image/webp":
-                size = _webp_size(data)
+                size = _find_webp_size(data)
             case _:
                 return None
     except struct.error:
@@ -98,23 +98,23 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     return (width, height) if width > 0 and height > 0 else None
 
 
-def _jpeg_size(data: bytes) -> tuple[int, int]:
+def _find_jpeg_size(data: bytes) -> tuple[int, int]:
     offset = 2
     while offset + 9 < len(data) and data[offset] == 0xFF:
         marker = data[offset + 1]
         if marker == 0xFF:  # a fill byte
             offset += 1
-        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a start-of-frame segment
             height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
-        elif marker == 0x01 or 0xD0 <= marker <= 0xD7:
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD7:  # markers without a length
             offset += 2
         else:
             offset += 2 + struct.unpack_from(">H", data, offset + 2)[0]
     return 0, 0
 
 
-def _webp_size(data: bytes) -> tuple[int, int]:
+def _find_webp_size(data: bytes) -> tuple[int, int]:
     match data[12:16]:
         case b"VP8 ":
             width, height = struct.unpack_from("<HH", data, 26)
@@ -128,7 +128,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
             return 0, 0
 
 
-def _is_whole(data: bytes, kind: str) -> bool:
+def _has_end_marker(data: bytes, kind: str) -> bool:
     """Whether the picture has the end marker of its kind, whatever follows."""
     match kind:
         case "image/png":

@@ -211,8 +211,8 @@ def message_text(message: Message) -> str:
 def blob_handles(message: Message) -> tuple[str, ...]:
     """Return the handles of everything stored separately from a message."""
     pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage | ToolMessage) else ()
-    whole = message.blob if isinstance(message, UserMessage | ToolMessage) else None
-    return (*pictures, whole) if whole else pictures
+    output_handle = message.blob if isinstance(message, UserMessage | ToolMessage) else None
+    return (*pictures, output_handle) if output_handle else pictures
 
 
 def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[ToolMessage]:

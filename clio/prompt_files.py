@@ -1,4 +1,4 @@
-"""Loads the prompt files.
+"""Load the prompt files.
 
 In a checkout they are in `prompts/` next to the package; a wheel contains them inside the package.
 """
@@ -22,7 +22,7 @@ def load_prompt(name: str) -> str:
 
 
 @cache
-def prompt_names(folder: str) -> tuple[str, ...]:
+def list_prompt_names(folder: str) -> tuple[str, ...]:
     """Return the names of all prompts in `prompts/<folder>`, sorted, as `load_prompt` takes them."""
     for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
         if (root / folder).is_dir():
@@ -35,5 +35,5 @@ def fill_prompt(name: str, **values: str) -> str:
     text = load_prompt(name)
     placeholders = set(_PLACEHOLDER.findall(text))
     if placeholders != set(values):
-        raise ValueError(f"prompt {name!r} needs {sorted(placeholders)} and was given {sorted(values)}")
+        raise ValueError(f"prompt {name!r} needs {sorted(placeholders)} and got {sorted(values)}")
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)

@@ -57,20 +57,20 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._jobs: deque[Callable[[], object]] = deque()
-        self._changed = threading.Condition()
-        self._running = False
+        self._condition = threading.Condition()
+        self._is_running = False
 
     def submit(self, work: Callable[[], object]) -> None:
         """Queue `work` and return at once. What it raises goes to `threading.excepthook`; later jobs still run."""
-        with self._changed:
+        with self._condition:
             self._jobs.append(work)
-            if not self._running:
+            if not self._is_running:
                 self._start_next()
 
     def wait(self, limit_s: float | None = None) -> bool:
         """Wait until no job is left, at most `limit_s` seconds; return whether none is. A job must not call it."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._running, limit_s)
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._is_running, limit_s)
 
     def _start_next(self) -> None:
         """Start the first job, if there is one; the caller has the lock."""
@@ -78,20 +78,20 @@ class Worker:
             work = self._jobs[0]
             start_daemon_thread(lambda: self._run(work), self._name)
             self._jobs.popleft()
-            self._running = True
+            self._is_running = True
 
     def _run(self, work: Callable[[], object]) -> None:
         try:
             work()
         finally:  # an error ends this thread and is reported as for any thread; the next job has its own
-            with self._changed:
-                self._running = False
-                self._changed.notify_all()
+            with self._condition:
+                self._is_running = False
+                self._condition.notify_all()
                 self._start_next()
 
 
 class BackgroundCall(Generic[T]):
-    """A call running in a daemon thread of its own, whose result may be waited for or given up.
+    """A call running in a daemon thread of its own, whose result can be awaited or abandoned.
 
     Args:
         work: called once, at once. What it raises is raised by `wait`, and by nothing else.
@@ -113,12 +113,12 @@ class BackgroundCall(Generic[T]):
             give_up: asked every `poll_s` seconds; waiting ends when it returns true.
 
         Raises:
-            TimeoutError: if the time was up or `give_up` returned true first. The call goes on in its thread.
+            TimeoutError: if the time was up or `give_up` returned true first. The call continues in its thread.
             Exception: what the call raised.
         """
-        ends = None if limit_s is None else time.monotonic() + limit_s
+        deadline = None if limit_s is None else time.monotonic() + limit_s
         while not self._done.is_set():
-            left_s = None if ends is None else ends - time.monotonic()
+            left_s = None if deadline is None else deadline - time.monotonic()
             if (left_s is not None and left_s <= 0) or (give_up is not None and give_up()):
                 raise TimeoutError("no answer" if limit_s is None else f"no answer within {limit_s:g} seconds")
             self._done.wait(left_s if give_up is None else poll_s if left_s is None else min(left_s, poll_s))
@@ -143,12 +143,12 @@ async def start_process(start: Coroutine[Any, Any, T], end: Callable[[T], Awaita
     """
     import asyncio  # in this function, because `clio sessions` and others need threads only
 
-    starting = asyncio.ensure_future(start)
+    start_task = asyncio.ensure_future(start)
     try:
-        return await asyncio.shield(starting)
+        return await asyncio.shield(start_task)
     except asyncio.CancelledError:
         with suppress(OSError, ValueError):
-            await end(await starting)
+            await end(await start_task)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Estimates how many tokens a text will be billed as, from its characters and from what servers have billed so far.
+"""Estimate how many tokens a text will be billed as, from its characters and from what servers have billed so far.
 
 A text is weighed in *units*: one for each ASCII character of prose or code, more where tokenizers need more. Tokens
 are units divided by the learned ratio. Characters per token, measured with o200k: Python 4.3, Markdown 4.2,
@@ -13,16 +13,16 @@ from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 DEFAULT_RATIO = 4.0
 MIN_RATIO, MAX_RATIO = 1.2, 8.0
-_LEAST_STEP = 0.2  # how far one bill moves the ratio after many bills
+_MIN_STEP = 0.2  # how far one bill moves the ratio after many bills
 IMAGE_TOKENS = 1_000
 """Estimate for a picture: servers bill 765 to 1,100 tokens for one of usual size; bills correct the ratio."""
 _MESSAGE_UNITS = 16.0  # role and separators of one message: about four tokens
 _CALL_UNITS = 32.0  # id, type and braces around one tool call
 _BYTE_UNITS = 0.9  # per UTF-8 byte beyond one per character: Chinese 2.8, accents 1.9, emoji 3.7
-_SHORT = 64  # characters; shorter texts are too short to determine their kind
+_SHORT_TEXT_CHARS = 64  # characters; shorter texts are too short to determine their kind
 _PUNCTUATION = '"{}[]:,'
-_PROSE_PUNCTUATION, _PUNCTUATION_UNITS = 0.08, 3.2  # code has 6 % of these characters, JSON 25 to 35 %
-_DENSE_BLANKS, _DENSE_UNITS = 0.03, 1.7  # text without blanks is base64, a hash, minified code
+_PROSE_PUNCTUATION_SHARE, _PUNCTUATION_UNITS = 0.08, 3.2  # code has 6 % of these characters, JSON 25 to 35 %
+_MIN_BLANK_SHARE, _MAX_EXTRA_UNITS = 0.03, 1.7  # text without blanks is base64, a hash, minified code
 
 
 def text_units(text: str) -> float:
@@ -31,13 +31,13 @@ def text_units(text: str) -> float:
     """
     size = len(text)
     units = float(size)
-    if size >= _SHORT:
+    if size >= _SHORT_TEXT_CHARS:
         marks = sum(map(text.count, _PUNCTUATION)) / size
         blanks = (text.count(" ") + text.count("\n")) / size
-        extra = _PUNCTUATION_UNITS * max(0.0, marks - _PROSE_PUNCTUATION)
+        extra = _PUNCTUATION_UNITS * max(0.0, marks - _PROSE_PUNCTUATION_SHARE)
         if text.isascii():
-            extra = max(extra, _DENSE_UNITS * (1 - blanks / _DENSE_BLANKS))
-        units += size * min(extra, _DENSE_UNITS)
+            extra = max(extra, _MAX_EXTRA_UNITS * (1 - blanks / _MIN_BLANK_SHARE))
+        units += size * min(extra, _MAX_EXTRA_UNITS)
     if not text.isascii():
         units += _BYTE_UNITS * (len(text.encode("utf-8", "surrogatepass")) - size)
     return units
@@ -75,10 +75,10 @@ class TokenEstimator:
 
     def __init__(self, ratio: float | None = None) -> None:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
-        self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
-        self.has_news = False  # whether a bill has changed the ratio since the start
+        self.observations = 0 if ratio is None else round(1 / _MIN_STEP)
+        self.has_changed = False  # whether a bill has changed the ratio since the start
         self.last: BilledEstimate | None = None  # the last billed request
-        self._billed: tuple[float, int] | None = None  # its weight and its bill
+        self._last_billed: tuple[float, int] | None = None  # its weight and its bill
         self._units: dict[str, float] = {}
 
     @property
@@ -108,9 +108,9 @@ class TokenEstimator:
         Most of a request was in the one before it, so most of its cost is known. A request of less than half that
         weight is estimated like any other text.
         """
-        if self._billed is None or units < self._billed[0] / 2:
+        if self._last_billed is None or units < self._last_billed[0] / 2:
             return self.convert_units(units)
-        before, bill = self._billed
+        before, bill = self._last_billed
         return max(bill + math.ceil((units - before) / self.ratio), 1)
 
     def learn_from_bill(self, units: float, prompt_tokens: int) -> bool:
@@ -124,12 +124,12 @@ class TokenEstimator:
             self.last = BilledEstimate(estimated=self.estimate_request(units), billed=prompt_tokens)
         if not _is_plausible(units, prompt_tokens):
             return False
-        self._billed = (units, prompt_tokens)
-        step = max(_LEAST_STEP, 1 / (self.observations + 1))
+        self._last_billed = (units, prompt_tokens)
+        step = max(_MIN_STEP, 1 / (self.observations + 1))
         observed = min(max(units / prompt_tokens, MIN_RATIO), MAX_RATIO)
         self.ratio += step * (observed - self.ratio)
         self.observations += 1
-        self.has_news = True
+        self.has_changed = True
         return True
 
     def set_initial_ratio(self, units: float, tokens: int) -> None:

@@ -245,7 +245,7 @@ def test_an_open_pipe_with_nothing_in_it_is_explained(
     if os.name == "nt":
         pytest.skip("pipes cannot be asked there")
     reader, writer = os.pipe()
-    monkeypatch.setattr(cli, "WAITING_NOTE_S", 0.0)
+    monkeypatch.setattr(cli, "PIPE_HINT_DELAY_S", 0.0)
     with open(reader, encoding="utf-8") as stream:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", stream)
         real = cli.sys.stderr.write

@@ -291,7 +291,7 @@ class Conversation:
         """Stop using this conversation because another one continues. The measured token ratio is saved."""
         if self._calibration is not None:
             self._calibration.stop()
-        if self.estimator.has_news:
+        if self.estimator.has_changed:
             self.runtime.ratios.save_ratio(self.provider.model, self.estimator.ratio)
         self.estimator = TokenEstimator()
         self._calibration = self._loop = None

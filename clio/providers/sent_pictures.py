@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from clio.images import image_size
+from clio.images import find_image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, Lessons
 from clio.providers.failure import Failure, extract_complaint
@@ -110,7 +110,7 @@ class _SentImage(Struct, frozen=True, kw_only=True):
     @property
     def side(self) -> int:
         """The longer side in pixels; 0 if unknown."""
-        return max(image_size(self.data) or (0,))
+        return max(find_image_size(self.data) or (0,))
 
 
 class SentPictures:

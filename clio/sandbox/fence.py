@@ -75,13 +75,13 @@ def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
 
 
 TMP_FOLDERS = Path("/tmp")
-WARNING = "the sandbox has a private /tmp, which is deleted when clio exits"
+PRIVATE_TMP_WARNING = "the sandbox has a private /tmp, which is deleted when clio exits"
 """Shown to the user with the approval of a command that names /tmp."""
-TOLD = (
+PRIVATE_TMP_NOTE = (
     "[commands have a private /tmp in the sandbox: your other tools and the user can't see its files. Put what they "
     "need into the project, or repeat the call with outside=true, which asks the user]"
 )
-"""Given to the model once."""
+"""Added once to a result for the model."""
 _NAMED = LazyRegex(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
 _PROGRAMS = ("bin", "sbin")
 _BESIDE = ("lib", "lib64", "share", "pyvenv.cfg")

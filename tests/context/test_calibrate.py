@@ -144,7 +144,7 @@ def test_an_untaught_estimator_starts_from_the_count(tiny: Path) -> None:
 
     estimator = asyncio.run(run())
     assert estimator.ratio < 2.0
-    assert (estimator.has_learned, estimator.has_news) == (False, False)
+    assert (estimator.has_learned, estimator.has_changed) == (False, False)
     estimator.learn_from_bill(4_000.0, 1_000)
     assert estimator.ratio == 4.0  # the first bill counts whole
 

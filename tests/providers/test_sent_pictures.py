@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config
-from clio.images import image_size
+from clio.images import find_image_size
 from clio.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.failure import Failure
@@ -145,7 +145,7 @@ def test_the_picture_a_refusal_describes_is_the_one_left_out():
     pictures.adapt(failure(anthropic(f"messages.0.content.1.image: {len(big)} bytes > 5000 bytes maximum")))
     assert sent(pictures.fit_request(request(big, png()))) == ["p1.png"]
     wide = png(width=9_000)
-    assert image_size(wide) == (9_000, 4)
+    assert find_image_size(wide) == (9_000, 4)
     other = SentPictures("m", "host", "host", {})
     other.fit_request(request(wide, png()))
     other.adapt(failure(anthropic("the image dimensions exceed max allowed size: 8000 pixels")))

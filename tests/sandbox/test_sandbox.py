@@ -13,7 +13,15 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ToolFailed
 from clio.sandbox import backends
-from clio.sandbox.fence import TOLD, WARNING, Fence, FileGuard, describe_denial, list_tmp_program_folders, make_fence
+from clio.sandbox.fence import (
+    PRIVATE_TMP_NOTE,
+    PRIVATE_TMP_WARNING,
+    Fence,
+    FileGuard,
+    describe_denial,
+    list_tmp_program_folders,
+    make_fence,
+)
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
@@ -139,8 +147,8 @@ def test_a_tmp_of_its_own_is_told_to_the_user_each_time_and_to_the_model_once(fi
         return prepared.action.note, asyncio.run(prepared.run(lambda line: None)).text.splitlines()[1:]
 
     sandbox.level()
-    assert call(command=line) == (WARNING, ["x", TOLD])
-    assert call(command=line) == (WARNING, ["x"])
+    assert call(command=line) == (PRIVATE_TMP_WARNING, ["x", PRIVATE_TMP_NOTE])
+    assert call(command=line) == (PRIVATE_TMP_WARNING, ["x"])
     assert call(command="echo y") == ("", ["y"])
     assert call(command="echo /tmp", outside=True) == ("", ["/tmp"])
     sandbox.close()

@@ -212,4 +212,4 @@ def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path,
         return (await again.turn("go on")).text
 
     assert asyncio.run(second()) == "hello"
-    assert any("'small' does not answer: xai needs a key" in event.text for event in again.seen(Notice))
+    assert any("'small' is not available: xai needs a key" in event.text for event in again.seen(Notice))

@@ -15,7 +15,7 @@ import pytest
 
 from clio.agent.user_interface import ToolFinished
 from clio.context.message_views import shorten_message, split_units
-from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, image_size, read_picture
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, find_image_size, read_picture
 from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
 from tests.support.harness import Harness, make_repository
@@ -167,7 +167,7 @@ def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
     [
         ("large.png", png(extra=bytes([65]) * MAX_TOOL_IMAGE_BYTES), "at most 5.0 MB are sent; make a smaller copy"),
         ("huge.png", png(extra=bytes([65]) * 30_000_000), "make a smaller copy"),
-        ("half.png", PNG[:-20], "damaged or cut off"),
+        ("half.png", PNG[:-20], "damaged or truncated"),
         ("wide.png", png(9_000, 1), "9,000 × 1 pixels, and at most 8,000 a side"),
         ("archive.zip", b"PK\3\4" + bytes(300), "binary file"),
     ],
@@ -192,7 +192,7 @@ def test_a_text_named_like_a_picture_is_read_as_text(harnesses: Desks) -> None:
     ("data", "size"), [(PNG, (2, 3)), (GIF, (4, 5)), (JPEG, (9, 7)), (WEBP, (11, 12)), (b"BM1234", None), (b"", None)]
 )
 def test_the_size_of_each_kind(data: bytes, size: tuple[int, int] | None) -> None:
-    assert image_size(data) == size
+    assert find_image_size(data) == size
     if size is None:
         with pytest.raises(NotAPicture):
             read_picture(data, "x")

@@ -134,9 +134,9 @@ def _list_skills(project: Path, home: Path) -> Rows:
 
 
 def _list_styles(project: Path, home: Path) -> Rows:
-    from clio.prompt_files import prompt_names
+    from clio.prompt_files import list_prompt_names
 
-    found = [name.partition("/")[2] for name in prompt_names("styles")]
+    found = [name.partition("/")[2] for name in list_prompt_names("styles")]
     for folder in (home / "styles", project / ".clio" / "styles"):
         found += sorted(path.stem for path in folder.glob("*.md"))
     return [(name, "") for name in dict.fromkeys(found)]

@@ -22,7 +22,7 @@ from clio.memory.preferences.sentences import Said, own_sentences
 from clio.memory.preferences.task_types import trace
 from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
-from clio.prompt_files import load_prompt, prompt_names
+from clio.prompt_files import list_prompt_names, load_prompt
 from clio.storage.files import open_regular
 from clio.text.bandit import (
     INTENT_WEIGHT,
@@ -344,7 +344,7 @@ class SkillFolders:
 @cache
 def load_built_in_styles() -> tuple[StyleSkill, ...]:
     """Return the built-in styles."""
-    names = prompt_names("styles")
+    names = list_prompt_names("styles")
     return tuple(parse_skill(load_prompt(name), f"prompts/{name}.md", built_in=True) for name in names)
 
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from clio.errors import ToolFailed, ToolRetry
 from clio.messages import Commit, SideEffects
 from clio.readonly_git import readonly_git_command, readonly_git_environment
-from clio.sandbox.fence import TOLD, WARNING
+from clio.sandbox.fence import PRIVATE_TMP_NOTE, PRIVATE_TMP_WARNING
 from clio.security.actions import RunCommand, TouchOwnState, Workspace
 from clio.sessions.side_effects import find_commit_lines, runs_commit
 from clio.tools.base import ConfinedRun, PreparedCall, Progress, ToolOutput
@@ -63,7 +63,7 @@ class RunCommandTool:
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
         title += " (background)" if call.background else ""
         title += " (outside the sandbox)" if outside else ""
-        note = WARNING if not outside and self._uses_private_tmp(call.command) else ""
+        note = PRIVATE_TMP_WARNING if not outside and self._uses_private_tmp(call.command) else ""
         action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
         return PreparedCall(title=title, action=action, run=run, run_confined=run)
 
@@ -94,7 +94,7 @@ class RunCommandTool:
         )
         summary = state.partition(";")[0]
         if not outside and not note and not self._has_explained_tmp and self._uses_private_tmp(command):
-            self._has_explained_tmp, note = True, TOLD
+            self._has_explained_tmp, note = True, PRIVATE_TMP_NOTE
         result = "\n".join(filter(None, (f"[{state}]", text or "(no output)", restored, note)))
         return ToolOutput(text=result, summary=summary, ok=ok, side_effects=effects, denied_need=refused)
 
