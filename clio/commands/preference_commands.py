@@ -17,7 +17,14 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.memory_text import ago, by_user, date, remembers, short_age, short_id
+from clio.commands.memory.memory_text import (
+    format_date,
+    format_short_age,
+    format_time_ago,
+    make_user_provenance,
+    requires_memory,
+    short_id,
+)
 from clio.config.paths import home_config
 from clio.config.yaml_edit import store_setting
 from clio.errors import ClioError, UsageError
@@ -57,7 +64,7 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
             f"{one.weight:.1f}",
             describe_strength(one),
             ", ".join(one.record.scenarios),
-            short_age(now, one.record.seen),
+            format_short_age(now, one.record.seen),
         )
         for one in preferences
     )
@@ -204,7 +211,7 @@ _SHORT = {"-t": "--type", "-l": "--limit", "-s": "--score"}
 _NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers preferences you state in a message."
 
 
-@remembers
+@requires_memory
 def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
     given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT)
@@ -215,7 +222,7 @@ def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     return _listed(ctx, found[:number], given, of=len(found))
 
 
-@remembers
+@requires_memory
 def recall_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Search item, reason and keywords for a text; highest weight first."""
     given = parse_options(
@@ -236,7 +243,7 @@ def recall_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     return _listed(ctx, found, given)
 
 
-@remembers
+@requires_memory
 def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show all preferences, as a table or as text for another program, or one in full."""
     given = parse_options(argument, valued=("--format",))
@@ -252,7 +259,7 @@ def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     return _listed(ctx, everything, given)
 
 
-@remembers
+@requires_memory
 def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
     """List every keyword with its number of preferences."""
     if argument:
@@ -264,7 +271,7 @@ def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(table=Table(columns=("keyword", "preferences"), rows=rows), data=found)
 
 
-@remembers
+@requires_memory
 def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
     """List the task types with their number of preferences."""
     if argument:
@@ -286,7 +293,7 @@ def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"{book.problem}." if book.problem else "", table=table, data=data)
 
 
-@remembers
+@requires_memory
 def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
     """Show where preferences are stored, how many of each kind, and how they decay."""
     if argument:
@@ -339,10 +346,11 @@ def _one(ctx: CommandContext, wanted: str) -> CommandResult:
         ("keywords", ", ".join(record.keywords)),
         ("for", ", ".join(record.scenarios)),
         ("stated", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
-        ("added", date(record.created)),
+        ("added", format_date(record.created)),
         (
             "confirmed",
-            f"{date(record.seen)} ({ago(time.time(), record.seen)}), {format_count(record.touch_count, 'use')}",
+            f"{format_date(record.seen)} ({format_time_ago(time.time(), record.seen)}), "
+            f"{format_count(record.touch_count, 'use')}",
         ),
     ]
     table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide_column=1)
@@ -385,7 +393,7 @@ _TOUCHES: dict[Touch, str] = {
 }
 
 
-@remembers
+@requires_memory
 def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Add a preference, or reinforce the existing one of that name."""
     given = parse_options(
@@ -410,7 +418,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
         scenarios=_list(ctx, given, "--scenarios") or (),
         explicit=explicit,
         importance=None if importance is None else parse_number(importance, "--importance", low=0, high=1),
-        provenance=by_user(ctx),
+        provenance=make_user_provenance(ctx),
     )
     one = find_weighed(preferences, done.record.id)
     data = {"action": done.action, "preference": make_preference_data(one)}
@@ -421,7 +429,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Set the given fields of one preference."""
     given = parse_options(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
@@ -451,7 +459,7 @@ def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Record which preferences were used; each is reinforced at most once in twelve hours."""
     words = parse_options(argument).words
@@ -467,7 +475,7 @@ def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"{format_count(touched, 'preference')} confirmed.", table=table, data=data)
 
 
-@remembers
+@requires_memory
 def touch_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Record the use of one preference, found by its text."""
     item = parse_options(argument).text
@@ -479,7 +487,7 @@ def touch_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"{quote_code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
 
 
-@remembers
+@requires_memory
 def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a preference to the archive."""
     wanted = parse_options(argument).text
@@ -494,7 +502,7 @@ def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move all preferences to the archive; asks first."""
     given = parse_options(argument, switches=("--yes",))
@@ -576,7 +584,7 @@ def _list(ctx: CommandContext, given: ParsedArguments, option: str) -> list[str]
 _SETTINGS = {"set-half-life": "preference_half_life_days", "set-floor": "preference_floor"}
 
 
-@remembers
+@requires_memory
 def configure_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show or change how preferences decay."""
     words = parse_options(argument).words
@@ -631,7 +639,7 @@ def _origin(ctx: CommandContext, name: str) -> str:
 AUTO = "auto"
 
 
-@remembers
+@requires_memory
 def set_scenario(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the task type, set one, or let it be detected in each turn."""
     book = ctx.memory.preferences.book

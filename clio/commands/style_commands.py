@@ -21,7 +21,7 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
+from clio.commands.memory.memory_text import format_short_age, format_time_ago, requires_memory, suggest_options
 from clio.errors import ClioError, UsageError
 from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify_complaint
 from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
@@ -151,7 +151,7 @@ _REASON_WORDS = {
 }
 
 
-@remembers
+@requires_memory
 def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the last ratings, by the user and inferred."""
     if argument:
@@ -171,7 +171,7 @@ def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
             turn.question or "–",
             format_reason(rating) or "–",
             turn.style or "–",
-            short_age(now, rating.at),
+            format_short_age(now, rating.at),
         )
         for turn, rating in found
     )
@@ -187,7 +187,7 @@ def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
 def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
     """Return the handler of one of the signs."""
 
-    @remembers
+    @requires_memory
     def handler(ctx: CommandContext, argument: str) -> CommandResult:
         reason, text = split_reason(argument)
         noted = ctx.memory.feedback.rate(reward, reason=reason, text=text)
@@ -198,7 +198,7 @@ def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
     return handler
 
 
-@remembers
+@requires_memory
 def withdraw_rating(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove the user's rating of the last answer."""
     if argument:
@@ -324,7 +324,7 @@ _LEAST_TASTE = 0.05
 _TASTES = 4
 
 
-@remembers
+@requires_memory
 def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     """Show whether styles are on, the style of the last answer, and what was learned."""
     if argument:
@@ -340,7 +340,7 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text="\n\n".join(line for line in lines if line), data=data)
 
 
-@remembers
+@requires_memory
 def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """List every style with its ratings."""
     if argument:
@@ -356,7 +356,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
             view.skill.summary or view.skill.name,
             _totals(view.earned.values()),
             _confidences(view.earned.values()),
-            f"{view.use.count:,} · {short_age(now, view.use.last)}" if view.use.count else "",
+            f"{view.use.count:,} · {format_short_age(now, view.use.last)}" if view.use.count else "",
         )
         for view in views
     )
@@ -376,7 +376,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
@@ -402,7 +402,7 @@ def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one style in full: when it applies, its description, its prompt text, its ratings."""
     styles = ctx.memory.styles
@@ -423,7 +423,9 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
         ),
         (
             "used",
-            f"{format_count(view.use.count, 'time')}, last {ago(time.time(), view.use.last)}" if view.use.count else "",
+            f"{format_count(view.use.count, 'time')}, last {format_time_ago(time.time(), view.use.last)}"
+            if view.use.count
+            else "",
         ),
         ("from", "built in" if skill.built_in else skill.source),
     ]
@@ -505,7 +507,7 @@ def _chosen_line(choice: "Choice") -> str:
         return f"No style fitted the last answer ({kind})."
     how = "you chose it" if choice.pinned else "tried out" if choice.explored else "it scored best"
     when = time.time() - choice.at
-    age = f", {ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
+    age = f", {format_time_ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
     return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Classified as {kind}."
 
 
@@ -610,7 +612,7 @@ def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
     return skill.id if skill.built_in else f"{skill.id} (project)" if is_projects else f"{skill.id} *"
 
 
-@remembers
+@requires_memory
 def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Use styles from the next turn on."""
     if argument:
@@ -631,7 +633,7 @@ def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"on": True, "pinned": styles.pinned})
 
 
-@remembers
+@requires_memory
 def turn_styles_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Stop using styles."""
     if argument:
@@ -642,7 +644,7 @@ def turn_styles_off(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"on": False, "pinned": styles.pinned})
 
 
-@remembers
+@requires_memory
 def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Use one style for every answer."""
     if not argument:
@@ -660,7 +662,7 @@ def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"on": True, "pinned": skill.id})
 
 
-@remembers
+@requires_memory
 def choose_style_again(ctx: CommandContext, argument: str) -> CommandResult:
     """Let clio choose the style of each answer again."""
     if argument:
@@ -669,7 +671,7 @@ def choose_style_again(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text="clio chooses the style of each answer.", data={"on": True, "pinned": None})
 
 
-@remembers
+@requires_memory
 def reset_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """Reset what was learned about one style or about all; asks before the latter."""
     given = parse_options(argument, switches=("--yes",))
@@ -691,7 +693,7 @@ def reset_styles(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def delete_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete the file of a style that is not built in; asks first."""
     given = parse_options(argument, switches=("--yes",))
@@ -708,7 +710,7 @@ def delete_style(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"Deleted {quote_code(str(path))}.{built_in}", data={"deleted": str(path)})
 
 
-@remembers
+@requires_memory
 def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Write what was learned, and the styles that are not built in, to a file or to the screen."""
     given = parse_options(argument, switches=("--force",))

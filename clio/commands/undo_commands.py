@@ -20,7 +20,7 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.memory_text import short_age
+from clio.commands.memory.memory_text import format_short_age
 from clio.commands.session_table import unique_id_length
 from clio.errors import ClioError, UsageError, UserError
 from clio.messages import is_turn_start
@@ -231,7 +231,7 @@ def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -
         added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
         lines = "undone" if turn.back else format_counts(added, removed)
         files = str(len(changes)) if changes else ""
-        rows.append((str(turn.number), short_age(now, turn.at), turn.words, files, lines))
+        rows.append((str(turn.number), format_short_age(now, turn.at), turn.words, files, lines))
         data.append(
             {
                 "turn": turn.number,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio import __version__
 from clio.commands.arguments import suggest_name
-from clio.commands.memory.memory_text import entry_data, kind_named, newest_first
+from clio.commands.memory.memory_text import parse_kind, project_memory_data, sort_newest_first
 from clio.config.loaded import LoadedConfig
 from clio.config.show import list_start_notes
 from clio.config.trust import should_ask_for_trust
@@ -141,10 +141,10 @@ def search_sessions(memory: MemorySystem, given: Given, read_only: bool) -> Answ
 def project_knowledge(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     """Find entries of the project memory by kind and query."""
     try:
-        kind = kind_named(given["kind"]) if given.get("kind") else None
+        kind = parse_kind(given["kind"]) if given.get("kind") else None
     except UserError as error:
         raise ToolRetry(str(error)) from error
-    known = {entry.id: entry for entry in newest_first(memory.knowledge())}
+    known = {entry.id: entry for entry in sort_newest_first(memory.knowledge())}
     fitting: Sequence[MemoryRecord] = list(known.values())
     if query := given.get("query", ""):
         fitting = [known[hit.id] for hit in memory.search(query, len(known) + 10_000) if hit.id in known]
@@ -156,7 +156,7 @@ def project_knowledge(memory: MemorySystem, given: Given, read_only: bool) -> An
     if len(fitting) > len(shown):
         lines.append(f"… and {len(fitting) - len(shown):,} more; a query, a kind or a larger limit shows them")
     state = memory.freshness(shown)
-    data = {"entries": [entry_data(entry, state[entry.id]) for entry in shown], "total": len(fitting)}
+    data = {"entries": [project_memory_data(entry, state[entry.id]) for entry in shown], "total": len(fitting)}
     return Answer(text="\n".join([_KNOWLEDGE, *lines]) if lines else _describe_no_match(len(known), query), data=data)
 
 

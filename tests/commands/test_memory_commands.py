@@ -131,7 +131,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory add", "Add what? Write /memory add TEXT, or /memory add with one of: discovery TEXT, solution ERROR"),
         (
             "/memory add patern x",
-            "There is no kind 'patern' of project knowledge; did you mean 'pattern'?",
+            "There is no kind 'patern' of project memory; did you mean 'pattern'?",
         ),
         ("/memory add pattern", "A pattern needs words: write /memory add pattern TEXT"),
         ("/memory add solution E", "A solution needs the error and its solution: write /memory add solution ERROR"),
@@ -149,7 +149,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory forget", "Which memory? Write /memory forget ID"),
         ("/memory forget d-nothing --yes", "There is no entry 'd-nothing'"),
         ("/memory search", "Search for what? Write /memory search WORDS"),
-        ("/memory stats now", "/memory stats takes nothing"),
+        ("/memory stats now", "/memory stats takes no argument"),
         ("/memory prune now", "/memory prune does not know 'now'"),
         ("/memory prune --days x", "--days takes a number from 0 to 100000, not 'x'"),
         ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
@@ -322,7 +322,7 @@ def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
     assert (shown["error"], shown["solution"]) == ("ImportError: yaml", "pip install pyyaml")
     assert shown["said by"] == "you"
     assert shown["session"].startswith("yaml trouble (") and shown["session"].endswith(before)
-    assert shown["beside it"] == f"{second}: use uv sync"
+    assert shown["other solution"] == f"{second}: use uv sync"
     assert [row[1] for row in rows(ok(harness, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
     assert dict(rows(ok(harness, f"/memory show {second}")))["session"] == "this session"
     ok(harness, f"/memory forget {first}")
@@ -344,7 +344,7 @@ def test_show_of_each_kind_names_its_parts(harness: Harness) -> None:
         ("step 3", "make ship"),
     ]
     assert shown["failure"][:2] == [("failed", "parallel migrations"), ("prevention", "take the lock")]
-    assert shown["rule"][:2] == [("rule", "use strict"), ("holds for", "lib/core/")]
+    assert shown["rule"][:2] == [("rule", "use strict"), ("applies to", "lib/core/")]
     assert shown["pattern"][1:3] == [("example", "a.py"), ("it is", "unchanged")]
 
 
@@ -506,7 +506,7 @@ def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, ltm=False)
     add(harness, "discovery We deploy with make ship")
     harness.memory.prefix_fragments()
-    assert ok(harness, "/memory why").text.endswith("Project knowledge is off (--no-ltm).")
+    assert ok(harness, "/memory why").text.endswith("Project memory is off (--no-ltm).")
     harness.session.close()
 
 
@@ -611,7 +611,7 @@ def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
         "list", "search x", "show x", "add discovery x", f"edit {id}", f"forget {id}", "stats", "prune", "why",
         "undo", "export", "export x.json", "import x.json",
     ):  # fmt: skip
-        assert "Memory is off in an incognito clio" in refused(harness, f"/memory {line}")
+        assert "Memory is off with --incognito" in refused(harness, f"/memory {line}")
     assert list(complete_command_line(harness, "/memory show ")) == []
     harness.session.close()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
@@ -671,7 +671,7 @@ def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(harne
     assert rows(result)[0][0] == id
 
 
-LABEL = "The repository's statement, not yours"
+LABEL = "This project's memory came with the repository"
 
 
 def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(harness: Harness) -> None:

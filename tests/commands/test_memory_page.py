@@ -126,4 +126,4 @@ def test_memory_of_the_repository_is_labelled(harness: Harness) -> None:
     result = data(harness, "/memory open")
     assert result["came_with_repository"] is True
     page = Path(result["path"]).read_text(encoding="utf-8")
-    assert "statement, not yours until you trust it" in page
+    assert "memory came with the repository" in page

@@ -142,7 +142,7 @@ def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, li
 def test_incognito_refuses(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, incognito=True)
     for line in ("history 0a1b2c3d", "changes"):
-        assert "Memory is off in an incognito clio" in run_command(harness, f"/memory {line}").text
+        assert "Memory is off with --incognito" in run_command(harness, f"/memory {line}").text
 
 
 def test_ids_and_options_are_completed(harness: Harness) -> None:

@@ -183,7 +183,7 @@ def test_incognito_refuses(tmp_path: Path) -> None:
         "count",
         "compact",
     ):
-        assert "Memory is off in an incognito clio" in refused(harness, f"/memory {line}")
+        assert "Memory is off with --incognito" in refused(harness, f"/memory {line}")
 
 
 def test_ids_and_options_are_completed(harness: Harness) -> None:

@@ -164,7 +164,7 @@ def test_an_incognito_clio_refuses(tmp_path: Path) -> None:
     for line in ("", " list", " show x", " set x y", " edit x", " search x", " delete x"):
         result = run_command(harness, f"/note{line}")
         assert not result.ok
-        assert "Memory is off in an incognito clio" in result.text
+        assert "Memory is off with --incognito" in result.text
     assert list(tmp_path.rglob("*")) == []
     harness.session.close()
 

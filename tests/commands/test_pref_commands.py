@@ -141,7 +141,7 @@ def test_filters(harness: Harness) -> None:
         ("/prefs top 0", "takes a whole number of at least 1"),
         ("/prefs top 1 2", "takes a number"),
         ("/prefs recall --limit 0", "--limit takes a whole number of at least 1"),
-        ("/prefs recall --type lukewarm", "'lukewarm' is no band of scores; there are preference, style"),
+        ("/prefs recall --type lukewarm", "'lukewarm' is not a band of scores; the bands are preference, style"),
         ("/prefs recall --min-score 11", "--min-score takes a number from 0 to 10"),
         ("/prefs show --format xml", "--format takes table or context, not 'xml'"),
         ("/prefs config set-half-life 0", "preference_half_life_days must be a number above 0, not '0'"),

@@ -34,14 +34,14 @@ from clio.commands.memory.edits import recall as recall_of_edits
 from clio.commands.memory.memory_text import (
     PLURALS,
     SHORT_ID,
-    bare_line,
-    date,
-    entry_data,
-    names_repository,
-    remembers,
-    short_age,
+    format_date,
+    format_memory_line,
+    format_short_age,
+    label_foreign_memory,
+    project_memory_data,
+    requires_memory,
     short_key,
-    suggest_entry,
+    suggest_memory_id,
     suggest_options,
     suggest_words,
 )
@@ -163,7 +163,7 @@ def _ends(hit: RecallHit, now: float) -> tuple[str, str]:
             id = hit.id[-24:]
         case _:
             id = short_key(hit.id)[:16]
-    return short_age(now, hit.when), id
+    return format_short_age(now, hit.when), id
 
 
 def _session(hit: RecallHit) -> str:
@@ -197,8 +197,8 @@ _NAMED_LAYERS: dict[str, Layer] = {
 }
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def recall(ctx: CommandContext, argument: str) -> CommandResult:
     """Search sessions, documents, memories, notes, preferences and styles; best match first."""
     given = parse_options(argument, switches=("--why",), valued=_VALUED)
@@ -219,7 +219,7 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
     )
     trims = ctx.session.trims
     data = answer_data(query, answer, trims) | {"at": at}
-    then = f"As of {date(at)}. " if at is not None else ""
+    then = f"As of {format_date(at)}. " if at is not None else ""
     if not answer.hits:
         return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}", data=data)
     best = answer.hits[0]
@@ -288,7 +288,7 @@ RECALL: tuple[Command, ...] = (
 )
 
 
-@remembers
+@requires_memory
 def prune(ctx: CommandContext, argument: str) -> CommandResult:
     """Show old or uncertain memories; move them to the archive after the user agrees."""
     given = parse_options(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
@@ -306,7 +306,7 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
         for entry in pruned.removed
     }
     data = {
-        "removed": [entry_data(entry) | {"because": why[entry.id]} for entry in pruned.removed],
+        "removed": [project_memory_data(entry) | {"because": why[entry.id]} for entry in pruned.removed],
         "kept": pruned.kept,
         "dry_run": not sure,
     }
@@ -337,9 +337,9 @@ def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: floa
     rows = tuple(
         (
             entry.id,
-            bare_line(entry),
+            format_memory_line(entry),
             f"{entry.confidence:.0%}",
-            short_age(now, entry.updated),
+            format_short_age(now, entry.updated),
             "uncertain" if why[entry.id] == "uncertain" else why[entry.id],
         )
         for entry in entries
@@ -350,7 +350,7 @@ def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: floa
 _BY = {"hand": "requested", "idle": "while idle", "exit": "at exit"}
 
 
-@remembers
+@requires_memory
 def sleep(ctx: CommandContext, argument: str) -> CommandResult:
     """Request a consolidation: it can take seconds, so the entrypoint runs it."""
     given = parse_options(argument, switches=("--dry-run",))
@@ -359,7 +359,7 @@ def sleep(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(follow_up=ConsolidateNow(dry_run="--dry-run" in given.options))
 
 
-@remembers
+@requires_memory
 def log(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what the last consolidations did, one change a line, newest first."""
     words = parse_options(argument).words
@@ -422,7 +422,7 @@ SLEEP_ROWS: tuple[Command, ...] = (
 _OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one without memory."
 
 
-@remembers
+@requires_memory
 def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Recall and save nothing until memory is turned on again, or clio exits."""
     if argument:
@@ -437,7 +437,7 @@ def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"on": False})
 
 
-@remembers
+@requires_memory
 def turn_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Recall and save memories again."""
     if argument:
@@ -491,7 +491,7 @@ MEMORY = (
                 argument="ID",
                 summary="details of one memory",
                 handler=show,
-                suggest_word=suggest_entry,
+                suggest_word=suggest_memory_id,
             ),
             Command(
                 name="add",
@@ -505,7 +505,7 @@ MEMORY = (
                 argument="ID [TEXT] [--confidence X] [--example PATH]…",
                 summary="change a memory; without a text, in the editor",
                 handler=edit,
-                suggest_word=suggest_entry,
+                suggest_word=suggest_memory_id,
             ),
             Command(
                 name="forget",

@@ -20,12 +20,12 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import (
-    around,
-    date,
-    names_repository,
+    extract_around,
+    format_date,
+    format_short_age,
+    label_foreign_memory,
     note_data,
-    remembers,
-    short_age,
+    requires_memory,
     short_key,
     suggest_notes,
 )
@@ -47,7 +47,7 @@ _SHOWN_LEFT_OUT = 5
 _MAX_PASSAGES_FOUND = 5
 
 
-@remembers
+@requires_memory
 def add(ctx: CommandContext, argument: str) -> CommandResult:
     """Add files or folders."""
     paths = parse_options(argument).words
@@ -70,7 +70,7 @@ def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkContro
     )
 
 
-@remembers
+@requires_memory
 def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """List the documents, and whether they have changed since they were read."""
     if argument:
@@ -87,7 +87,9 @@ def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
         state = ", ".join(
             [*([f"{changed} changed"] if changed else []), *([f"{unread} not read yet"] if unread else [])]
         )
-        rows.append((source.path, str(len(source.files)), str(windows), date(source.added), state or "up to date"))
+        rows.append(
+            (source.path, str(len(source.files)), str(windows), format_date(source.added), state or "up to date")
+        )
         data.append(_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
     table = Table(
         columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide_column=0, is_truncated=True
@@ -95,7 +97,7 @@ def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(table=table, data=data)
 
 
-@remembers
+@requires_memory
 def remove(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove documents from memory; the files themselves are not changed."""
     paths = parse_options(argument).words
@@ -106,7 +108,7 @@ def remove(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"removed": [source.path for source in removed]})
 
 
-@remembers
+@requires_memory
 def refresh(ctx: CommandContext, argument: str) -> CommandResult:
     """Read changed files again, and add new files in folders."""
     documents = ctx.memory.documents
@@ -137,7 +139,7 @@ def _split_progress(files: Sequence[Sequence[Path]], track: WorkControl) -> list
     return [lambda done, _, begin=begin: track.report_progress(begin + done, total) for begin in begins]
 
 
-@remembers
+@requires_memory
 def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the documents for the windows nearest to a question."""
     question = parse_options(argument).text.strip()
@@ -295,8 +297,8 @@ _SHOWN_CHARS = 200
 _MAX_NOTES_FOUND = 20
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """List all notes, newest first."""
     if argument:
@@ -306,21 +308,21 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` saves one.", data=data)
     now = time.time()
-    rows = tuple((short_key(note.key), _beginning(note), short_age(now, note.timestamp)) for note in notes)
+    rows = tuple((short_key(note.key), _beginning(note), format_short_age(now, note.timestamp)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def show(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one note in full."""
     note = _found(ctx, argument, "show")
-    head = f"{quote_code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
+    head = f"{quote_code(note.key)}, {format_date(note.timestamp)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
 
-@remembers
+@requires_memory
 def set_(ctx: CommandContext, argument: str) -> CommandResult:
     """Save a text under a key; replaces the note of that key."""
     given = parse_text(argument, heads=1)
@@ -331,7 +333,7 @@ def set_(ctx: CommandContext, argument: str) -> CommandResult:
     return _stored(ctx, given.heads[0], given.text)
 
 
-@remembers
+@requires_memory
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
     """Edit a note in the editor; a new one starts empty."""
     key = _key(argument)
@@ -349,8 +351,8 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(follow_up=EditText(text=note.content if note else "", then=take, suffix=".md"))
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the notes; best match first."""
     query = parse_text(argument).text.strip()
@@ -365,11 +367,13 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
         text = f"No note matches {quote_code(query)}; `/memory search` searches project memory too."
         return CommandResult(text=text, data=data)
     now = time.time()
-    rows = tuple((short_key(hit.key), around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
+    rows = tuple(
+        (short_key(hit.key), extract_around(hit.text, query), format_short_age(now, hit.timestamp)) for hit in hits
+    )
     return CommandResult(table=Table(columns=("key", "text", "age"), rows=rows, wide_column=1), data=data)
 
 
-@remembers
+@requires_memory
 def delete(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete a note."""
     note = _found(ctx, argument, "delete")

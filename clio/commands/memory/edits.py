@@ -20,15 +20,15 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import (
-    bare_line,
-    by_user,
-    entry_data,
-    kind_named,
-    names_repository,
-    remembers,
-    short_age,
+    format_memory_line,
+    format_short_age,
+    label_foreign_memory,
+    make_user_provenance,
+    parse_kind,
+    project_memory_data,
+    requires_memory,
     short_id,
-    suggest_several,
+    suggest_memory_ids,
 )
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
@@ -46,7 +46,7 @@ _SUGGESTED = 60
 _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 
 
-@remembers
+@requires_memory
 def remember(ctx: CommandContext, argument: str) -> CommandResult:
     """Save a memory of the user; a preference is weighed like one of /prefs."""
     given = parse_text(argument, valued=_REMEMBER)
@@ -66,7 +66,7 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
         files=given.options.get("--example", ()),
         scope=scope,
         explicit=kind == "preference",
-        provenance=by_user(ctx),
+        provenance=make_user_provenance(ctx),
     )
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
@@ -75,8 +75,8 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=_remembered(done, owner), data=data)
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def recall(ctx: CommandContext, argument: str) -> CommandResult:
     """Return the memories that match a query; without one, preferences and the strongest others. Marks them as used."""
     given = parse_text(argument, valued=("--type", "--limit"))
@@ -98,7 +98,7 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
 
 
-@remembers
+@requires_memory
 def forget(ctx: CommandContext, argument: str) -> CommandResult:
     """Move memories to the archive; several of them only after a question."""
     given = parse_options(argument, switches=("--yes",))
@@ -110,7 +110,7 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
     ids = [entry.id for entry in entries] + [short_id(record) for record in records]
     what = format_count(len(ids), "memory")
     if len(ids) > 1 and "--yes" not in given.options:
-        shown = [truncate_line(f"{entry.id} {bare_line(entry)}", 60) for entry in entries]
+        shown = [truncate_line(f"{entry.id} {format_memory_line(entry)}", 60) for entry in entries]
         shown += [truncate_line(f"{short_id(record)} {record.content}", 60) for record in records]
         listed = "; ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
         then = f"/memory forget {' '.join([*ids[: len(entries)], *(record.id for record in records)])} --yes"
@@ -118,8 +118,8 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
     owners: list[Scope] = [ctx.memory.memories.scope_of(record.id) for record in records]
     ctx.memory.forget_records([*entries, *records])
     if len(ids) == 1:
-        what = quote_code(bare_line(entries[0]) if entries else short(records[0]))
-    data = [entry_data(entry) for entry in entries]
+        what = quote_code(format_memory_line(entries[0]) if entries else short(records[0]))
+    data = [project_memory_data(entry) for entry in entries]
     data += [record_data(record, owner) for record, owner in zip(records, owners, strict=True)]
     return CommandResult(
         text=f"Moved to the archive: {what} · `/memory undo`",
@@ -127,7 +127,7 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def move(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a memory with its history to the other scope."""
     words = parse_options(argument).words
@@ -141,7 +141,7 @@ def move(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-@remembers
+@requires_memory
 def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     """Count the memories of the project and of the user."""
     if argument:
@@ -152,7 +152,7 @@ def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"total": total, **found})
 
 
-@remembers
+@requires_memory
 def compact(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
     if argument:
@@ -187,7 +187,7 @@ def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
 
 def suggest_forgettable(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete ids of project memory and typed memories for each word, without those already given."""
-    return [*suggest_several(ctx, argument), *_suggested(ctx, argument)]
+    return [*suggest_memory_ids(ctx, argument), *_suggested(ctx, argument)]
 
 
 def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
@@ -293,7 +293,7 @@ _COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 
 def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
-    age = short_age(time.time(), record.updated)
+    age = format_short_age(time.time(), record.updated)
     text = f"other sources say: {record.content}" if record.is_variant else record.content
     return (short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
 
@@ -556,7 +556,7 @@ def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: boo
     memories = ctx.memory.memories
     scope = memories.scope_of(record.id)
     store = memories.project if scope == "project" else memories.user
-    new = store.update(record.id, content=ctx.memory.redacted(text), provenance=by_user(ctx))
+    new = store.update(record.id, content=ctx.memory.redacted(text), provenance=make_user_provenance(ctx))
     return CommandResult(
         text=f"Changed in {MEMORY_OF[scope]}: {quote_code(short(new))} · `/memory undo`",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
@@ -577,7 +577,7 @@ def _from_editor(ctx: CommandContext, record: MemoryRecord, text: str) -> Comman
 _OPTIONS = ("--confidence", "--example")
 
 
-@remembers
+@requires_memory
 def add(ctx: CommandContext, argument: str) -> CommandResult:
     """Save project knowledge; a text that does not begin with a kind is a project fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
@@ -588,13 +588,13 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
     draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(ctx)), **_options(given))
-    added = ctx.memory.add(draft, by_user(ctx))
+    added = ctx.memory.add(draft, make_user_provenance(ctx))
     state = ctx.memory.freshness((added.record,))[added.record.id]
     data = {
-        "entry": entry_data(added.record, state),
+        "entry": project_memory_data(added.record, state),
         "new": added.is_new,
         "restored": added.action == "restored",
-        "beside": [entry_data(other) for other in added.beside],
+        "beside": [project_memory_data(other) for other in added.beside],
     }
     return CommandResult(text=_added(added), data=data)
 
@@ -602,14 +602,14 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
 def _added_kind(word: str) -> Kind | None:
     """Return the kind that the first word names; None if it is text. Raises UsageError for a misspelt kind."""
     try:
-        return kind_named(word)
+        return parse_kind(word)
     except UsageError as error:
         if find_nearest_name(word, KINDS):
             raise UsageError(f"{error} To save the text as a fact, write /memory add fact TEXT") from error
         return None
 
 
-@remembers
+@requires_memory
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
     """Change a memory to the given text and options, or in the editor if there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
@@ -626,7 +626,7 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
     return _update(ctx, entry, changes)
 
 
-@remembers
+@requires_memory
 def undo(ctx: CommandContext, argument: str) -> CommandResult:
     """Undo the last change; called again, the one before it."""
     if argument:
@@ -672,11 +672,11 @@ def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], Command
 
 
 def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
-    new = ctx.memory.update(entry.id, **changes, provenance=by_user(ctx))
+    new = ctx.memory.update(entry.id, **changes, provenance=make_user_provenance(ctx))
     state = ctx.memory.freshness((new,))[new.id]
     return CommandResult(
         text=f"Changed in project memory: {quote_code(new.line)}, {new.confidence:.0%} sure · `/memory undo`",
-        data={"entry": entry_data(new, state), "before": entry_data(entry)},
+        data={"entry": project_memory_data(new, state), "before": project_memory_data(entry)},
     )
 
 

@@ -1,4 +1,4 @@
-"""What all commands about memory share: kinds, ages and sources as text, access, completion."""
+"""Text, access checks and completions that all memory commands share: kinds, ages, authors, ids."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -38,6 +38,7 @@ PLURALS: dict[Kind, str] = {
     "failure": "failures",
     "rule": "rules",
 }
+# Names of sections in ltm.json, which users of that file type as kinds.
 _SECTIONS: dict[str, Kind] = {
     "fact": "discovery",
     "facts": "discovery",
@@ -55,28 +56,28 @@ STATES: dict[Freshness, str] = {
     "drifted": "changed since",
     "gone": "gone",
 }
-WHO = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
-_SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
-_AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
+AUTHORS = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
+_LONG_AUTHORS = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
+_SNIPPET_CHARS, _BEFORE_MATCH_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 SHORT_ID = 8
-"""Characters of the end of an id, which tell one memory from another."""
+"""Characters shown of an id: its end, because UUIDs of version 7 made at the same time begin alike."""
 
 
 def short_id(record: MemoryRecord) -> str:
-    """The end of its id, as tables show it and commands take it."""
+    """Return the end of the memory's id, as tables show it and commands accept it."""
     return record.id[-SHORT_ID:]
 
 
-def kind_named(word: str) -> Kind:
-    """The kind a person means: "solution", "solutions", or the file's "problem_solutions". Raises UsageError."""
-    wanted = word.strip().lower().replace("-", "_")
+def parse_kind(word: str) -> Kind:
+    """Return the kind of project memory named by "solution", "solutions" or "problem_solutions". Raises UsageError."""
+    name = word.strip().lower().replace("-", "_")
     for kind in KINDS:
-        if wanted in (kind, PLURALS[kind]):
+        if name in (kind, PLURALS[kind]):
             return kind
-    if wanted in _SECTIONS:
-        return _SECTIONS[wanted]
-    raise UsageError(f"There is no kind {word!r} of project knowledge; {suggest_name(wanted, KINDS)}")
+    if name in _SECTIONS:
+        return _SECTIONS[name]
+    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, KINDS)}")
 
 
 KEYED_NOTE = "keyed note"
@@ -85,12 +86,18 @@ LISTED_KINDS: tuple[str, ...] = (*KINDS, *TYPES, KEYED_NOTE)
 
 
 def kind_label(kind: str) -> str:
-    """The kind as it is shown to the user."""
+    """Return the kind as it is shown to the user; the file calls a project fact a discovery."""
     return "project fact" if kind == "discovery" else kind
 
 
 class ListedMemory(Struct, frozen=True, kw_only=True):
-    """One row of `/memory list`. at: when it was last confirmed, in seconds since the epoch. by: who shares it."""
+    """One row of `/memory list`.
+
+    Attributes:
+        at: when it was last confirmed, in seconds since the epoch.
+        by: the team member who shares it; "" for the user's own.
+        mark: state of its example files and trust, see `MARKS` and `choose_trust_mark`.
+    """
 
     id: str
     kind: str
@@ -102,14 +109,14 @@ class ListedMemory(Struct, frozen=True, kw_only=True):
     mark: str = ""
 
 
-def trust_mark(record: MemoryRecord) -> str:
-    """ "✓" for a memory that two sessions or two people confirmed, "?" for one that is unverified; else ""."""
+def choose_trust_mark(record: MemoryRecord) -> str:
+    """Return "✓" for a memory that two sessions or people confirmed, "?" for an unverified one, otherwise ""."""
     trust = describe_trust(record)
     return "?" if trust == "unverified" else "✓" if trust else ""
 
 
-def list_entry(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedMemory:
-    """A row for project knowledge."""
+def make_project_row(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedMemory:
+    """Make the row of a project memory."""
     return ListedMemory(
         id=entry.id,
         kind=kind_label(entry.kind),
@@ -117,12 +124,12 @@ def list_entry(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedM
         confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
         at=entry.updated,
         by=truncate(entry.by, _NAME_CHARS),
-        mark=MARKS[freshness] + trust_mark(entry),
+        mark=MARKS[freshness] + choose_trust_mark(entry),
     )
 
 
-def list_record(record: MemoryRecord, scope: Scope) -> ListedMemory:
-    """A row for a fact, an event, a note or a preference."""
+def make_typed_row(record: MemoryRecord, scope: Scope) -> ListedMemory:
+    """Make the row of a fact, an event, a note or a preference."""
     return ListedMemory(
         id=short_id(record),
         kind=record.kind,
@@ -130,18 +137,18 @@ def list_record(record: MemoryRecord, scope: Scope) -> ListedMemory:
         scope=scope,
         confidence=f"{record.confidence:.0%}",
         at=record.updated,
-        mark=trust_mark(record),
+        mark=choose_trust_mark(record),
     )
 
 
-def list_note(note: Note) -> ListedMemory:
-    """A row for a note with a key."""
+def make_note_row(note: Note) -> ListedMemory:
+    """Make the row of a keyed note."""
     text = " ".join(note.content[:_NOTE_CHARS].split())
     return ListedMemory(id=short_key(note.key), kind=KEYED_NOTE, text=text, at=note.timestamp)
 
 
-def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
-    """A table of memories; `now` in seconds since the epoch. The columns scope and by only if they tell rows apart."""
+def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
+    """Make a table of memories. now: seconds since the epoch. Columns that are equal in all rows are left out."""
     has_user = any(one.scope == "user" for one in listed)
     is_shared = any(one.by for one in listed)
     rows = tuple(
@@ -151,7 +158,7 @@ def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
             one.text,
             *([one.scope] if has_user else []),
             one.confidence,
-            short_age(now, one.at),
+            format_short_age(now, one.at),
             *([one.by] if is_shared else []),
             one.mark,
         )
@@ -162,11 +169,11 @@ def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
     return Table(columns=columns, rows=rows, wide_column=2, is_truncated=True)
 
 
-def legend(states: Iterable[Freshness], marks: str = "") -> str:
+def explain_marks(states: Iterable[Freshness], marks: str = "") -> str:
     """Explain the marks used in a table; "" if it has none. marks: all marks of the table joined."""
     present = set(states)
-    meant = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
-    examples = f"Examples: {', '.join(meant)}." if meant else ""
+    explained = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
+    examples = f"Examples: {', '.join(explained)}." if explained else ""
     trust = ", ".join(f"{mark} {text}" for mark, text in _TRUST.items() if mark in marks)
     return " ".join(filter(None, (examples, f"Trust: {trust}." if trust else "")))
 
@@ -174,29 +181,29 @@ def legend(states: Iterable[Freshness], marks: str = "") -> str:
 _TRUST = {"✓": "confirmed by two sessions or people", "?": "unverified"}
 
 
-def bare_line(entry: MemoryRecord) -> str:
-    """An entry on one line without its examples, how often it was said standing behind it."""
+def format_memory_line(entry: MemoryRecord) -> str:
+    """Return a project memory on one line without its examples, followed by how often it was said."""
     line = structs.replace(entry, examples=()).line
     return f"{line} (×{entry.times})" if entry.times > 1 else line
 
 
-def short_age(now: float, then: float) -> str:
-    """How long ago that was, in at most seven columns; "–" where nobody knows."""
+def format_short_age(now: float, then: float) -> str:
+    """Return how long ago that was, in at most seven columns; "–" if unknown."""
     return format_age(now - then) if then else "–"
 
 
-def ago(now: float, then: float) -> str:
-    """The same in a sentence: "3 d ago", "just now"."""
+def format_time_ago(now: float, then: float) -> str:
+    """Return how long ago that was, for a sentence: "3 d ago", "just now"; "–" if unknown."""
     return format_ago(now - then) if then else "–"
 
 
-def date(then: float) -> str:
-    """A day and a time on this machine's clock; "–" where nobody knows."""
+def format_date(then: float) -> str:
+    """Return the local date and time; "–" if unknown."""
     return format_stored_time("%Y-%m-%d %H:%M", then) if then else "–"
 
 
-def block_bar(share: float, cells: int) -> str:
-    """A share of `cells` columns drawn with block characters; what is not zero shows at least a sliver."""
+def draw_bar(share: float, cells: int) -> str:
+    """Draw a share (0.0 to 1.0) of `cells` columns with block characters; more than zero is always visible."""
     eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
     if share > 0:
         eighths = max(eighths, 1)
@@ -204,47 +211,48 @@ def block_bar(share: float, cells: int) -> str:
     return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
-def around(text: str, query: str) -> str:
-    """Up to 160 characters on one line, the first word of the query that stands in the text among them."""
+def extract_around(text: str, query: str) -> str:
+    """Return up to 160 characters of the text on one line, around the first word of the query found in it."""
     flat = " ".join(text.split())
     lower = flat.lower()
+    # Without its last two letters a word also finds its other forms: "deploys" finds "deployed".
     places = [place for word in query.lower().split() if (place := lower.find(word[: max(len(word) - 2, 3)])) >= 0]
-    start = max(min(min(places, default=0) - _BEFORE_CHARS, len(flat) - _AROUND_CHARS), 0)
-    end = start + _AROUND_CHARS
+    start = max(min(min(places, default=0) - _BEFORE_MATCH_CHARS, len(flat) - _SNIPPET_CHARS), 0)
+    end = start + _SNIPPET_CHARS
     return f"{'… ' if start else ''}{flat[start:end].strip()}{' …' if end < len(flat) else ''}"
 
 
 def short_key(key: str) -> str:
-    """A note's key on one line, cut where it would push everything else out of a table."""
+    """Return a note's key on one line, truncated so that it leaves space for the other columns of a table."""
     return truncate_line(key, _KEY_CHARS)
 
 
-def who_said(entry: MemoryRecord) -> str:
-    """Who asserted an entry, in words; "unknown" where the file does not say."""
+def describe_author(entry: MemoryRecord) -> str:
+    """Return who stated the memory; "unknown" if the file does not say."""
     if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
         return entry.by
-    said = _SAID[entry.provenance.asserted_by] if entry.provenance else "unknown"
-    return f"{said}, at {entry.by}'s" if entry.by else said
+    author = _LONG_AUTHORS[entry.provenance.asserted_by] if entry.provenance else "unknown"
+    return f"{author}, in a session of {entry.by}" if entry.by else author
 
 
-def session_words(ctx: CommandContext, session_id: str) -> str:
-    """The name and the day of the session an entry came from, as far as it is still there."""
+def describe_session_of(ctx: CommandContext, session_id: str) -> str:
+    """Return title, date and id of the session a memory comes from, if the session still exists."""
     if not session_id:
-        return "none: it was given on the command line or by another program"
+        return "none: it was saved on the command line or by another program"
     if session_id == ctx.session.id:
         return "this session"
     info: SessionInfo | None = next((info for info in ctx.store.list() if info.id == session_id), None)
     if info is None:
         return f"{session_id}, which is no longer stored"
-    return f"{format_title(info)} ({date(info.created_at)}), {info.id}"
+    return f"{format_title(info)} ({format_date(info.created_at)}), {info.id}"
 
 
 _MAX_SUGGESTED, _NOTE_CHARS = 60, 200
-_OFF = "Memory is off in an incognito clio: nothing is read from it and nothing stored; start clio without --incognito."
+_OFF = "Memory is off with --incognito: it is neither read nor written. Start clio without --incognito to use it."
 
 
-def remembers(handler: Handler) -> Handler:
-    """The handler, which refuses in an incognito clio before it looks at anything."""
+def requires_memory(handler: Handler) -> Handler:
+    """Decorate a handler so that it refuses with --incognito before it reads anything."""
 
     @wraps(handler)
     def guarded(ctx: CommandContext, argument: str) -> CommandResult:
@@ -253,10 +261,10 @@ def remembers(handler: Handler) -> Handler:
     return guarded
 
 
-def names_repository(handler: Handler) -> Handler:
-    """The handler of a command that shows the project's memory, with the label of memory that is not the user's.
+def label_foreign_memory(handler: Handler) -> Handler:
+    """Decorate a handler that shows project memory so that it labels memory which came with the repository.
 
-    The label stands before the text, and in data that is an object as `came_with_repository`.
+    The label precedes the text; data that is an object gets the field `came_with_repository`.
     """
 
     @wraps(handler)
@@ -273,23 +281,25 @@ def names_repository(handler: Handler) -> Handler:
 
 
 def describe_foreign_memory(ctx: CommandContext) -> str:
-    """The sentence before memory that came with the project, or of which that cannot be told."""
+    """Return the sentence before memory that came with the project, or may have."""
     if ctx.loaded.memory_doubt:
         return (
-            "clio cannot tell whether it wrote this project's memory itself: until you trust it (`/trust`), "
-            "it counts as the repository's statement, not yours."
+            "clio cannot verify that it wrote this project's memory itself: until you trust it (`/trust`), "
+            "it counts as a statement of the repository, not as yours."
         )
-    return "The repository's statement, not yours until you trust it (`/trust`): this project's memory came with it."
+    return (
+        "This project's memory came with the repository: until you trust it (`/trust`), "
+        "it counts as a statement of the repository, not as yours."
+    )
 
 
-def by_user(ctx: CommandContext) -> Provenance:
-    """The person at this clio said so, in the running session if it is one that is stored."""
+def make_user_provenance(ctx: CommandContext) -> Provenance:
+    """Return the provenance of the user's own statement; it names the running session if that is saved."""
     session = ctx.session
+    if not session.is_persistent:
+        return Provenance(asserted_by="user")
     last = session.messages[-1].id if session.messages else ""
-    return Provenance(session=session.id, message=last, asserted_by="user") if session.is_persistent else _AT_THE_DOOR
-
-
-_AT_THE_DOOR = Provenance(asserted_by="user")
+    return Provenance(session=session.id, message=last, asserted_by="user")
 
 
 _JSON_NAMES = {"content": "text", "updated": "confirmed", "is_corroborated": "corroborated"}
@@ -300,46 +310,46 @@ _PROJECT_FIELDS = (
 )  # fmt: skip
 
 
-def entry_fields(entry: MemoryRecord) -> dict[str, Any]:
-    """Project knowledge in JSON's own types: all its fields."""
+def project_memory_fields(entry: MemoryRecord) -> dict[str, Any]:
+    """Return all fields of a project memory as JSON types."""
     fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(entry, name)) for name in _PROJECT_FIELDS}
     return fields | {"bound": list(map(list, entry.hashes.items())), "superseded_by": entry.superseded_by or ""}
 
 
-def entry_data(entry: MemoryRecord, freshness: Freshness = "unbound") -> dict[str, Any]:
-    """The same with its line, and how it compares to its examples."""
-    return entry_fields(entry) | {"line": entry.line, "freshness": freshness}
+def project_memory_data(entry: MemoryRecord, freshness: Freshness = "unbound") -> dict[str, Any]:
+    """Return all fields of a project memory as JSON types, with its line and the state of its example files."""
+    return project_memory_fields(entry) | {"line": entry.line, "freshness": freshness}
 
 
 def note_data(note: Note) -> dict[str, Any]:
-    """A note in JSON's own types."""
+    """Return a note as JSON types."""
     return {"key": note.key, "content": note.content, "timestamp": note.timestamp}
 
 
-def newest_first(knowledge: Knowledge) -> list[MemoryRecord]:
-    """The entries kind by kind, and of each kind the last confirmed first."""
+def sort_newest_first(knowledge: Knowledge) -> list[MemoryRecord]:
+    """Return the memories kind by kind, in each kind the last confirmed first."""
     places = {kind: place for place, kind in enumerate(KINDS)}
     return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
 
 
-def suggest_entry(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """The ids of the entries, their words beside them, the last confirmed first; only for the first word."""
-    return () if " " in argument else suggest_several(ctx, argument)
+def suggest_memory_id(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    """Suggest ids of project memories with their text, last confirmed first; only for the first word."""
+    return () if " " in argument else suggest_memory_ids(ctx, argument)
 
 
-def suggest_several(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """The same for the last of several words, without those that are named already."""
+def suggest_memory_ids(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    """Suggest ids of project memories for the last word, without those already on the line."""
     *named, typed = argument.split(" ")
-    return _quietly(ctx, lambda ctx: _entries(ctx, typed.lower(), named))
+    return _suggest_safely(ctx, lambda ctx: _list_ids(ctx, typed.lower(), named))
 
 
 def suggest_notes(ctx: CommandContext) -> Iterable[Suggestion]:
-    """The keys of the notes, newest first."""
-    return _quietly(ctx, _notes)
+    """Suggest the keys of the notes, newest first."""
+    return _suggest_safely(ctx, _list_keys)
 
 
 def suggest_options(*options: tuple[str, str]) -> SuggestWord:
-    """Options with their notes, those that stand there already left out."""
+    """Return a function that suggests options with their descriptions, without those already on the line."""
 
     def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
         before = argument.split(" ")[:-1]
@@ -349,12 +359,14 @@ def suggest_options(*options: tuple[str, str]) -> SuggestWord:
 
 
 def suggest_words(*words: tuple[str, str]) -> Suggest:
-    """Fixed words, each with its note."""
+    """Return a function that suggests fixed words with their descriptions."""
     return lambda ctx: (Suggestion(text=word, note=note) for word, note in words)
 
 
-def _quietly(ctx: CommandContext, find: Callable[[CommandContext], Iterable[Suggestion]]) -> Iterable[Suggestion]:
-    """What there is to offer; a damaged file is told by the command, not while its name is typed."""
+def _suggest_safely(
+    ctx: CommandContext, find: Callable[[CommandContext], Iterable[Suggestion]]
+) -> Iterable[Suggestion]:
+    """Return suggestions; none if a file is damaged, which the command itself reports when it runs."""
     if ctx.config.incognito:
         return ()
     try:
@@ -363,13 +375,13 @@ def _quietly(ctx: CommandContext, find: Callable[[CommandContext], Iterable[Sugg
         return ()
 
 
-def _entries(ctx: CommandContext, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
-    fitting = [entry for entry in ctx.memory.knowledge().entries if entry.id.lower().startswith(typed)]
-    newest = sorted(fitting, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
+def _list_ids(ctx: CommandContext, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
+    matching = [entry for entry in ctx.memory.knowledge().entries if entry.id.lower().startswith(typed)]
+    newest = sorted(matching, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
     return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
 
 
-def _notes(ctx: CommandContext) -> Iterable[Suggestion]:
+def _list_keys(ctx: CommandContext) -> Iterable[Suggestion]:
     return (
         Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split())) for note in ctx.memory.list_notes()
     )

@@ -1,4 +1,4 @@
-"""`/memory open`: everything that is remembered as one HTML page, opened in the browser."""
+"""`/memory open`: writes all memories as one HTML page and opens it in the browser."""
 
 import os
 import sys
@@ -12,11 +12,11 @@ from msgspec import structs
 from clio.commands.arguments import parse_options
 from clio.commands.command import Command, CommandContext, CommandResult, make_refusal, quote_code
 from clio.commands.memory.memory_text import (
+    describe_author,
     describe_foreign_memory,
-    names_repository,
-    remembers,
+    label_foreign_memory,
+    requires_memory,
     suggest_options,
-    who_said,
 )
 from clio.commands.session_table import format_title
 from clio.errors import UserError
@@ -30,8 +30,8 @@ _NO_BROWSER = "--no-browser"
 _STATES = ("live", "variant", "superseded", "archived")
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def open_page(ctx: CommandContext, argument: str) -> CommandResult:
     """Write the page, and open it in the browser if the output is a terminal and not JSON."""
     given = parse_options(argument, switches=(_NO_BROWSER, "--force"))
@@ -61,7 +61,7 @@ def open_page(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
-    """The file to write. Raises UserError for a path that cannot be written."""
+    """Return the file to write, by default in the project's cache. Raises UserError for an unsuitable path."""
     if not typed:
         own = ctx.loaded.main_project / ".clio"
         make_ignored_folder(own / "cache", own)
@@ -69,7 +69,7 @@ def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
     try:
         path = Path.cwd() / Path(typed).expanduser()
     except RuntimeError:
-        raise UserError(f"There is no home folder for {typed!r}; write the whole path") from None
+        raise UserError(f"There is no home folder for {typed!r}; write the full path") from None
     if path.is_dir():
         path /= "memory.html"
     elif not path.suffix:
@@ -77,16 +77,19 @@ def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"{path.name!r} does not end in .html; /memory export writes other formats")
     if not path.parent.is_dir():
-        raise UserError(f"There is no folder {str(path.parent)!r}; make it first, or choose another path")
+        raise UserError(f"There is no folder {str(path.parent)!r}; create it first, or choose another path")
     if path.is_dir():
         raise UserError(f"{str(path)!r} is a folder; choose another path")
     if path.exists() and not force:
-        raise UserError(f"{str(path)!r} is there already; add --force to replace it")
+        raise UserError(f"{str(path)!r} already exists; add --force to replace it")
     return path
 
 
 def _show_in_browser(path: Path) -> bool:
-    """Whether a browser with a window was started; one that runs in the terminal would take it from clio."""
+    """Open the page in a browser with a window; return whether one was started.
+
+    A browser that runs in the terminal, such as lynx, would write over clio's screen.
+    """
     import webbrowser
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
@@ -99,13 +102,13 @@ def _show_in_browser(path: Path) -> bool:
 
 
 def collect_memory(ctx: CommandContext) -> dict[str, Any]:
-    """Everything that is remembered, as plain values: {"memories": [...], "changes": [...]}.
+    """Return all memories as plain values: {"memories": [...], "changes": [...]}.
 
-    Only this function and its helpers know the classes of the stores. A memory has: id, kind, scope, state ("live",
-    "variant", "superseded" or "archived"), because, text, by, session, confidence, importance, score, created,
-    confirmed, uses, times, files [{path, state}], versions [{text, since, until, because, by}] newest first,
-    replaced_by {id, text} or None, against {id, text} or None. A change has: at, what, kind, id, text, before, by.
-    Times are seconds since the epoch, 0.0 where the file does not say.
+    The page is rendered from these values alone, so that it does not depend on the classes of the stores. A memory
+    has: id, kind, scope, state ("live", "variant", "superseded" or "archived"), because, text, by, session,
+    confidence, importance, score, created, confirmed, uses, times, files [{path, state}], versions [{text, since,
+    until, because, by}] newest first, replaced_by {id, text} or None, against {id, text} or None. A change has: at,
+    what, kind, id, text, before, by. Times are seconds since the epoch, 0.0 where the file does not say.
     """
     memory = ctx.memory
     sessions = {info.id: format_title(info) for info in ctx.store.list()}
@@ -175,7 +178,7 @@ def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[s
         "kind": "limit" if is_limit else record.kind,
         "is_named": False,
         "text": _format_text(record),
-        "by": who_said(record),
+        "by": describe_author(record),
         "session": f"{title} · {session[-8:]}" if title else session,
         "confidence": record.confidence,
         "importance": record.importance if record.kind in ("fact", "event", "note", "preference") else None,
@@ -212,7 +215,7 @@ def _describe_version(version: EntryVersion | Version) -> dict[str, Any]:
 
 
 def _format_text(record: MemoryRecord) -> str:
-    """What a memory says, without its files."""
+    """Return the text of a memory, without its files."""
     line = structs.replace(record, examples=(), rivals=()).line
     return record.content if line == " ".join(record.content.split()) else line
 
@@ -228,7 +231,7 @@ def _describe_other(id: str | None, records: dict[str, MemoryRecord]) -> dict[st
 
 
 def _compare_file(ctx: CommandContext, record: MemoryRecord, path: str) -> str:
-    """How one bound file compares to what it was: "fresh", "drifted", "gone" or "unbound"."""
+    """Compare one bound file to its saved hash: "fresh", "drifted", "gone" or "unbound"."""
     if path not in record.hashes:
         return "unbound"
     one = structs.replace(record, hashes={path: record.hashes[path]})
@@ -239,7 +242,7 @@ OPEN_ROWS: tuple[Command, ...] = (
     Command(
         name="open",
         argument="[FILE] [--no-browser] [--force]",
-        summary="everything remembered as one HTML page in the browser",
+        summary="all memories as one HTML page in the browser",
         handler=open_page,
         suggest_word=suggest_options(
             (_NO_BROWSER, "only write the page"), ("--force", "replace a file that is there already")

@@ -21,10 +21,10 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import (
-    entry_data,
-    list_entry,
-    memory_table,
-    remembers,
+    make_memory_table,
+    make_project_row,
+    project_memory_data,
+    requires_memory,
     suggest_options,
 )
 from clio.commands.session_table import suggest_paths
@@ -83,7 +83,7 @@ _NAMES = {
 }
 
 
-@remembers
+@requires_memory
 def export(ctx: CommandContext, argument: str) -> CommandResult:
     """Export all memory with secrets replaced, to a file or the screen."""
     given = parse_options(argument, switches=("--force",), valued=("--what",))
@@ -163,7 +163,7 @@ def _unwritable(path: Path, *, force: bool) -> str:
 MAX_IMPORT_BYTES = 500_000_000
 
 
-@remembers
+@requires_memory
 def import_(ctx: CommandContext, argument: str) -> CommandResult:
     """Import a bundle, or the project memory of another ltm.json, also of the Perl CLIO.
 
@@ -310,7 +310,7 @@ _SESSIONS_STAY = "the sessions, which --sessions deletes too"
 _STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files you wrote"}
 
 
-@remembers
+@requires_memory
 def wipe(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what would be deleted, and delete it after the user has typed the scope."""
     given = parse_options(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
@@ -502,7 +502,7 @@ _WORDS = {
 }
 
 
-@remembers
+@requires_memory
 def share(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the state of sharing, or change it."""
     given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
@@ -526,7 +526,7 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
     """Show what others would read, and share it after the user has agreed."""
     sharing = ctx.memory.sharing
     entries = sharing.would_be_shared()
-    data = {"on": False, "entries": [entry_data(entry) for entry in entries]}
+    data = {"on": False, "entries": [project_memory_data(entry) for entry in entries]}
     if not agreed:
         shown = entries[:_SHOWN]
         rest = f", {len(shown)} shown here; `/memory list` shows all" if len(shown) < len(entries) else ""
@@ -537,7 +537,7 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
             "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
         )
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
-        table = memory_table([list_entry(entry) for entry in shown], now=time.time()) if shown else None
+        table = make_memory_table([make_project_row(entry) for entry in shown], now=time.time()) if shown else None
         return CommandResult(text=text, table=table, data=data, follow_up=Confirm(question="Share them?", then=then))
     number = sharing.turn_on()
     added = sharing.let_git_see() if gitignore else ()
@@ -646,11 +646,11 @@ def _share_data(status: Status) -> dict[str, object]:
     return {
         "there": status.there,
         "trusted": status.trusted,
-        "shared": [entry_data(entry) for entry in status.shared],
+        "shared": [project_memory_data(entry) for entry in status.shared],
         "private": len(status.private),
         "by": status.by,
         "rivals": [entry.id for entry in status.rivals],
-        "late": [entry_data(entry) for entry in status.late],
+        "late": [project_memory_data(entry) for entry in status.late],
         "emptied": status.emptied,
         "problems": msgspec.to_builtins(status.problems),
         "uncommitted": status.uncommitted,

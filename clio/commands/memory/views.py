@@ -1,4 +1,4 @@
-"""/memory list, search, show, stats, why, history and changes: what is saved and how it came about."""
+"""/memory list, search, show, stats, why, history and changes: the commands that read memory."""
 
 import math
 import time
@@ -13,37 +13,37 @@ from clio.commands.arguments import join_arguments, parse_options, parse_text, s
 from clio.commands.command import Command, CommandContext, CommandResult, Suggestion, Table, make_refusal, quote_code
 from clio.commands.memory.edits import parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
+    AUTHORS,
     KEYED_NOTE,
     LISTED_KINDS,
     PLURALS,
     STATES,
-    WHO,
     ListedMemory,
-    ago,
-    around,
-    bare_line,
-    block_bar,
-    date,
-    entry_data,
-    entry_fields,
+    describe_author,
+    describe_session_of,
+    draw_bar,
+    explain_marks,
+    extract_around,
+    format_date,
+    format_memory_line,
+    format_short_age,
+    format_time_ago,
     kind_label,
-    kind_named,
-    legend,
-    list_entry,
-    list_note,
-    list_record,
-    memory_table,
-    names_repository,
-    newest_first,
+    label_foreign_memory,
+    make_memory_table,
+    make_note_row,
+    make_project_row,
+    make_typed_row,
     note_data,
-    remembers,
-    session_words,
-    short_age,
+    parse_kind,
+    project_memory_data,
+    project_memory_fields,
+    requires_memory,
     short_id,
     short_key,
-    suggest_entry,
+    sort_newest_first,
+    suggest_memory_id,
     suggest_options,
-    who_said,
 )
 from clio.errors import UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
@@ -63,21 +63,22 @@ if TYPE_CHECKING:
 
 _ARCHIVE = ("archive", "archived")
 LISTED = 40
-"""Rows of a list that was not asked for whole."""
+"""Rows shown without `--all`."""
 FOUND = 20
+"""Results of a search."""
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def show_list(ctx: CommandContext, argument: str) -> CommandResult:
-    """All memories of the project and of the user, kind by kind; or those of one kind, of one scope."""
+    """Run `/memory list`: all memories of the project and the user, kind by kind; or those of one kind or scope."""
     given = parse_options(argument, switches=("--all",), valued=("--scope",))
     if given.words and given.words[0].lower() in _ARCHIVE and len(given.words) == 1:
-        return _archive(ctx, everything="--all" in given.options)
+        return _list_archive(ctx, everything="--all" in given.options)
     kinds = _parse_kinds(" ".join(given.words)) if given.words else LISTED_KINDS
     scope = parse_scope(given.options.get("--scope"))
     memory = ctx.memory
-    entries = [entry for entry in newest_first(memory.knowledge()) if entry.kind in kinds and scope != "user"]
+    entries = [entry for entry in sort_newest_first(memory.knowledge()) if entry.kind in kinds and scope != "user"]
     freshness = memory.freshness(tuple(entries))
     owners: list[tuple[MemoryRecord, Scope]] = [
         (record, memory.memories.scope_of(record.id)) for record in memory.memories.records()
@@ -89,35 +90,36 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
     all_notes = memory.list_notes()
     notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
-        "entries": [entry_data(entry, freshness[entry.id]) for entry in entries],
+        "entries": [project_memory_data(entry, freshness[entry.id]) for entry in entries],
         "notes": len(all_notes),
         "memories": len(owners),
         "typed": [record_data(record, owner) for record, owner in typed],
         "keyed_notes": [note_data(note) for note in notes],
     }
     listed = [
-        *(list_entry(entry, freshness[entry.id]) for entry in entries),
-        *(list_record(record, owner) for record, owner in typed),
-        *(list_note(note) for note in notes),
+        *(make_project_row(entry, freshness[entry.id]) for entry in entries),
+        *(make_typed_row(record, owner) for record, owner in typed),
+        *(make_note_row(note) for note in notes),
     ]
     if not listed:
-        return CommandResult(text=_nothing(kinds, bool(owners or all_notes or memory.knowledge().entries)), data=data)
-    shown = listed if "--all" in given.options else _first(listed)
-    what = format_count(len(listed), "memory")
-    again = f"/memory list{' ' + join_arguments(given.words) if given.words else ''}"
-    again += f"{f' --scope {scope}' if scope else ''} --all"
+        has_others = bool(owners or all_notes or memory.knowledge().entries)
+        return CommandResult(text=_describe_empty_list(kinds, has_others), data=data)
+    shown = listed if "--all" in given.options else _limit_rows(listed)
+    count = format_count(len(listed), "memory")
+    command = f"/memory list{' ' + join_arguments(given.words) if given.words else ''}"
+    command += f"{f' --scope {scope}' if scope else ''} --all"
     parts = [
-        f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(listed) else f"{what}.",
-        legend((freshness[one.id] for one in shown if one.id in freshness), "".join(one.mark for one in shown)),
+        f"{count}, {len(shown)} shown; `{command}` shows all." if len(shown) < len(listed) else f"{count}.",
+        explain_marks((freshness[one.id] for one in shown if one.id in freshness), "".join(one.mark for one in shown)),
     ]
     text = " ".join(part for part in parts if part)
-    return CommandResult(text=text, table=memory_table(shown, now=time.time()), data=data)
+    return CommandResult(text=text, table=make_memory_table(shown, now=time.time()), data=data)
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def search(ctx: CommandContext, argument: str) -> CommandResult:
-    """The memories of all kinds that answer a query, the best first. They count as used."""
+    """Run `/memory search`: memories of all kinds that match a query, best first. They count as used."""
     query = parse_text(argument).text.strip()
     if not query:
         return make_refusal("Search for what? Write /memory search WORDS; /session search looks in conversations")
@@ -131,61 +133,74 @@ def search(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"Best matches first. {sessions}", table=_hit_table(query, hits), data=data)
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def show(ctx: CommandContext, argument: str) -> CommandResult:
-    """Everything that is known about one memory of any kind."""
-    wanted = parse_options(argument).words
-    if len(wanted) != 1:
+    """Run `/memory show`: all details of one memory of any kind."""
+    ids = parse_options(argument).words
+    if len(ids) != 1:
         return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
     memory = ctx.memory
     try:
-        entry = memory.find(wanted[0])
+        entry = memory.find(ids[0])
     except UserError:
-        if (other := _show_other(ctx, wanted[0])) is not None:
+        if (other := _show_other(ctx, ids[0])) is not None:
             return other
         raise
     memory.use((entry.id,))
     state = memory.freshness((entry,))[entry.id]
-    others = [other for other in memory.knowledge().of(entry.kind) if _rivals(entry, other)]
-    before = [former for former in memory.archived() if _rivals(entry, former) or former.id == entry.id]
-    rows = [row for row in _fields(entry) if row[1]]
+    others = [other for other in memory.knowledge().of(entry.kind) if _is_other_solution(entry, other)]
+    before = [former for former in memory.archived() if _is_other_solution(entry, former) or former.id == entry.id]
+    rows = [row for row in _list_fields(entry) if row[1]]
     rows += [("example", example) for example in entry.examples]
     rows += [("it is" if len(entry.examples) == 1 else "they are", STATES[state])] if STATES[state] else []
     rows += [
         ("sure", f"{entry.confidence:.0%}"),
         *([("times", str(entry.times))] if entry.times > 1 else []),
         *([("trust", trust)] if (trust := describe_trust(entry)) else []),
-        ("said by", f"{who_said(entry)}, says the repository" if ctx.loaded.has_foreign_memory else who_said(entry)),
-        *([("session", session_words(ctx, entry.provenance.session))] if entry.provenance else []),
-        ("first said", date(entry.created)),
-        ("confirmed", f"{date(entry.updated)} ({ago(time.time(), entry.updated)})" if entry.updated else date(0)),
+        (
+            "said by",
+            f"{describe_author(entry)}, says the repository"
+            if ctx.loaded.has_foreign_memory
+            else describe_author(entry),
+        ),
+        *([("session", describe_session_of(ctx, entry.provenance.session))] if entry.provenance else []),
+        ("first said", format_date(entry.created)),
+        (
+            "confirmed",
+            f"{format_date(entry.updated)} ({format_time_ago(time.time(), entry.updated)})"
+            if entry.updated
+            else format_date(0),
+        ),
     ]
-    rows += [("beside it", f"{other.id}: {other.solution or other.line}") for other in others]
+    rows += [("other solution", f"{other.id}: {other.solution or other.line}") for other in others]
     rows += [("said otherwise", f"in {rival}") for rival in entry.rivals]
     rows += [("in the archive", former.line) for former in before]
-    data = entry_data(entry, state) | {
-        "beside": [entry_data(other) for other in others],
-        "archived": [entry_data(former) for former in before],
+    data = project_memory_data(entry, state) | {
+        "beside": [project_memory_data(other) for other in others],
+        "archived": [project_memory_data(former) for former in before],
     }
     table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, data=data)
 
 
-def _show_other(ctx: CommandContext, wanted: str) -> CommandResult | None:
-    """Everything about a fact, event, note, preference or keyed note; None if there is none of that id or key."""
+def _show_other(ctx: CommandContext, name: str) -> CommandResult | None:
+    """Show a fact, event, note, preference or keyed note; None if there is none with that id or key."""
     memory, now = ctx.memory, time.time()
     with suppress(UserError, ValueError):
-        if (note := memory.retrieve_note(wanted)) is not None:
-            rows = (("text", note.content), ("saved", f"{date(note.timestamp)} ({ago(now, note.timestamp)})"))
+        if (note := memory.retrieve_note(name)) is not None:
+            rows = (
+                ("text", note.content),
+                ("saved", f"{format_date(note.timestamp)} ({format_time_ago(now, note.timestamp)})"),
+            )
             table = Table(columns=(note.key, KEYED_NOTE), rows=rows, wide_column=1)
             return CommandResult(table=table, data=note_data(note))
     try:
-        record = memory.memories.find(wanted)
+        record = memory.memories.find(name)
     except UserError:
         return None
     owner = memory.memories.scope_of(record.id)
-    said = record.provenance
+    provenance = record.provenance
     fields = [
         ("text", record.content),
         ("reason", record.reason),
@@ -197,34 +212,34 @@ def _show_other(ctx: CommandContext, wanted: str) -> CommandResult | None:
         ("sure", f"{record.confidence:.0%}"),
         ("trust", describe_trust(record)),
         ("used", f"{record.access_count} times" if record.access_count else ""),
-        ("said by", who_said(record) if said else ""),
-        ("session", session_words(ctx, said.session) if said else ""),
-        ("first said", date(record.created)),
-        ("confirmed", f"{date(record.updated)} ({ago(now, record.updated)})" if record.updated else ""),
+        ("said by", describe_author(record) if provenance else ""),
+        ("session", describe_session_of(ctx, provenance.session) if provenance else ""),
+        ("first said", format_date(record.created)),
+        (
+            "confirmed",
+            f"{format_date(record.updated)} ({format_time_ago(now, record.updated)})" if record.updated else "",
+        ),
     ]
     table = Table(columns=(short_id(record), record.kind), rows=tuple(row for row in fields if row[1]), wide_column=1)
     return CommandResult(table=table, data=record_data(record, owner))
 
 
-def _archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
-    """What was forgotten or pruned, the newest to leave first."""
+def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
+    """List forgotten and pruned memories, the last archived first."""
     entries = ctx.memory.archived()
-    data = {"archived": [entry_data(entry) for entry in entries]}
+    data = {"archived": [project_memory_data(entry) for entry in entries]}
     if not entries:
         return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
     shown = entries if everything else entries[:LISTED]
     rest = f", {len(shown)} shown; `/memory list archive --all` shows all" if len(shown) < len(entries) else ""
-    text = (
-        f"{format_count(len(entries), 'memory')} in the archive{rest}. Saved again in the same words, a "
-        "memory is restored."
-    )
+    text = f"{format_count(len(entries), 'memory')} in the archive{rest}. Saving the same text again restores a memory."
     return CommandResult(
-        text=text, table=memory_table([list_entry(entry) for entry in shown], now=time.time()), data=data
+        text=text, table=make_memory_table([make_project_row(entry) for entry in shown], now=time.time()), data=data
     )
 
 
-def _first(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
-    """Return so many that a list stays readable: the same number of each kind if there are too many."""
+def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
+    """Return at most `LISTED` rows: if there are more, the same number of each kind."""
     if len(listed) <= LISTED:
         return list(listed)
     by_kind: dict[str, list[ListedMemory]] = {}
@@ -235,10 +250,11 @@ def _first(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
 
 
 def _parse_kinds(word: str) -> tuple[str, ...]:
-    """Return the kinds a word names: "facts" are project facts and facts, "notes" those with a key too. Raises
-    UsageError.
+    """Return the kinds a word names: "facts" are project facts and facts, "notes" includes keyed notes.
+
+    Raises UsageError.
     """
-    wanted = word.strip().lower().replace("-", " ").replace("_", " ")
+    name = word.strip().lower().replace("-", " ").replace("_", " ")
     for names, kinds in (
         (("fact", "facts"), ("discovery", "fact")),
         (("project fact", "project facts"), ("discovery",)),
@@ -247,15 +263,15 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
         (("event", "events"), ("event",)),
         (("preference", "preferences"), ("preference",)),
     ):
-        if wanted in names:
+        if name in names:
             return kinds
     try:
-        return (kind_named(word),)
+        return (parse_kind(word),)
     except UsageError as error:
-        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(wanted, LISTED_KINDS)}") from error
+        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(name, LISTED_KINDS)}") from error
 
 
-def _nothing(kinds: Sequence[str], has_others: bool) -> str:
+def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
     """Return the sentence for an empty list. has_others: memories of other kinds or scopes exist."""
     if len(kinds) == len(LISTED_KINDS):
         return (
@@ -277,12 +293,14 @@ def _nothing(kinds: Sequence[str], has_others: bool) -> str:
 
 def _hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
     now = time.time()
-    rows = tuple((_shown_id(hit), hit.kind, around(hit.text, query), short_age(now, hit.when)) for hit in hits)
+    rows = tuple(
+        (_shown_id(hit), hit.kind, extract_around(hit.text, query), format_short_age(now, hit.when)) for hit in hits
+    )
     return Table(columns=("id", "kind", "what", "age"), rows=rows, wide_column=2)
 
 
 def _shown_id(hit: RecallHit) -> str:
-    """Return the id as `/memory show` takes it."""
+    """Return the id as `/memory show` accepts it."""
     match hit.source:
         case "note":
             return short_key(hit.id)
@@ -303,7 +321,8 @@ def _hit_data(hit: RecallHit) -> dict[str, Any]:
     }
 
 
-def _fields(entry: MemoryRecord) -> list[tuple[str, str]]:
+def _list_fields(entry: MemoryRecord) -> list[tuple[str, str]]:
+    """Return the labelled texts of a project memory; a text may be empty."""
     match entry.kind:
         case "solution":
             return [("error", entry.content), ("solution", entry.solution)]
@@ -312,37 +331,37 @@ def _fields(entry: MemoryRecord) -> list[tuple[str, str]]:
             return [("failed", entry.content), ("impact", entry.impact), ("prevention", entry.solution), *more]
         case "workflow":
             steps = [(f"step {number}", step) for number, step in enumerate(entry.steps, 1)]
-            rate = "" if entry.success_rate is None else f"{entry.success_rate:.0%} of the times"
-            named = "" if entry.content == " → ".join(entry.steps) else entry.content
-            return [("name", named), *steps, ("went well", rate)]
+            rate = "" if entry.success_rate is None else f"{entry.success_rate:.0%}"
+            name = "" if entry.content == " → ".join(entry.steps) else entry.content
+            return [("name", name), *steps, ("success rate", rate)]
         case "rule":
-            return [("rule", entry.content), ("holds for", entry.context if entry.context not in ("", "*") else "all")]
+            return [("rule", entry.content), ("applies to", entry.context if entry.context not in ("", "*") else "all")]
         case _:
             return [("text", entry.content)]
 
 
-def _rivals(entry: MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether the other gives another answer to the same error."""
+def _is_other_solution(entry: MemoryRecord, other: MemoryRecord) -> bool:
+    """Whether `other` is another solution of the same error."""
     if entry.kind != "solution" or other.kind != "solution" or other.id == entry.id:
         return False
-    return _plain(entry.content) == _plain(other.content)
+    return _normalize(entry.content) == _normalize(other.content)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".!")
 
 
 BAR_CELLS = 9
-"""So that all columns of the statistics fit forty columns of a terminal."""
+"""Columns of a bar, so that the statistics fit a terminal of forty columns."""
 _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": "none named"}
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def stats(ctx: CommandContext, argument: str) -> CommandResult:
-    """The memories of all kinds in numbers and small bars; age and confidence are those of project knowledge."""
+    """Run `/memory stats`: counts of all kinds as bars; age and confidence cover project memory only."""
     if argument:
-        return make_refusal("/memory stats takes nothing")
+        return make_refusal("/memory stats takes no argument")
     found = ctx.memory.ltm_stats()
     others = Counter(record.kind for record in ctx.memory.memories.records())
     notes = len(ctx.memory.list_notes())
@@ -352,76 +371,78 @@ def stats(ctx: CommandContext, argument: str) -> CommandResult:
     text = f"{format_count(sum(counts.values()), 'memory')}{archive}."
     if found.newest:
         now = time.time()
-        text += f" Last confirmed {ago(now, found.newest)}, the oldest {ago(now, found.oldest)}."
+        text += (
+            f" Last confirmed {format_time_ago(now, found.newest)}, the oldest {format_time_ago(now, found.oldest)}."
+        )
     if found.last_pruned:
-        text += f" Last pruned {date(found.last_pruned)}."
-    rows = tuple(_stat_rows(found, counts)) if any(counts.values()) else ()
+        text += f" Last pruned {format_date(found.last_pruned)}."
+    rows = tuple(_make_stat_rows(found, counts)) if any(counts.values()) else ()
     table = Table(columns=("", "", "", ""), rows=rows, wide_column=3) if rows else None
     return CommandResult(text=text, table=table, data=data)
 
 
-@remembers
+@requires_memory
 def why(ctx: CommandContext, argument: str) -> CommandResult:
-    """What memory gave the model in the last turn, why, and what its limits left out."""
+    """Run `/memory why`: the memories used in the last turn, the reasons, and what the limits left out."""
     if argument:
         return make_refusal("/memory why takes no argument; it shows the memories used in the last turn")
     report = ctx.memory.last_turn()
     if report is not None:
-        return _last_turn(ctx, report)
-    given = ctx.memory.why()
-    begins = "The next session would begin with:\n\n" if not ctx.session.id else ""
-    if begins and not given:  # outside of a conversation there is no turn to tell of
+        return _show_last_turn(ctx, report)
+    injected = ctx.memory.why()
+    heading = "The next session would begin with:\n\n" if not ctx.session.id else ""
+    if heading and not injected:  # outside a conversation there was no turn: show what one would begin with
         ctx.memory.prefix_fragments()
-        given = ctx.memory.why()
-    data = [_injected_data(one) for one in given]
-    if not given:
-        off = "" if ctx.config.ltm else " Project knowledge is off (--no-ltm)."
-        text = "A new session would begin without memories." if begins else "No memories were used so far."
+        injected = ctx.memory.why()
+    data = [_injected_data(one) for one in injected]
+    if not injected:
+        off = "" if ctx.config.ltm else " Project memory is off (--no-ltm)."
+        text = "A new session would begin without memories." if heading else "No memories were used so far."
         return CommandResult(text=text + off, data=data)
     now = time.time()
     rows = tuple(
         (
             item.entry.id,
-            bare_line(item.entry),
+            format_memory_line(item.entry),
             item.reason,
-            short_age(now, item.entry.updated),
+            format_short_age(now, item.entry.updated),
             f"{item.tokens:,}",
         )
-        for one in given
+        for one in injected
         for item in one.items
     )
     table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide_column=1, is_truncated=True)
-    return CommandResult(text=begins + "\n".join(f"- {_account(ctx, one)}" for one in given), table=table, data=data)
+    text = heading + "\n".join(f"- {_summarize_fragment(ctx, one)}" for one in injected)
+    return CommandResult(text=text, table=table, data=data)
 
 
-def _last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
-    """Each thing the last turn was given: from where, why, by which signals, at what cost; and what was cut.
+def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
+    """Show the memories of the last turn with source, reason, signals and tokens, and those the limits cut.
 
-    At most one screen, what is new in this turn before the block of the system prompt; `--json` has all of it.
+    At most one screen; memories of this turn come before those of the system prompt. `--json` has all of them.
     """
     data = msgspec.to_builtins(report)
     asked = f"“{report.question}”" if report.question else "the last turn"
-    work = f" ({report.scenario})" if report.scenario else ""
+    task_type = f" ({report.scenario})" if report.scenario else ""
     if not report.items:
-        return CommandResult(text=f"No memories were used for {quote_code(asked)}{work}.", data=data)
+        return CommandResult(text=f"No memories were used for {quote_code(asked)}{task_type}.", data=data)
     window = ctx.window
     ratio = window.ratio if window else DEFAULT_RATIO
-    inside = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
+    used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
     cut = [item for item in report.items if not item.included]
     left = sum(item.count for item in cut)
-    text = (
-        f"For {quote_code(asked)}{work}: {format_count(len(inside), 'item')}, about {_tokens(inside, ratio):,} tokens"
-    )
+    count = format_count(len(used), "item")
+    text = f"For {quote_code(asked)}{task_type}: {count}, about {_scale_tokens(used, ratio):,} tokens"
     text += f"; {left:,} left out by limits." if left else "."
-    prompt = _prompt_tokens(ctx)
+    prompt = _count_prompt_tokens(ctx)
     if prompt:
         text += f" Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows."
-    shown, cut_shown = inside[:_MAX_INSIDE], cut[:_MAX_CUT]
-    rows = [_why_row(item, report.at, ratio) for item in (*shown, *cut_shown)]
-    rest = inside[_MAX_INSIDE:] + cut[_MAX_CUT:]
+    rows = [_make_why_row(item, report.at, ratio) for item in (*used[:_MAX_USED_ROWS], *cut[:_MAX_CUT_ROWS])]
+    rest = used[_MAX_USED_ROWS:] + cut[_MAX_CUT_ROWS:]
     if rest:
         more = f"{sum(item.count for item in rest):,} more; clio memory why --json has all"
-        rows.append(("", "", more, "", "", f"{_tokens([item for item in rest if item.included], ratio):,}"))
+        tokens = _scale_tokens([item for item in rest if item.included], ratio)
+        rows.append(("", "", more, "", "", f"{tokens:,}"))
     return CommandResult(
         text=text,
         table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=tuple(rows), wide_column=2),
@@ -429,16 +450,16 @@ def _last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     )
 
 
-_MAX_INSIDE, _MAX_CUT = 14, 4
-"""Rows for what was given and for what was cut: together they fit a terminal of 24 lines."""
+# Rows of memories used and of memories cut by limits: together they fit a terminal of 24 lines.
+_MAX_USED_ROWS, _MAX_CUT_ROWS = 14, 4
 
 
-def _tokens(items: Sequence[WhyItem], ratio: float) -> int:
+def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
     """Return the tokens of the items by the model's token ratio; they were counted at the default one."""
     return math.ceil(sum(item.tokens for item in items) * DEFAULT_RATIO / ratio)
 
 
-def _prompt_tokens(ctx: CommandContext) -> int:
+def _count_prompt_tokens(ctx: CommandContext) -> int:
     """Return the tokens that `/context` shows for memory in the system prompt; 0 if no window is open."""
     if ctx.window is None:
         return 0
@@ -446,37 +467,34 @@ def _prompt_tokens(ctx: CommandContext) -> int:
     return sum(part.tokens for part in ctx.window.measure_usage().parts if part.source in sources)
 
 
-def _why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
+def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     return (
         item.source if item.included else f"{item.source}, cut",
         item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
-        f"{' '.join(item.text.split())} · {_because(item)}",
-        _score_of(item),
-        short_age(at, at - item.age_s) if item.age_s is not None else "",
-        f"{_tokens([item], ratio):,}" if item.tokens else "",
+        f"{' '.join(item.text.split())} · {_format_reason(item)}",
+        next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
+        format_short_age(at, at - item.age_s) if item.age_s is not None else "",
+        f"{_scale_tokens([item], ratio):,}" if item.tokens else "",
     )
 
 
 _ID_CHARS = 8
 _SCORES = ("rank", "weight", "worth", "score")
-"""What an item was ordered by: a recalled memory, a preference, an entry of the project memory, a hard limit."""
+"""The signals that order recalled memories, preferences, project memories and hard limits, in this order."""
 _SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")
-"""The signals a person reads; `--json` has all of them."""
+"""The signals shown in the table; `--json` has all of them."""
 
 
-def _score_of(item: WhyItem) -> str:
-    return next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), "")
-
-
-def _because(item: WhyItem) -> str:
+def _format_reason(item: WhyItem) -> str:
+    """Return the reason, followed by the signals that it does not mention."""
     shown = {name: value for name, value in item.signals.items() if name in _SHOWN_SIGNALS}
-    unsaid = {name: value for name, value in shown.items() if f"{name} " not in item.reason}
-    signals = ", ".join(f"{name} {value:.3g}" for name, value in unsaid.items())
+    missing = {name: value for name, value in shown.items() if f"{name} " not in item.reason}
+    signals = ", ".join(f"{name} {value:.3g}" for name, value in missing.items())
     return f"{item.reason} ({signals})" if signals else item.reason
 
 
-def _stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str, str, str, str]]:
-    """Yield group, label, number, bar; the bars of one group are drawn to one scale."""
+def _make_stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str, str, str, str]]:
+    """Yield group, label, number and bar; the bars of one group have the same scale."""
     fifths = [(f"{20 * place}–{20 * place + 20}%", bar.count) for place, bar in enumerate(found.confidences)]
     ages = [(bar.label.removeprefix("within "), bar.count) for bar in found.ages]
     groups: list[tuple[str, list[tuple[str, int]]]] = [
@@ -484,7 +502,7 @@ def _stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str
         ("age up to", [(label, number) for label, number in ages if number or label != "undated"]),
         ("sure", fifths),
         ("examples", [(_STATES[state], number) for state, number in found.freshness.items() if number]),
-        ("said by", [(WHO.get(who, who), number) for who, number in found.asserted.items()]),
+        ("said by", [(AUTHORS.get(who, who), number) for who, number in found.asserted.items()]),
     ]
     if not found.total:
         groups = groups[:1]
@@ -493,10 +511,10 @@ def _stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str
             yield ("", "", "", "")
         most = max((number for _, number in bars), default=0)
         for line, (label, number) in enumerate(bars):
-            yield ("" if line else group, label, f"{number:,}", block_bar(number / max(most, 1), BAR_CELLS))
+            yield ("" if line else group, label, f"{number:,}", draw_bar(number / max(most, 1), BAR_CELLS))
 
 
-def _account(ctx: CommandContext, one: "Injected") -> str:
+def _summarize_fragment(ctx: CommandContext, one: "Injected") -> str:
     source = one.fragment.source.removeprefix(f"{ctx.loaded.project}/")
     used = sum(item.tokens for item in one.items)
     left = f"; {one.left_out:,} left out" if one.left_out else ""
@@ -512,15 +530,22 @@ def _injected_data(one: "Injected") -> dict[str, Any]:
         "cap_tokens": one.fragment.cap_tokens,
         "left_out": one.left_out,
         "items": [
-            {"entry": entry_data(item.entry), "score": item.score, "reason": item.reason, "tokens": item.tokens}
+            {
+                "entry": project_memory_data(item.entry),
+                "score": item.score,
+                "reason": item.reason,
+                "tokens": item.tokens,
+            }
             for item in one.items
         ],
     }
 
 
 SHOWN = 60
-_SINCE = "30d"
-_TAIL = 8
+"""Rows of `/memory changes` without `--all`."""
+_DEFAULT_SINCE = "30d"
+_ID_TAIL_CHARS = 8
+# How a version ended, as the change log stores it → as the table shows it.
 _ENDED = {
     "superseded": "replaced",
     "changed": "changed",
@@ -534,146 +559,141 @@ _ENDED = {
 }
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def history(ctx: CommandContext, argument: str) -> CommandResult:
-    """Everything a memory or an entry ever said, with what it replaced and what replaced it, the newest first."""
+    """Run `/memory history`: all versions of a memory, newest first."""
     words = parse_options(argument).words
     if len(words) != 1:
         return make_refusal("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
-    if words[0][1:2] == "-":
-        return _entry_history(ctx, words[0])
-    found = _newest_first(ctx.memory.memories.versions(words[0]))
+    if words[0][1:2] == "-":  # ids of project memories are a letter, a dash and a hash
+        return _show_project_history(ctx, words[0])
+    found = _sort_versions(ctx.memory.memories.versions(words[0]))
     rows = tuple(
         (
-            version.record.id[-_TAIL:],
-            _scored(version.record.content, version.record.score),
-            date(version.since),
-            _fate(version),
-            _who(version.record.provenance),
+            version.record.id[-_ID_TAIL_CHARS:],
+            _add_score(version.record.content, version.record.score),
+            format_date(version.since),
+            _describe_end(version),
+            _format_author(version.record.provenance),
         )
         for version in found
     )
-    return CommandResult(table=_table(rows), data=[_version_data(version) for version in found])
+    data = [_end_data(version) | msgspec.to_builtins(version.record) for version in found]
+    return CommandResult(table=_make_history_table(rows), data=data)
 
 
-@remembers
-@names_repository
+@requires_memory
+@label_foreign_memory
 def changes(ctx: CommandContext, argument: str) -> CommandResult:
-    """What was learned, changed, superseded, archived and restored since a time, the newest first."""
+    """Run `/memory changes`: memories learned, changed, superseded, archived and restored since a time."""
     given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
     if given.words:
         return make_refusal(f"/memory changes takes only options, not {given.text!r}; see /help memory")
-    since = parse_when(given.options.get("--since", _SINCE), time.time(), starts=True)
-    wanted = _wanted(given.options.get("--kind"))
+    since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
+    kind = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
-    told = changes_of(memory.memories.versions(), memory.knowledge_versions())
-    found = [one for one in told if one.at >= since and wanted in ("", one.what, one.kind)]
-    data = [_change_data(one) for one in found]
+    all_changes = changes_of(memory.memories.versions(), memory.knowledge_versions())
+    found = [one for one in all_changes if one.at >= since and kind in ("", one.what, one.kind)]
+    data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
-        of = f" of {wanted!r}" if wanted else ""
-        return CommandResult(text=f"Nothing{of} was learned or changed since {date(since)}.", data=data)
+        of = f" of {kind!r}" if kind else ""
+        return CommandResult(text=f"Nothing{of} was learned or changed since {format_date(since)}.", data=data)
     shown = found if "--all" in given.options else found[:SHOWN]
-    text = f"{format_count(len(found), 'change')} since {date(since)}"
+    text = f"{format_count(len(found), 'change')} since {format_date(since)}"
     text += f", {len(shown)} shown; `--all` shows all." if len(shown) < len(found) else "."
-    rows = tuple(_change_row(one) for one in shown)
+    rows = tuple(_make_change_row(one) for one in shown)
     columns = ("when", "", "id", "what", "said by")
     return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
 
 
-def _entry_history(ctx: CommandContext, typed: str) -> CommandResult:
-    """Everything an entry of the project knowledge ever said; of an archived one too."""
+def _show_project_history(ctx: CommandContext, typed: str) -> CommandResult:
+    """Show all versions of a project memory, which may be archived. typed: its id or the beginning of it."""
     versions = ctx.memory.knowledge_versions()
     handle = find_handle(typed, dict.fromkeys(version.entry.id for version in versions))
-    found = _newest_first([version for version in versions if version.entry.id == handle])
+    found = _sort_versions([version for version in versions if version.entry.id == handle])
     rows = tuple(
-        (handle, version.entry.line, date(version.since), _fate(version), _who(version.entry.provenance))
+        (
+            handle,
+            version.entry.line,
+            format_date(version.since),
+            _describe_end(version),
+            _format_author(version.entry.provenance),
+        )
         for version in found
     )
-    data = [_ending(version) | {"entry": entry_fields(version.entry)} for version in found]
-    return CommandResult(table=_table(rows), data=data)
+    data = [_end_data(version) | {"entry": project_memory_fields(version.entry)} for version in found]
+    return CommandResult(table=_make_history_table(rows), data=data)
 
 
-def _table(rows: tuple[tuple[str, ...], ...]) -> Table:
+def _make_history_table(rows: tuple[tuple[str, ...], ...]) -> Table:
     return Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide_column=1)
 
 
-def _newest_first(versions: Sequence[Any]) -> list[Any]:
-    """What holds before what ended, and the last to begin before the others; variants behind what holds."""
+def _sort_versions(versions: Sequence[Any]) -> list[Any]:
+    """Sort versions: the valid one first, then variants, then ended ones; in each group the latest start first."""
     numbered = list(enumerate(versions))
-    ordered = sorted(numbered, key=lambda pair: (_holds(pair[1]), pair[1].since, pair[0]), reverse=True)
+    ordered = sorted(numbered, key=lambda pair: (_rank_validity(pair[1]), pair[1].since, pair[0]), reverse=True)
     return [version for _, version in ordered]
 
 
-def _holds(version: Version | EntryVersion) -> int:
+def _rank_validity(version: Version | EntryVersion) -> int:
+    """Return 2 for the valid version, 1 for a variant of it, 0 for one that has ended."""
     if version.until is not None:
         return 0
     return 1 if isinstance(version, Version) and version.record.is_variant else 2
 
 
-def _fate(version: Version | EntryVersion) -> str:
-    """How it stands with a version, in a word; empty where it holds."""
+def _describe_end(version: Version | EntryVersion) -> str:
+    """Return how a version ended, with the day if the memory was archived; "" for the valid version."""
     if version.until is None:
-        return "others say" if _holds(version) == 1 else ""
-    named = _ENDED.get(version.because, version.because)
-    return f"{named} {date(version.until)[:10]}" if version.left else named
+        return "others say" if _rank_validity(version) == 1 else ""
+    ended = _ENDED.get(version.because, version.because)
+    return f"{ended} {format_date(version.until)[:10]}" if version.left else ended
 
 
-def _version_data(version: Version) -> dict[str, Any]:
-    return _ending(version) | msgspec.to_builtins(version.record)
-
-
-def _ending(version: Version | EntryVersion) -> dict[str, Any]:
+def _end_data(version: Version | EntryVersion) -> dict[str, Any]:
     return {"from": version.since, "until": version.until, "because": version.because}
 
 
-def _wanted(name: str | None) -> str:
-    """A kind of change, of memory or of entry. Raises UsageError."""
+def _parse_change_kind(name: str | None) -> str:
+    """Return the kind of change or of memory that an option names; "" for None. Raises UsageError."""
     if name is None:
         return ""
-    wanted = name.strip().lower()
+    typed = name.strip().lower()
     known = (*DOINGS, *TYPES, *KINDS)
     singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPES}
-    found = singular.get(wanted, wanted)
+    found = singular.get(typed, typed)
     if found not in known:
-        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(wanted, known)}")
+        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, known)}")
     return found
 
 
-def _change_row(change: Changed) -> tuple[str, ...]:
-    return date(change.at), _doing(change), change.id[-_TAIL:], _told(change), WHO.get(change.by, "–")
-
-
-def _doing(change: Changed) -> str:
+def _make_change_row(change: Changed) -> tuple[str, ...]:
+    """Return time, action, id, text and author of a change."""
     if change.what == "variant":
-        return "others say"
-    if change.what == "archived":
-        return _ENDED.get(change.because, change.because)
-    return change.what
+        action = "others say"
+    elif change.what == "archived":
+        action = _ENDED.get(change.because, change.because)
+    else:
+        action = change.what
+    text = _add_score(change.text, change.score)
+    if change.before and change.before != change.text:
+        text = f"{text} (before: {change.before})"
+    return format_date(change.at), action, change.id[-_ID_TAIL_CHARS:], text, AUTHORS.get(change.by, "–")
 
 
-def _told(change: Changed) -> str:
-    text = _scored(change.text, change.score)
-    if not change.before or change.before == change.text:
-        return text
-    return f"{text} (before: {change.before})"
-
-
-def _scored(text: str, score: float | None) -> str:
+def _add_score(text: str, score: float | None) -> str:
     return text if score is None else f"{text} ({score:g} of 10)"
 
 
-def _who(provenance: Provenance | None) -> str:
-    return WHO[provenance.asserted_by] if provenance else "–"
+def _format_author(provenance: Provenance | None) -> str:
+    return AUTHORS[provenance.asserted_by] if provenance else "–"
 
 
-def _change_data(change: Changed) -> dict[str, Any]:
-    return cast(dict[str, Any], msgspec.to_builtins(change))
-
-
-def _suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     yield from suggest_memories(ctx, argument)
-    yield from suggest_entry(ctx, argument)
+    yield from suggest_memory_id(ctx, argument)
 
 
 def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
@@ -684,8 +704,8 @@ def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
 
 
 _OPTIONS = suggest_options(
-    ("--since", 'a day such as 2026-05-01, or so long ago: 30d, 2w, "last month"'),
-    ("--kind", "only one sort: learned, changed, archived, …, fact, preference, discovery, …"),
+    ("--since", 'a day such as 2026-05-01, or an age: 30d, 2w, "last month"'),
+    ("--kind", "only one kind: learned, changed, archived, …, fact, preference, discovery, …"),
     ("--all", f"more than {SHOWN}"),
 )
 
@@ -695,7 +715,7 @@ TIME_ROWS: tuple[Command, ...] = (
         argument="ID",
         summary="the versions of a memory",
         handler=history,
-        suggest_word=_suggest,
+        suggest_word=_suggest_any_memory,
     ),
     Command(
         name="changes",
