@@ -61,7 +61,7 @@ def test_the_account_has_every_style_and_says_why_some_could_not_be_chosen() -> 
 
     left_out = {arm.id: arm.left_out for arm in choice.arms if arm.left_out}
     assert len(choice.arms) == len(skills)
-    assert "does not fit" in left_out["other"]
+    assert "does not apply" in left_out["other"]
     assert "not among the 5" in left_out["bad"]
     assert choice.arms[0].score == max(arm.score for arm in choice.arms)
     best = choice.arms[0]
