@@ -148,6 +148,7 @@ class App:
             if switches:
                 config, provider, self._model_name, self._has_chosen_model = before
                 self._set_provider(provider, config)
+                # `set_model` above has moved the list of providers to the command's model.
                 runtime.providers.resume(config, server_alias)
                 self.session.set_model(*stored)
 
@@ -197,6 +198,7 @@ class App:
         self.conversation.leave()
         runtime.begin_session(session)
         self.conversation = self._start_conversation(session, self.provider, self.config)
+        # A new session continues with the model chosen in the one before.
         if not session.messages and self._has_chosen_model:
             session.set_model(self._model_name, runtime.providers.server_alias)
         model = session.model

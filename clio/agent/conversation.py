@@ -309,6 +309,7 @@ class Conversation:
         if self._loop is None:
             runtime = self.runtime
             limits = runtime.windows.fit_limits(self.provider, await self.provider.limits())
+            # Before the first request: the tools are part of the prompt, whose cache is lost if they change later.
             await runtime.servers.settle()
             self.estimator = runtime.ratios.make_estimator(self.session, self.provider.model)
             self._loop = self._make_loop(limits)
@@ -337,6 +338,7 @@ class Conversation:
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
             if folders is not None:
+                # The instructions of folders leave the window with the messages they were shown below.
                 folders.forget_shown()
             progress.write(summary, task)
 

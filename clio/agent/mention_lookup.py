@@ -156,6 +156,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                     else (reading, None)
                 )
             if path is not None:
+                # A mention may be in pasted text, so it is judged like a read by the model.
                 await self._check_allowed(path)
                 return await asyncio.to_thread(self._load_path, reading, path)
         return None

@@ -163,6 +163,7 @@ def can_fall_back(error: Exception) -> bool:
     match error:
         case ServerFailed():
             return error.retryable or error.unreachable
+        # A wrong key, model or address is not passed on: the next server would hide it, and be paid for it.
         case ProviderRefused():
             return error.exhausted
         case _:

@@ -273,6 +273,7 @@ class ModelCaller:
             except ProviderError as error:
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
+                # An overflow does not go away by retrying, so a large request is retried only twice.
                 max_attempts = min(_EMPTY_RETRIES if too_large else MAX_RETRIES, retries)
                 self._has_answered = self._has_answered or isinstance(error, StreamBroken)
                 if not self._can_retry(error) or attempt > max_attempts:
@@ -405,6 +406,7 @@ class ModelRequest:
     async def _ask_provider(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
         """Return the answer of one model."""
         self._caller = self._get_caller(provider)
+        # Another model may have a smaller window; the request must fit both.
         limits = await provider.limits() if provider is not self._provider else None
         with self._context.fit_to(limits):
             return await self._ask_with_budget(provider, step)

@@ -45,6 +45,7 @@ class Planning:
     def proposed_plan(self) -> tuple[Todo, ...]:
         """The plan made in the last turn; empty if that turn was stopped, made none, or plan mode is off."""
         todos = self._session.todos
+        # A list that the turn did not change is an earlier plan, which the user has answered already.
         is_new = self._is_turn_done and self.is_on and todos != self._todos_at_start
         return todos if is_new and any(todo.status != "completed" for todo in todos) else ()
 
@@ -142,5 +143,6 @@ def _was_planning(session: Session) -> bool:
     """Whether the model was told that plan mode is on, and has not been told otherwise since."""
     for message in reversed(session.messages):
         if isinstance(message, UserMessage) and message.context and not message.steers:
+            # The newest message with context decides: an older note about plan mode has been replaced since.
             return f"<{_PLAN_TAG} " in message.context
     return False

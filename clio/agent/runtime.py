@@ -150,6 +150,7 @@ class Runtime:
         )
         self.mailbox = Mailbox()
         self.servers = open_mcp_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
+        # A custom command's `allowed-tools` limits its turn and never grants anything.
         self.tool_limit = ToolLimit(self.policy)
         self.stop_words = loaded.config.stop_words  # a custom command may replace them for its turn
         self.skills = SkillCatalog(loaded.main_project, self.home, env)
@@ -251,6 +252,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Stop background commands and close connections and files. Call `close_session` first."""
+        # Background commands first: what they still change belongs to the last turn's checkpoint.
         await self.jobs.close()
         await self.hooks.run_session_end_hooks()
         await self.servers.close()

@@ -163,6 +163,7 @@ class Spending:
         if price is None:
             return 0
         last_model, last_tokens = self._last_inputs.get(conversation) or self._last_inputs.get("", ("", 0))
+        # The last request's input counts as cached: a higher bound would stop work that can be paid for.
         cached_tokens = min(last_tokens, prompt_tokens) if last_model == model else 0
         # Where the provider charges for cache writes, each request writes all new tokens
         new_tokens = prompt_tokens - cached_tokens

@@ -59,7 +59,9 @@ class SubagentPool:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        # One lock for all sub-agents: checkpoints can then tell whose change it is, and no two write at once.
         self.change_lock = asyncio.Lock()
+        # The user gets one question at a time, even while four sub-agents work.
         self.question_lock = asyncio.Lock()
         self._running_count = self._unfinished_count = 0
 

@@ -114,6 +114,7 @@ def _decode_or_repair(text: str, *, cut_off: bool) -> Any:
 def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
     if is_text_too_deep(text) or len(text) > _MAX_REPAIRED_CHARS:
         raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
+    # Imported late: most arguments are valid JSON.
     import json_repair
 
     try:
@@ -388,6 +389,7 @@ class ToolRunner:
             notes: list[str] = []
             if (support := self._support) is not None:
                 support.limit.check(call.name, prepared.action)
+                # Hooks come before the policy, so that the user is not asked about a call that is refused anyway.
                 notes.append(await support.hooks.before_tool(call, title))
             approved = await self._approve(prepared)
             asked = approved.asked
@@ -492,6 +494,7 @@ class ToolRunner:
 
     def _find_tool(self, name: str) -> Tool:
         tool = self.tools.get(name)
+        # Models call tools they know from training; the message tells why this one is missing.
         if tool is None and name in self._left_out:
             raise ToolFailed(f"the tool {name!r} is not available because the window is too small; continue without it")
         if tool is None:

@@ -100,6 +100,7 @@ class TurnFileRecorder:
                 may_change or not await asyncio.to_thread(self._only_reads, action)
             ):
                 self._is_call_recorded = True
+                # The scan must end before the command starts, else its changes would be taken for the state before it.
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
             self._report_once(f"/undo will not cover this call: {error_cause(error)}", warning=True)

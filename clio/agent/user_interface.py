@@ -19,6 +19,7 @@ TurnStatus = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
 ]
 """How a turn ended. refused: by the server. blocked: by one of the user's hooks, before it began."""
+# Scripts depend on these codes, so they never change; docs/headless.md lists them.
 EXIT_CODES: dict[TurnStatus, int] = {
     "done": 0,
     "failed": 1,
@@ -255,6 +256,7 @@ class ExplainingInterface:
             self._is_explained = True
             import asyncio
 
+            # In a thread: the first description tests the system's sandbox, which starts a process.
             self.emit(Notice(text=await asyncio.to_thread(self._confinement.describe)))
         return await self._ui.approve(request)
 

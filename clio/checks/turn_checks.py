@@ -118,6 +118,7 @@ class TurnChecks:
     def _store_problems_before(self, run: _RunningCheck) -> None:
         if (found := _get_result(run)) is None:
             if run.task.cancelled():
+                # It was cancelled at the time limit; later edits of this run no longer wait for it.
                 self._slow.add(run.checker.name)
         elif run.checker.checks_project:
             self._project_problems_before[run.checker.name] = found
@@ -194,6 +195,7 @@ class TurnChecks:
             found = [problem for problem in found if problem.path in checked]
             remaining = [problem for problem in self._new_problems.get(name, ()) if problem.path not in checked]
         changed = _ChangedLines(self._root, self._old_lines)
+        # Without a state before the turn, only problems on lines that it changed can be attributed to it.
         if before is None:
             new = [problem for problem in found if not problem.path or changed.is_on_changed_line(problem)]
         else:
@@ -301,5 +303,6 @@ async def open_turn_checks(
     context: CheckContext, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
 ) -> TurnChecks:
     """Return the checks for a turn that is about to make its first edit."""
+    # In a thread, because it searches PATH and reads configuration files.
     checkers = await asyncio.to_thread(open_checkers, context)
     return TurnChecks(checkers, context.root, slow, clean, tell)

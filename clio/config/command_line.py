@@ -285,6 +285,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Parse the arguments; values stay text. Raises UsageError, which names the most similar flag or sub-command."""
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
     index = find_subcommand_index(argv, valued)
+    # After -p the words belong to the prompt, even if one of them is called like a sub-command.
     if index is not None and not any(word in ("-p", "--prompt") for word in argv[:index]):
         return _parse_subcommand(argv[:index], argv[index:])
     arguments, unknown = _make_parser().parse_known_intermixed_args(list(argv), Arguments())
@@ -330,6 +331,7 @@ class _Parser(argparse.ArgumentParser):
 def _make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
+        # Defaults are those of the class `Arguments`.
         argument_default=argparse.SUPPRESS,
         # argparse's own help is never shown. Without a width, it would import shutil to read the terminal's width.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),

@@ -143,6 +143,7 @@ def _parse_timeout(table: Table, where: str) -> float:
 def _describe_hook_trust(hook: Hook) -> TrustRequest:
     """Return the hook in the form in which the user is asked to trust it; its position in the file does not matter."""
     key = f"hooks.{hook.event}"
+    # Trust is per line: each hook is a command of its own.
     fingerprint = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
     tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
     return TrustRequest(key=key, value=format_value(key, hook.run) + tools, where=hook.where, fingerprint=fingerprint)
@@ -248,6 +249,7 @@ def read_servers(
                     continue
                 trusted += [request] if server.enabled else []
             servers[name] = server
+    # Entries without command or url only change a server of a lower layer; those are known only now.
     _apply_overrides(servers, layers, {request.key for request in withheld}, problems)
     return FoundServers(
         servers=tuple(servers.values()), problems=tuple(problems), trusted=tuple(trusted), withheld=tuple(withheld)
@@ -312,6 +314,7 @@ def _override_server(server: McpServer, entry: ServerEntry, *, own: bool) -> Mcp
     changed = replace(
         server,
         enabled=_is_enabled(entry) and (own or server.enabled),
+        # A project's entry for the user's server may only take away: it did not bring the program.
         tools=entry.tools if entry.tools is not None and (own or server.tools is None) else server.tools,
     )
     if not own:
@@ -339,6 +342,7 @@ def _build_server(name: str, entry: ServerEntry, where: str, *, own: bool) -> Mc
         enabled=_is_enabled(entry),
         timeout_s=entry.timeout_s or SERVER_TIMEOUT_S,
         tools=entry.tools,
+        # Only the user can say that a tool changes nothing; a project's file could mislabel one.
         read_only=(entry.read_only or ()) if own else (),
     )
 
@@ -401,6 +405,7 @@ def _describe_server_trust(server: McpServer, entry: ServerEntry, where: str) ->
     server.
     """
     name = f"{SERVERS_KEY}.{server.name}"
+    # The whole entry: another argument or variable can start another program.
     fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
     fingerprint = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
     return TrustRequest(key=name, value=describe_server(server), where=where, fingerprint=fingerprint)

@@ -54,6 +54,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Load the configuration for one start. Writes no files. Raises ConfigError, or UsageError for a flag."""
     home, user_home = paths.clio_home(env), paths.user_home(env)
     project, main = _find_project(options.cwd, home, user_home)
+    # A worktree is another place of the same project: trust and settings are those of its main checkout.
     owner = main or project
     user_file = options.config_file or paths.home_config(home)
     project_file = paths.project_config(owner)
@@ -84,6 +85,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
             for setting in project_settings or ()
             if setting not in allowed
         ]
+        # Judged against the layers below, because a value may be narrower than the user's own.
         accepted, trusted, withheld = _split_by_trust(allowed, build_config(values), TrustStore(home), owner)
         add_layer(values, accepted)
         if team := find_team_request(owner):

@@ -11,6 +11,7 @@ from clio.config.schema import Config
 HOOK_EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
 """In the order in which they occur."""
 TOOL_EVENTS = frozenset(("before_tool", "after_tool"))
+# Seconds. A hook runs before or after every call, so a slow one must not block the turn for long.
 HOOK_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 600.0
 
@@ -32,6 +33,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         return not self.match or any(fnmatch.fnmatchcase(tool, pattern) for pattern in self.match)
 
 
+# Seconds without any message of the server; each progress notification restarts the time.
 SERVER_TIMEOUT_S = 120.0
 FROM_EDITOR = "the editor"
 """`where` of a server that is in no file, because an editor passed it for one session."""

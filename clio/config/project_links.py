@@ -139,6 +139,7 @@ def _read_worktree_link(worktree: Path) -> WorktreeLink | None:
         entry = (worktree / _read_stripped(worktree / ".git").removeprefix("gitdir:").strip()).resolve()
         if (
             not (entry / WORKTREE_MARK).is_file()
+            # Both must name each other: nothing that is cloned or unpacked can then point to another project's memory.
             or Path(_read_stripped(entry / "gitdir")).resolve() != (worktree / ".git").resolve()
         ):
             return None

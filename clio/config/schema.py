@@ -328,6 +328,7 @@ def parse_setting_node(field: SettingField, node: Node) -> Value:
         raise ValueError(f"must be {field.expected}: YAML reads an unquoted {node.text} as {truth}{hint}")
     if field.kind == "switch" and node.kind != "bool":
         raise ValueError(_describe_mismatch(field, describe_node(node)))
+    # YAML 1.1 allows underscores in numbers.
     return parse_setting_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
 
 
@@ -335,6 +336,7 @@ def _find_choice(field: SettingField, word: str) -> str:
     """Return the choice for a word such as `off`, which YAML reads as a boolean; "" if there is none."""
     if word in field.choices:
         return word
+    # YAML 1.1 reads an unquoted off, on, yes or no as a boolean, which several settings have as a choice.
     synonyms = _TRUE_WORDS if word in TRUE_WORDS else _FALSE_WORDS
     matching = [choice for choice in field.choices if choice in synonyms]
     return matching[0] if len(matching) == 1 else ""
@@ -487,6 +489,7 @@ def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -
         if not text or variable.name in without:
             continue
         try:
+            # NO_COLOR counts with any value, also with "0"; see no-color.org.
             value = False if variable.switches_off else parse_setting_text(CONFIG_FIELDS[variable.field], text)
         except ValueError as error:
             raise ConfigError(f"the environment variable {variable.name} {error}") from None

@@ -33,6 +33,7 @@ def format_config(loaded: LoadedConfig) -> str:
         for name, setting in _report_settings(loaded).items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    # One long value must not push the origins of all others off the screen.
     value_width = min(widths[1], 40)
     lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
     if loaded.withheld:

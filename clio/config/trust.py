@@ -273,6 +273,7 @@ def _iter_memory_files(folder: Path) -> Iterator[str]:
 def _projects_in_ledger(home: Path) -> frozenset[str]:
     found: set[str] = set()
     with suppress(OSError):
+        # Projects with recorded costs were in use before seals existed, so their memory is the user's.
         for line in read_regular(home / _LEDGER_NAME).splitlines():
             with suppress(msgspec.DecodeError):
                 found.add(_ledger_decoder.decode(line).project)
@@ -499,6 +500,7 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
         return False
     if _is_unchanged(setting, lower):
         return False
+    # A setting without a rule waits: forgetting one must be safe.
     return rule is None or rule.narrower is None or not rule.narrower(setting.value, lower)
 
 
@@ -635,6 +637,7 @@ class TrustStore:
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: TrustDocument) -> TrustDocument:
             before = frozenset(old.projects.get(str(project), ()))
+            # Marks with a kind, such as "skill:…", are decided one by one and not with the settings.
             remaining = before if keep else {fingerprint for fingerprint in before if ":" in fingerprint}
             return replace(old, projects=old.projects | {str(project): tuple(sorted(remaining | granted))})
 
@@ -663,6 +666,7 @@ def find_trust_requests(settings: Iterable[Setting], lower: Config) -> tuple[tup
     listed = tuple(settings)
     waiting = [setting for setting in listed if needs_trust(setting, lower)]
     if any(setting.key in _SERVER_KEYS for setting in waiting):
+        # A key must not be sent to another server than the one it was given with.
         waiting += [setting for setting in listed if setting.key in _SERVER_KEYS and setting not in waiting]
     return tuple((setting, make_trust_request(setting)) for setting in waiting)
 

@@ -363,6 +363,7 @@ def read_text(path: Path, inside: Path | None = None) -> str:
 def _make_commit_arguments(files: Sequence[ChangedFile], trailer: str) -> list[str]:
     trailers = ["--trailer", trailer] if trailer else []
     paths = ["--only", "--", *(f":(top,literal){file.path}" for file in files)] if files else []
+    # The message may contain lines that begin with "#", which the default clean-up would remove.
     return ["commit", "--cleanup=whitespace", "--file=-", *trailers, *paths]
 
 

@@ -59,6 +59,7 @@ def run_git(
     """
     env = make_git_environment() if filters or hooks else readonly_git_environment(make_git_environment())
     if index is not None:
+        # Objects are written beside the copied index, so that looking at a diff leaves nothing in the repository.
         env |= _make_index_environment(index, get_git_path(folder, "objects").absolute())
     timeout_s = GIT_TIMEOUT_S if filters or hooks else GIT_READ_TIMEOUT_S
     try:
@@ -350,6 +351,7 @@ def _find_hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
     # hooks=True only keeps core.hooksPath as it is configured; rev-parse runs no hook.
     folder = place / run_git(place, "rev-parse", "--git-path", "hooks", hooks=True)
     configured = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128))
+    # Git's folder of a worktree is in that of the main checkout, where the hooks are.
     common = place / run_git(place, "rev-parse", "--git-common-dir")
     if not configured and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):
         return  # named by the user's own settings, not by the repository

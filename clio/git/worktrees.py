@@ -136,6 +136,7 @@ def count_own_commits(start: Path, worktree: Worktree) -> int:
 
 def get_worktree_path(main: Path, name: str) -> Path:
     """Return the path of the worktree with that name, beside the checkout."""
+    # A sibling of the checkout: relative paths to other siblings, such as ../lib, stay valid.
     return main.parent / f"{main.name}-{name}"
 
 
@@ -151,6 +152,7 @@ def _create_worktree(main: Path, path: Path, name: str, checkouts: list[Worktree
         raise UserError("a worktree needs a commit, and this repository has none; make the first one with /commit")
     exists = run_git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", accepted_codes=(1,))
     arguments = [str(path), branch] if exists else ["-b", branch, str(path)]
+    # A checkout runs the repository's hooks and filters, which `allow` has approved.
     run_git(main, "worktree", "add", "--quiet", *arguments, filters=True, hooks=True)
 
 
@@ -204,6 +206,7 @@ def _is_created_by_clio(main: Path, worktree: Worktree) -> bool:
     """Whether clio created it; also determined if its folder is gone."""
     if not worktree.missing:
         return _get_mark_file(worktree.path).is_file()
+    # Its own git folder is asked for in the main checkout, since the worktree's folder is missing.
     marks = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{WORKTREE_MARK}")
     return any(
         Path((mark.parent / "gitdir").read_text(encoding="utf-8").strip()).parent == worktree.path for mark in marks

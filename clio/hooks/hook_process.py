@@ -142,6 +142,7 @@ def read_answer(result: HookResult, timeout_s: float) -> HookAnswer:
         last_line = result.errors.strip().rpartition("\n")[2]
         return HookAnswer(problem=f"failed with exit code {result.exit_code}" + (f": {last_line}" if last_line else ""))
     text = result.output.strip()
+    # Other output is text for the model, so that a one-line shell hook can add context.
     if not text.startswith("{"):
         return HookAnswer(context=text)
     try:

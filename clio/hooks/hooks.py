@@ -76,6 +76,7 @@ class Hooks:
         `pop_notes`.
         """
         self._pending_notes.clear()
+        # At the first message and not when clio starts, so that looking around runs no command.
         if self._hooks and session not in self._started_sessions:
             self._started_sessions.add(session)
             start = await self._run_event("session_start", session, {"resumed": resumed})
@@ -139,6 +140,7 @@ class Hooks:
             if answer.context:
                 notes.append(_make_note(hook, self._clean(answer.context)))
             if answer.refusal:
+                # The first refusal decides; later hooks are not run, so they cannot act on a call that does not happen.
                 refusal = f"{self._clean(answer.refusal)} ({hook.where})"
                 return HookVerdict(refusal=refusal, notes=tuple(notes))
         return HookVerdict(notes=tuple(notes))

@@ -159,11 +159,13 @@ class ServerConnection:
         started = time.monotonic()
         why = ""
         try:
+            # The import takes 0.6 s; the event loop must stay responsive.
             await asyncio.to_thread(load_sdk)
             launch = self._make_launch()
             try:
                 why = await self._connect_and_wait(launch, ready)
             except Exception as error:
+                # Some servers exit at the newer handshake's first request; they are started again with the older one.
                 if ready.done() or self._use_old_handshake or self._ended is None or not self._ended.event.is_set():
                     raise
                 self.log.write(f"clio: {describe_failure(error)}; trying again with the older handshake")
@@ -207,6 +209,7 @@ class ServerConnection:
 
     def _record_end(self, why: str, *, ran_s: float) -> None:
         self.why = why
+        # A server that ran for a while and then failed is restarted at once.
         self._failures = 1 if ran_s > _STABLE_RUN_S else self._failures + 1
         self._retry_at = time.monotonic() + RESTART_DELAYS_S[min(self._failures, len(RESTART_DELAYS_S)) - 1]
 

@@ -176,6 +176,7 @@ class McpServers:
             self._say(problem)
         if self.enabled:
             await asyncio.to_thread(self._load_catalogs)
+            # The others are started by their first call; their tools are those of the last session.
             unknown = [server for server in self.enabled if server.name not in self._catalogs]
             await self._start_and_wait(unknown)
             self._refresh_old_catalogs()
@@ -271,6 +272,7 @@ class McpServers:
         """Stop every server, which takes a few seconds at most, and finish storing their catalogs."""
         for task in self._background:
             task.cancel()
+        # Cleared first: a call that arrives meanwhile must not use a connection that is being closed.
         connections, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(connection.stop() for connection in connections))
         if self._storing:
@@ -351,6 +353,7 @@ class McpServers:
             found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
         names = make_tool_names((server.name, tool.name) for server, tool in found)
         return tuple(
+            # The server's own hint is not used: it comes from the party that is to be judged.
             NamedTool(name=name, server=server.name, tool=tool, reads=tool.name in server.read_only)
             for name, (server, tool) in zip(names, found, strict=True)
             if name

@@ -120,6 +120,7 @@ def server_fingerprint(server: McpServer) -> str:
 
     Variables are hashed as written, as `${NAME}`: their values may be secrets.
     """
+    # Without what does not change the server's offer: moving its entry must not discard the stored catalog.
     plain = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:24]
 
@@ -140,6 +141,7 @@ def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> Non
 
     def change(old: Catalogs) -> Catalogs:
         merged = old.catalogs | {server_fingerprint(server): catalog}
+        # Entries of removed servers are never deleted otherwise.
         newest = sorted(merged.items(), key=lambda item: -item[1].listed_at)[:MAX_STORED_CATALOGS]
         return Catalogs(catalogs=dict(newest))
 

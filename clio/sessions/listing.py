@@ -66,6 +66,7 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[Sessi
     names = list_file_names(folder)
     infos: list[SessionInfo] = []
     broken = 0
+    # Newest ids first, so that the limit for complete decoding leaves out the oldest files.
     for id in sorted(find_session_ids(names), reverse=True):
         if stop():
             return []

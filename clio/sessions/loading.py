@@ -62,6 +62,7 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
 
     Doubly encoded UTF-8 is repaired, unless the document has a `schema`: clio itself never writes such text.
     """
+    # The Perl original encoded text as UTF-8 twice.
     if "schema" not in document:
         document, todos = _repair_encoding(document), _repair_encoding(todos)
     known: dict[str, Message] = {}
@@ -156,6 +157,7 @@ def _decode_message(entry: Json, known: dict[str, Message], session_id: str) -> 
     id = _text(entry.get("id"))
     if id in known:
         return []
+    # The same id at every load: archived turns and trims refer to messages by id.
     id = id or _derive_message_id(session_id, len(known), entry)
     known[id] = _convert_message(entry, id)
     return [known[id]]

@@ -149,6 +149,7 @@ class Session:
         self._is_foreign = True
         self._own_from = len(self._state.messages)
         self.warn(warning)
+        # A repository must not choose the server or the mode of the user's next turn.
         self._state.model = self._state.server_alias = self._state.token_ratio = self._state.plan_mode = None
         self._state.efforts = {}
 
@@ -285,6 +286,7 @@ class Session:
         """Apply a change to the state and append it to the journal. Replaying the journal uses the same code."""
         with self._changing:
             self._check_open()
+            # Encoded before it is applied: a record that cannot be encoded must not change the state.
             record, line = session_format.encode_record(record)
             session_format.apply_record(record, self._state)
             self._state.updated_at = time.time()

@@ -267,6 +267,7 @@ class SessionDisk:
         if not self._state.messages or not (self._writer.has_queued_lines or self.blobs.has_unwritten):
             return
         try:
+            # `git clean -xfd` deletes the files of a running session, which are ignored by git.
             if self._is_on_disk and self._are_files_deleted():
                 self._rewrite_journal()
             self._prepare_write()
@@ -370,6 +371,7 @@ class SessionDisk:
             self._set_aside(path)
         elif path.exists():
             preserved = session_format.find_preserved_content(read_regular(path), self._loaded.clean)
+            # Another program's file is copied before clio first rewrites it in its own format.
             if self._loaded.foreign:
                 with suppress(FileExistsError):  # only the first copy is the original
                     link_or_copy(path, self._files.original)

@@ -130,6 +130,7 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
 
 def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
     """Decode the small fields from the beginning of a file; None if its layout is not clio's."""
+    # `todos` is the first field whose size has no limit; the fields before it fit into the part that is read.
     end = data.find(HEAD_END)
     if end < 0:
         return None
@@ -144,6 +145,7 @@ def encode_snapshot(state: SessionState, merged_journal: str, remains: Preserved
     preserved = list(map(bytes, remains.messages))
     messages = preserved + [msgspec.json.encode(message) for message in state.messages[len(preserved) :]]
     ids = [message.id for message in state.messages]
+    # Messages already in the file are copied, since a newer clio may have stored fields that this one does not know.
     start = encode_snapshot_start(state, ids, find_first_words(state.messages), merged_journal, remains.unknown)
     return start + MESSAGE_SEPARATOR.join(messages) + SNAPSHOT_END
 
@@ -424,6 +426,7 @@ def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResul
             apply_record(record, state)
         elif not isinstance(record, MessageAdded):
             apply_record(record, state)
+        # Messages are in both files if a kill left a merged journal and its header, which tells so, is damaged.
         elif record.message.id not in known:
             known.add(record.message.id)
             apply_record(record, state)

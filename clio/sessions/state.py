@@ -13,6 +13,7 @@ from clio.text.formatting import Cost
 from clio.text.lazy_regex import LazyRegex
 
 S = TypeVar("S", bound=Struct)
+# msgspec refuses to encode them, so one in a file name would make the whole session unsaveable.
 LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 
 

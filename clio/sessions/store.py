@@ -70,6 +70,7 @@ class OwnSessions:
         if self._earlier is None:
             self._earlier = find_earlier_sessions(self._project, self._home)
             self._tracked = find_tracked_sessions(self._project)
+        # Files tracked by git can be changed by a pull, so their sessions never count as the user's.
         own = read_recorded_sessions(self._home) | self._earlier | self._added
         return {id for id in ids if id in own and id.lower() not in self._tracked}
 
@@ -247,6 +248,7 @@ class SessionStore:
         infos = self.list()
         if selector.isdecimal() and selector[0] != "0" and int(selector) <= len(infos):
             return infos[int(selector) - 1].id
+        # Ids begin with their time of creation, so the first characters of recent ones are alike.
         by_prefix = [info for info in infos if selector and info.id.lower().startswith(selector.lower())]
         by_name = [info for info in infos if selector and info.name == selector]
         by_any_case = [info for info in infos if info.name and info.name.casefold() == selector.casefold()]
@@ -270,6 +272,7 @@ class SessionStore:
         from clio.sessions.loading import write_fork
 
         source, target = self._files(session_id), SessionFiles(self.folder, new_id())
+        # No lock is taken: reading a session never disturbs the process that writes it.
         write_fork(source, target, time.time(), upto=upto, name=_clean_name(name))
         if self.is_own(session_id):
             self.record_own(target.id)

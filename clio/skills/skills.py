@@ -403,6 +403,7 @@ class SkillCatalog:
 
         A folder that also contains the project, clio's folder or the user's home is left out.
         """
+        # A skill in ~ itself would make the whole home directory readable.
         too_broad = (self._home, self._user_home.resolve(), self._root)
         folders = [skill.folder for skill in skills if skill.own]
         return [folder for folder in folders if not any(path.is_relative_to(folder) for path in too_broad)]
@@ -445,6 +446,7 @@ class SkillCatalog:
 
 def describe_skill_trust(skill: Skill) -> TrustRequest:
     """Return what the user is asked to trust: the part of the skill that is in the prompt, and its origin."""
+    # Name, place and description are in every prompt. The body is read when used, and scripts need approval.
     digest = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
     return TrustRequest(
         key=f"skill {skill.name}",
@@ -587,6 +589,7 @@ class SubagentCatalog:
 
 def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
     """Return what the user is asked to trust; any change of the definition asks again."""
+    # All of it is instructions, so any change asks again.
     content = [
         definition.shown,
         definition.name,

@@ -63,6 +63,7 @@ class Posterior(Struct, frozen=True, kw_only=True):
 
     def sample(self, rng: random.Random) -> float:
         """Draw one value, 0.0 to 1.0."""
+        # Beta(1, 1) without feedback: every value is equally likely, so new styles are tried.
         return rng.betavariate(self.alpha, self.beta)
 
 

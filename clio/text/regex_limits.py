@@ -52,7 +52,7 @@ class BoundedPattern:
 
     @cached_property
     def _timed_pattern(self) -> Any:
-        # Imported late: that takes about 40 ms, and most patterns are simple enough for Python's engine, which has no
+        # Imported late: that takes 40 to 60 ms, and most patterns are simple enough for Python's engine, which has no
         # time limit.
         regex = importlib.import_module("regex")
         try:
