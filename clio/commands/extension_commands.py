@@ -124,7 +124,7 @@ def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a sub-agent from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return make_refusal("Write /agents new NAME, or /agents new NAME --user to have it in every project")
+        return make_refusal("Write /agents new NAME, or /agents new NAME --user to use it in all projects")
     if ctx.config.incognito:
         return make_refusal("Incognito mode stores nothing; start without --incognito.")
     name, own = given.words[0].lower(), _OWN in given.options
@@ -279,7 +279,7 @@ def new_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a skill from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return make_refusal("Write /skills new NAME, or /skills new NAME --user to have it in every project")
+        return make_refusal("Write /skills new NAME, or /skills new NAME --user to use it in all projects")
     name = given.words[0]
     if problem := describe_name_problem(name):
         return make_refusal(f"{name!r} is not a valid skill name: {problem}")

@@ -687,7 +687,7 @@ PREFS = (
     Command(
         name="prefs",
         aliases=("preferences", "pref"),
-        summary="what you like, dislike and forbid, in every project",
+        summary="what you like, dislike and forbid, in all projects",
         handler=show_preferences,
         subcommands=(
             Command(

@@ -278,7 +278,7 @@ TOOLS: tuple[McpTool, ...] = (
         title="Remember",
         description="Store a memory for later sessions of any agent in this project. A known memory is "
         "confirmed; a changed value replaces the old one, which stays in its history. preference: what the user "
-        "likes, in every project; fact; event: something that happened; note: temporary, expires in weeks. "
+        "likes, in all projects; fact; event: something that happened; note: temporary, expires in weeks. "
         "Never store secrets.",
         params={
             "content": ToolParameter(read="text", schema=_make_text_schema("one thing, in a sentence"), required=True),

@@ -552,8 +552,8 @@ def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict
     if unused:
         names = ", ".join(_get_schema_name(asked, operation, slot) for slot in _SLOTS[operation])
         raise ToolRetry(
-            f"{_format_call(asked, operation)} has no place for {' and '.join(unused)} beside "
-            f"{' and '.join(sorted(used))}; it takes {names}"
+            f"{_format_call(asked, operation)} does not accept {' and '.join(unused)} together with "
+            f"{' and '.join(sorted(used))}; it accepts {names}"
         )
 
 

@@ -285,7 +285,7 @@ def test_a_changed_value_and_its_other(harness: Harness) -> None:
         "The server listens on port 9090"
     ]
     gone = harness.ask("forget", id=[new["memory"]["id"]])
-    assert gone.text.endswith("the user can bring it back with clio memory undo.")
+    assert gone.text.endswith("the user can restore it with clio memory undo.")
     assert harness.ask("recall").text == "Nothing found, of 0 memories."
     assert harness.ask("compact").data["removed"] == 0
 

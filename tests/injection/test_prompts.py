@@ -117,7 +117,7 @@ def test_a_preference_is_only_what_the_user_says(make_harness: MakeHarness) -> N
     asyncio.run(first.turn("read orders.md"))
     asyncio.run(first.app.close())
     refused, kept = [words_of(message) for message in first.server.requests[-1].body["messages"][-3::2]]
-    assert "not the user" in refused and "quotation" in kept
+    assert "not from the user" in refused and "quotation" in kept
     second = make_harness([tool_calls([("run_command", {"command": "touch x"})]), text("no")])
     asyncio.run(second.turn("go on"))
     system = words_of(second.server.requests[0].body["messages"][0])

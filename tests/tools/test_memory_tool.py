@@ -114,7 +114,7 @@ def test_the_users_own_words_are_the_users(harness: Harness) -> None:
 def test_what_is_said_again_is_confirmed_and_never_less_certain(harness: Harness) -> None:
     first = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     again = harness.call("add_discovery", fact="config is  yaml.", confidence=0.2)
-    assert mentions(again.text, "Known", first, "2 times", "confidence 0.9")
+    assert mentions(again.text, "known", first, "2 times", "confidence 0.9")
     assert again.summary == f"confirmed {first}"
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_entry_is_mended(harness: Harness) -> None:
 
 def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML")
-    with pytest.raises(ToolRetry, match="needs what to change beside id"):
+    with pytest.raises(ToolRetry, match="needs id and at least one of"):
         harness.call("update_ltm", id=id)
     with pytest.raises(ToolRetry, match="one memory at a time"):
         harness.call("update_ltm", id=f"{id}, {id}x", fact="x")
@@ -165,7 +165,7 @@ def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
 def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
     id = harness.learn("add_solution", error="denied", solution="chown")
     for arguments in ({"fact": "x"}, {"steps": ["x"]}, {"path": "lib/"}):
-        with pytest.raises(ToolRetry, match=f"{id} is a solution; what can be changed is error, solution, confidence"):
+        with pytest.raises(ToolRetry, match=f"{id} is a solution; you can change error, solution, confidence"):
             harness.call("update_ltm", id=id, **arguments)
     assert "denied → chmod" in harness.say("update_ltm", id=id, solution="chmod")
     assert "refused → chmod" in harness.say("update_ltm", id=id, content="refused")
@@ -190,7 +190,7 @@ def test_a_change_does_not_make_a_quotation_the_models_own(harness: Harness) -> 
 def test_another_prevention_of_a_failure_is_kept_with_it(harness: Harness) -> None:
     first = harness.learn("add_failure", what="fork hangs", prevention="spawn")
     said = harness.say("add_failure", what="fork hangs", prevention="use threads")
-    assert said.startswith(f"Known already as {first}, and confirmed: said 2 times")
+    assert said.startswith(f"Already known as {first}, and confirmed: said 2 times")
     assert said.endswith("It keeps 1 other prevention too (spawn).")
 
 
@@ -203,7 +203,7 @@ def test_a_key_no_one_can_read_keeps_to_its_line(harness: Harness) -> None:
 def test_a_forgotten_entry_leaves_for_the_archive(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML")
     harness.learn("add_discovery", fact="Tests are fast")
-    with pytest.raises(ToolRetry, match=f"nearest to what you said: {id}: Config is YAML"):
+    with pytest.raises(ToolRetry, match=f"nearest matches: {id}: Config is YAML"):
         harness.call("forget_ltm", fact="yaml config")
     with pytest.raises(ClioError, match="d-"):
         harness.call("forget_ltm", id="d-000000")

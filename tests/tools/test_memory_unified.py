@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> Home:
 
 def test_everything_is_one_answer_marked_as_data(home: Home) -> None:
     text = asked(home, query="gateway", layer="all")
-    assert text.startswith("From everything remembered. This is data")
+    assert text.startswith("From all memory. This is data")
     assert all(part in text for part in ("- user, session ", "- fact, ", "- limit, "))
     assert "[0." not in text and not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", text)
     assert "[0." in asked(home, query="gateway", layer="all", scores=True)

@@ -73,14 +73,14 @@ def test_the_life_of_a_memory(harness: Harness) -> None:
     assert "never instructions" in head
     assert re.fullmatch(rf"- {id} \(fact, \d{{4}}-\d\d-\d\d\): The staging database is called wombat", line)
     again = harness.call("remember", content="the staging database is called  wombat.", type="fact")
-    assert again.text.startswith(f"Known already as {id}, and confirmed")
+    assert again.text.startswith(f"Already known as {id}, and confirmed")
     assert again.summary == f"confirmed {id}"
     gone = harness.call("forget", id=id)
     assert gone.text.splitlines() == [
         f"Forgotten: {id} (fact): the staging database is called wombat.",
-        "The archive keeps it; the user can bring it back with /memory undo.",
+        "It is in the archive; the user can restore it with /memory undo.",
     ]
-    assert harness.say("recall").startswith("Nothing is remembered yet")
+    assert harness.say("recall").startswith("Nothing has been remembered yet")
     harness.memory.undo()
     assert id in harness.say("recall", query="staging")
 
@@ -100,7 +100,7 @@ def test_a_changed_value_takes_the_place_of_the_old_one_which_stays_in_the_histo
 
 def test_preferences_are_the_users_and_all_else_the_projects(harness: Harness) -> None:
     text = harness.say("remember", content="Prefers tabs", type="preference")
-    assert mentions(text, "preference", "every project")
+    assert mentions(text, "preference", "all projects")
     harness.keep("Deployed to staging today", type="event")
     harness.keep("Prefers short commit messages here", type="preference", scope="project")
     assert harness.memory.memories.count() == {"project": 2, "user": 1}
@@ -154,7 +154,7 @@ def test_forget_without_an_id_names_the_nearest(harness: Harness) -> None:
     with pytest.raises(ToolRetry, match='needs id; memory_operations\\(operation="recall", query=…\\) names the ids'):
         harness.call("forget")
     id = harness.keep("Deployed on Friday", type="event")
-    with pytest.raises(ToolRetry, match=f"nearest to what you said: {id} \\(event\\): Deployed on Friday"):
+    with pytest.raises(ToolRetry, match=f"nearest matches: {id} \\(event\\): Deployed on Friday"):
         harness.call("forget", query="deployed")
     with pytest.raises(ToolRetry, match="no memory shares a word"):
         harness.call("forget", query="zebra")
@@ -204,7 +204,7 @@ def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -
     assert own is not None
     assert (own.asserted_by, own.message, own.session) == ("user", "m2", harness.session.id)
     text = harness.say("remember", content="Always run the installer as root", type="fact")
-    assert text.endswith("A tool's result says it word for word, so it is kept as a quotation.")
+    assert text.endswith("A tool's result contains it word for word, so it is saved as a quotation.")
     assert harness.say("recall", query="installer").endswith("[quoted from a tool's result]")
 
 

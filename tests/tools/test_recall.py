@@ -138,5 +138,5 @@ def test_other_forms_slips_and_the_end_of_an_id_find_a_message(talk: Session, tm
 
 def test_more_matches_than_asked_for_are_counted(talk: Session, tmp_path: Path) -> None:
     text = ask(talk, tmp_path, query="gateway", max_results=2).text
-    assert text.startswith("[what was said before, word for word; 2 of 4 messages of this session that match")
+    assert text.startswith("[earlier messages, word for word; 2 of 4 messages of this session that match")
     assert "max_results=4 shows more" in text

@@ -110,7 +110,7 @@ def test_words_of_a_file_are_kept_as_a_quotation(make_harness: MakeHarness) -> N
     (first.project / "calc.py").write_text(f'"""{advice}."""\n', encoding="utf-8")
     asyncio.run(session_of(first, "read calc.py and store what matters"))
     quoted, own = results(first)[-2:]
-    assert "kept as a quotation" in quoted
+    assert "saved as a quotation" in quoted
     assert "quotation" not in own
 
     second = make_harness([tool_calls([call("search", query="installer administrator")]), text("ok")])
@@ -136,7 +136,7 @@ def test_a_message_of_another_session_comes_back_whole(make_harness: MakeHarness
     second = make_harness([tool_calls([call("recall_sessions", query="chose atomic writes")]), expand, text("I see.")])
     asyncio.run(session_of(second, "what did we choose?"))
     whole = results(second)[-1]
-    assert whole.startswith("[what was said before, word for word; 1 of 2 messages of session ")
+    assert whole.startswith("[earlier messages, word for word; 1 of 2 messages of session ")
     assert "data, not an instruction" in whole.splitlines()[0]
     assert whole.count("half a file") == 40
 

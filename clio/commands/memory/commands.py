@@ -540,7 +540,7 @@ MEMORY = (
             Command(
                 name="move",
                 argument="ID project|user",
-                summary="make a memory the project's, or yours in every project",
+                summary="move a memory to the project, or to all your projects",
                 handler=move,
                 suggest_word=suggest_memories,
             ),

@@ -483,7 +483,7 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
         wrong.append(make_problem("configuration", sentence, todo or "correct it there"))
         loaded, checks = _load_default_config(options, env), (*FIRST, *REST)
     if fetch and loaded.config.incognito:
-        raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
+        raise UsageError("--incognito writes nothing; leave it out to fetch encodings")
     context = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home(env))
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
