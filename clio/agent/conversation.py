@@ -348,6 +348,7 @@ class Conversation:
             limits,
             before_trim=before_trim,
             recovery=lambda budget: progress.make_recovery_note(self.estimator, budget),
+            standing=runtime.memory.standing_fragments,
             now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary

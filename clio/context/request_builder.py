@@ -231,7 +231,7 @@ class ContextBuilder:
             lines += describe_tree(tree, with_commits=tree.commits != self._last_commits_sent)
             self._last_commits_sent = tree.commits
         fragments = await self._turn_fragments(text)
-        return _wrap_context([*lines, *self._render_fragments(fragments)])
+        return wrap_context([*lines, *self._render_fragments(fragments)])
 
     async def make_steering_context(self, text: str, message_count: int) -> str:
         """Return what precedes a text entered during a turn; "" if it mentions nothing.
@@ -240,7 +240,7 @@ class ContextBuilder:
             message_count: number of messages entered together, which share the space for mentions.
         """
         parts = self._render_fragments(await self._named_fragments(text, message_count))
-        return _wrap_context(parts) if parts else ""
+        return wrap_context(parts) if parts else ""
 
     def _render_fragments(self, fragments: Sequence[Fragment]) -> list[str]:
         return [text for part in fragments if (text := render_fragment(part, self.estimator))]
@@ -279,7 +279,8 @@ class ContextBuilder:
         return self._images
 
 
-def _wrap_context(parts: Sequence[str]) -> str:
+def wrap_context(parts: Sequence[str]) -> str:
+    """Return the parts between the tags of what clio adds to a turn."""
     inner = neutralize_closing_tags("\n".join(parts), "context")
     return f"<context>\n{inner}\n</context>"
 

@@ -23,10 +23,17 @@ from clio.context.compaction import (
     weigh_untrimmable,
 )
 from clio.context.message_views import Unit, apply_cuts, find_tail_start, find_task_index, is_substantive, split_units
-from clio.context.request_builder import BuiltRequest, ContextBuilder, Stage, TrimReport
+from clio.context.request_builder import (
+    BuiltRequest,
+    ContextBuilder,
+    Stage,
+    TrimReport,
+    render_fragment,
+    wrap_context,
+)
 from clio.context.summary import ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.errors import ContextOverflow, UserError
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Fragment, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -194,6 +201,7 @@ class SentMessages:
 
 
 _HEAD_NOTE_SHARE = 0.3  # of the tokens for summary and note together
+_STANDING_SHARE = 0.5  # of the tokens for summary, note and standing texts
 _HEADING_LINES = 3  # two blank lines and the heading, which are useless without a further line
 _HEADING = re.compile(r":$|\| ##|^  \| *$")
 _BUDGET_STEP = 0.85  # factor by which the budget is reduced if the text is too long
@@ -214,6 +222,7 @@ class SummaryMessage:
         self._short_term = short_term
         self._estimator = estimator
         self._note = ""
+        self._standing: tuple[str, ...] = ()
         self.start_over()
 
     @property
@@ -225,6 +234,14 @@ class SummaryMessage:
     def note(self, text: str) -> None:
         if text != self._note:
             self._note, self._message = text, None
+
+    def set_standing(self, parts: Sequence[str]) -> None:
+        """Put texts below the summary that the messages of the last trim contained and that still apply.
+
+        parts: the most important first; those that leave too little space for the summary are left out, the last first.
+        """
+        if tuple(parts) != self._standing:
+            self._standing, self._message = tuple(parts), None
 
     def start_over(self) -> None:
         """Forget the summary, so that it is computed again, after messages came back into the window."""
@@ -296,6 +313,21 @@ class SummaryMessage:
         return self._as_message("")
 
     def _compose(self, budget_tokens: int) -> str:
+        standing = self._select_standing(budget_tokens * _STANDING_SHARE)
+        budget_tokens -= self._tokens(self._as_message(standing)) if standing else 0
+        return (self._compose_summary(budget_tokens) + standing).strip()
+
+    def _select_standing(self, most_tokens: float) -> str:
+        """Return the standing texts that fit, the first in any case."""
+        text = ""
+        for number in range(1, len(self._standing) + 1):
+            more = f"\n\n{wrap_context(self._standing[:number])}"
+            if number > 1 and self._tokens(self._as_message(more)) > most_tokens:
+                break
+            text = more
+        return text
+
+    def _compose_summary(self, budget_tokens: int) -> str:
         note = f"\n\n{self._note}" if self._note else ""
         if note and self._covered_until:
             note = self._shorten_note(note, budget_tokens * _HEAD_NOTE_SHARE)
@@ -442,6 +474,8 @@ class ContextWindow:
         before_trim: called before messages leave the window, with the summary of the whole session and the text of
             the task.
         recovery: returns the note below the summary after an overflow or a resume, within a number of tokens.
+        standing: called after messages left the window; returns the limits and preferences that earlier turns were
+            told and that still apply, the most important first. The requests contain them until the next trim.
     """
 
     def __init__(
@@ -452,6 +486,7 @@ class ContextWindow:
         *,
         before_trim: Callable[[ThreadSummary, str], None] | None = None,
         recovery: Callable[[int], Awaitable[str]] = _no_note,
+        standing: Callable[[], Sequence[Fragment]] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._session = session
@@ -460,6 +495,7 @@ class ContextWindow:
         self._room = WindowRoom(limits, builder)
         self._before_trim = before_trim
         self._recovery = recovery
+        self._standing = standing
         self._now = now
         self._short_term = ShortTerm(session)
         self._head = SummaryMessage(session, self._short_term, builder.estimator)
@@ -766,6 +802,8 @@ class ContextWindow:
         self._sent.trimmed(shrunk)
         self._short_term.forget()
         self._head.extend()
+        if dropped and self._standing is not None:
+            self._head.set_standing(self._render_standing(self._standing()))
         if stage != "reactive":
             self._head.note = ""  # it is out of date
         self._may_fill = False
@@ -776,6 +814,12 @@ class ContextWindow:
             shrunk=trim.shortened_count,
             freed_tokens=max(freed, 0),
         )
+
+    def _render_standing(self, fragments: Sequence[Fragment]) -> list[str]:
+        """Return the texts of these fragments that no message in the window contains."""
+        told = [message.context for message in self._short_term.messages() if isinstance(message, UserMessage)]
+        texts = (render_fragment(fragment, self._estimator) for fragment in fragments)
+        return [text for text in texts if text and not any(text in context for context in told)]
 
     # Messages that come back
 

@@ -312,6 +312,12 @@ class MemorySystem(KnownOfProject):
         if self._of_turn:
             self._of_turn.window_trimmed()
 
+    def standing_fragments(self) -> list[Fragment]:
+        """Limits and preferences that the session was told and that still apply, for the requests after a trim."""
+        if self.is_silent or not self._of_turn:
+            return []
+        return self._apart.ask("limits and preferences are", self._of_turn.standing_fragments, list[Fragment]())
+
     def wiped(self) -> None:
         """What was learned was deleted: the account of this conversation must not write it down again."""
         self._briefing = self._new_briefing()

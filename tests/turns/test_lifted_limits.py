@@ -113,6 +113,27 @@ def test_the_model_is_told_and_neither_it_nor_a_file_can_lift(make_harness: Make
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_after_undo_the_model_is_told_that_the_limit_applies_again(make_harness: MakeHarness, is_new: bool) -> None:
+    harness = make_harness([text("Ok.")] * 5)
+
+    async def run() -> None:
+        await harness.turn("never edit setup.py")
+        if not is_new:
+            await harness.app.close()
+            harness.app = harness.build()
+            await harness.turn("hello")
+        await harness.turn("you may edit setup.py now")
+        assert "<lifted_limits" in last_words(harness)
+        assert run_command(harness.app, "/memory undo").ok
+        await harness.turn("go on")
+        assert "<lifted_limits" not in last_words(harness)
+        assert "- never edit setup.py" in last_words(harness).partition("<hard_limits")[2]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
 def test_a_limit_of_the_session_is_lifted_too(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 3)
 

@@ -313,6 +313,31 @@ def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_harn
     assert len({str(body["tools"]) for body in bodies(harness)}) == 1
 
 
+def test_limits_and_preferences_stay_in_each_request_after_a_trim_within_a_turn(make_harness: MakeHarness) -> None:
+    """They were told with a message that the trim removed; the next message of the user may be far away."""
+    first = [text("Ok.")] * 3
+    replies = [*first, *reads(40), text("all read"), text("Hello.")]
+    harness = make_harness(replies, context_window=16_384, max_steps=100)
+    write_files(harness, 40)
+
+    async def story() -> None:
+        await harness.turn("I prefer short answers.")
+        await harness.turn("never use emojis in answers")
+        await harness.turn("Look at big1.py but don't touch the tests.")
+        await harness.turn("read every big file")
+        await harness.turn("hello")
+        await harness.app.close()
+
+    asyncio.run(story())
+    assert len(harness.seen(ContextTrimmed)) >= 2
+    for body in bodies(harness)[3:]:
+        sent = "\n".join(str(message["content"]) for message in body["messages"])
+        context = "\n".join(part.partition("</context>")[0] for part in sent.split("<context>")[1:])
+        assert "short answers (9.0)" in context
+        assert "- never use emojis in answers" in context
+        assert "- don't touch the tests" in context
+
+
 def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make_harness: MakeHarness) -> None:
     passes = tool_calls([("run_command", {"command": "cat good"})])
     before, after = reads(12)[:6], reads(12)[6:]

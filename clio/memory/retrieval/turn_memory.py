@@ -496,6 +496,19 @@ class TurnMemory:
         found = [*self._news_of_limits(), self._news_of_held(), self._tastes(), self._recalled(text, session, shown)]
         return [fragment for fragment in found if fragment]
 
+    def standing_fragments(self) -> list[Fragment]:
+        """Return what still applies of what this session was told beside the prompt, the most important first.
+
+        For the requests after a trim: the messages that contained it may have left the window. It counts as told.
+        """
+        items, self.items = self.items, []  # the account of the turn stays as it is
+        limits = self._news_of_limits()
+        held = stated_limits_fragment(self.held, (), "this conversation")
+        self._held = dict.fromkeys(self._held, True)
+        tastes = self._tastes()
+        self.items = items
+        return [fragment for fragment in (*limits, held, tastes) if fragment]
+
     def window_trimmed(self) -> None:
         """What was told may have left the window."""
         self._brain.window_trimmed()
@@ -505,11 +518,18 @@ class TurnMemory:
         self._told_tastes.clear()
 
     def _news_of_limits(self) -> list[Fragment]:
-        """Hard limits set or lifted since the prompt was made, each told once until a trim."""
+        """Hard limits set or lifted since the prompt was made, each told once until a trim.
+
+        A limit that was told as lifted and applies again, as after `/memory undo`, is told like a new one.
+        """
         now = {record.id: record for record in self._hard_limits()}
         self.items += [self._why_record(record, "a hard limit: in every prompt") for record in now.values()]
         told = self._limits | self._new
-        new = [record for id, record in now.items() if id not in told or told[id].content != record.content]
+        new = [
+            record
+            for id, record in now.items()
+            if id not in told or id in self._lifted or told[id].content != record.content
+        ]
         gone = [record for id, record in told.items() if id not in now and id not in self._lifted]
         self._new |= {record.id: record for record in new}
         self._lifted = (self._lifted | {record.id for record in gone}) - now.keys()
