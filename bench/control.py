@@ -17,8 +17,8 @@ from pathlib import Path
 
 from clio.ids import new_id
 from clio.memory.portability.export import decode_bundle, encode_bundle, make_bundle
-from clio.memory.portability.import_bundle import take_in
-from clio.memory.portability.inventory import WIPE_SCOPES, Places, hoards_of, wipe
+from clio.memory.portability.import_bundle import merge_bundle
+from clio.memory.portability.inventory import WIPE_SCOPES, MemoryPaths, list_file_sets, wipe
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
@@ -54,7 +54,7 @@ def measure(folder: Path, size: int) -> None:
         ("import elsewhere", lambda: _take(empty, file)),
         ("import again", lambda: _take(empty, file)),
         ("import beside as many others", lambda: _take(other, file)),
-        ("wipe", lambda: wipe(other, hoards_of(other, WIPE_SCOPES))),
+        ("wipe", lambda: wipe(other, list_file_sets(other, WIPE_SCOPES))),
     ]
     for name, step in steps:
         seconds, peak = _in_a_child(step)
@@ -62,14 +62,14 @@ def measure(folder: Path, size: int) -> None:
     print(f"{size:>9,} the file: {file.stat().st_size / 1e6:.1f} MB")
 
 
-def _places(folder: Path) -> Places:
-    places = Places(project=folder / "project", home=folder / "home")
+def _places(folder: Path) -> MemoryPaths:
+    places = MemoryPaths(project=folder / "project", home=folder / "home")
     make_folder(places.folder)
     make_folder(places.home)
     return places
 
 
-def _fill(places: Places, size: int, seed: int) -> None:
+def _fill(places: MemoryPaths, size: int, seed: int) -> None:
     rng = random.Random(seed)
     vocabulary = [f"{rng.randrange(16**5):05x}w" for _ in range(max(size // 3, 500))]
 
@@ -92,9 +92,9 @@ def _clean() -> Callable[[str], str]:
     return lambda text: redactor.redact(text).text
 
 
-def _take(places: Places, file: Path) -> object:
+def _take(places: MemoryPaths, file: Path) -> object:
     bundle = decode_bundle(file.read_bytes(), file)
-    return take_in(
+    return merge_bundle(
         places,
         bundle,
         by=Provenance(),

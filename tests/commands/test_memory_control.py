@@ -96,7 +96,7 @@ def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, othe
     track = WorkControl(
         is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
     )
-    with pytest.raises(UserError, match="same import again adds the rest"):
+    with pytest.raises(UserError, match="[Ii]mport the file again to add the rest"):
         step.work(track)
     assert told == [(0, 6), (1, 6), (2, 6)]
     assert data(other, "/memory count")["total"] == 0  # the part that was being merged is not written
@@ -141,7 +141,7 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path
     assert shown.table is not None
     assert [row[:2] for row in shown.table.rows] == [
         ("memories of the project", "1"),
-        ("project knowledge", "1"),
+        ("facts, solutions and rules of the project", "1"),
         ("notes", "1"),
         ("change log of the project", "3"),
     ]

@@ -21,7 +21,7 @@ from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
 from clio.memory.consolidation.stores import ConsolidationStores, copied
 from clio.memory.portability.export import make_bundle
-from clio.memory.portability.inventory import Places, hoards_of, survey, wipe
+from clio.memory.portability.inventory import MemoryPaths, list_file_sets, summarize_file_sets, wipe
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git
@@ -147,16 +147,16 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
 def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None:
     ann = Person(tmp_path / "ann")
     ann.gets(*said("The port is 8080", by="Bob"))
-    places = Places(project=ann.project, home=ann.home)
+    places = MemoryPaths(project=ann.project, home=ann.home)
     assert make_bundle(places, clean=str, now=NOW).head.counts == {"knowledge": 1}
     with copied(ann.ltm.parent, ann.home) as (there, home):
         ground = ConsolidationStores(ann.project, there, home, redact=str, clock=lambda: NOW)
         ground.knowledge.forget([ground.knowledge.read().entries[0].id])
         assert ground.knowledge.read().entries == ()
     assert ann.texts() == ["The port is 8080"]
-    hoards = hoards_of(places, ["project"])
-    assert [(one.hoard.kind, one.records) for one in survey(places, hoards)] == [("knowledge", 1)]
-    wipe(places, hoards)
+    file_sets = list_file_sets(places, ["project"])
+    assert [(one.file_set.kind, one.records) for one in summarize_file_sets(places, file_sets)] == [("knowledge", 1)]
+    wipe(places, file_sets)
     assert ann.texts() == []
     assert not ann.folder.exists()
     trust_team(ann.project, ann.home)

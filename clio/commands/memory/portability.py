@@ -36,15 +36,22 @@ from clio.memory.portability.export import (
     Bundle,
     KnowledgePart,
     Section,
+    count_project_memories,
     decode_bundle,
     encode_bundle,
-    entries_in,
     is_bundle,
-    knowledge_alone,
     make_bundle,
+    make_ltm_document,
 )
-from clio.memory.portability.import_bundle import Taken, take_in
-from clio.memory.portability.inventory import WIPE_SCOPES, Doomed, Places, WipeScope, hoards_of, survey
+from clio.memory.portability.import_bundle import ImportCounts, merge_bundle
+from clio.memory.portability.inventory import (
+    WIPE_SCOPES,
+    FileSetSummary,
+    MemoryPaths,
+    WipeScope,
+    list_file_sets,
+    summarize_file_sets,
+)
 from clio.memory.portability.inventory import wipe as delete
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import read_foreign
@@ -112,9 +119,9 @@ def export(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def places_of(ctx: CommandContext) -> Places:
+def places_of(ctx: CommandContext) -> MemoryPaths:
     """Return the folders with the memory of this project and of the user."""
-    return Places(project=ctx.loaded.main_project, home=ctx.loaded.home)
+    return MemoryPaths(project=ctx.loaded.main_project, home=ctx.loaded.home)
 
 
 def in_words(counts: dict[str, int]) -> str:
@@ -130,8 +137,8 @@ def _written(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dic
 
     places = places_of(ctx)
     if what == ("knowledge",):
-        data = knowledge_alone(places, clean)
-        return data, {"knowledge": entries_in(msgspec.Raw(data))}
+        data = make_ltm_document(places, clean)
+        return data, {"knowledge": count_project_memories(msgspec.Raw(data))}
     bundle = make_bundle(places, clean=clean, now=time.time(), what=what)
     return encode_bundle(bundle), bundle.head.counts
 
@@ -226,7 +233,7 @@ def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, t
     read_foreign(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
     taken = _take(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
-    one = taken[0] if taken else Taken(section="knowledge", scope="project", what="")
+    one = taken[0] if taken else ImportCounts(section="knowledge", scope="project", what="")
     parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} already known"]
     undo = " · `/memory undo`" if one.changes and not dry_run else ""
     would = "Would import from" if dry_run else "From"
@@ -239,9 +246,9 @@ def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, t
 
 def _take(
     ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
-) -> tuple[Taken, ...]:
+) -> tuple[ImportCounts, ...]:
     places = places_of(ctx)
-    return take_in(
+    return merge_bundle(
         places,
         bundle,
         by=Provenance(session=ctx.session.id),
@@ -256,7 +263,7 @@ def _take(
     )
 
 
-def _import_table(taken: tuple[Taken, ...]) -> Table:
+def _import_table(taken: tuple[ImportCounts, ...]) -> Table:
     """Return what was imported of each part, without empty columns."""
     names = ("new", "changed", "known", "kept", "forgotten", "unusable")
     heads = {"changed": "newer", "kept": "stays as here", "forgotten": "forgotten here", "unusable": "not readable"}
@@ -324,8 +331,8 @@ def wipe(ctx: CommandContext, argument: str) -> CommandResult:
     if with_sessions and "project" not in scopes:
         return make_refusal("Sessions belong to the project: --sessions needs --scope project or all")
     ctx.memory.knowledge()  # refuses where memory is off
-    file_sets = hoards_of(places_of(ctx), scopes)
-    doomed = survey(places_of(ctx), file_sets)
+    file_sets = list_file_sets(places_of(ctx), scopes)
+    doomed = summarize_file_sets(places_of(ctx), file_sets)
     sessions = ctx.store.list() if with_sessions else []
     data = {
         "scope": scope,
@@ -376,9 +383,14 @@ def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
     return f"Not deleted: {'; '.join(kept)}." if kept else ""
 
 
-def _wipe_table(ctx: CommandContext, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
+def _wipe_table(ctx: CommandContext, doomed: Sequence[FileSetSummary], sessions: Sequence[SessionInfo]) -> Table:
     rows = [
-        (one.hoard.what, "" if one.records is None else f"{one.records:,}", format_bytes(one.bytes), _where(ctx, one))
+        (
+            one.file_set.what,
+            "" if one.records is None else f"{one.records:,}",
+            format_bytes(one.bytes),
+            _where(ctx, one),
+        )
         for one in doomed
     ]
     if sessions:
@@ -386,20 +398,20 @@ def _wipe_table(ctx: CommandContext, doomed: Sequence[Doomed], sessions: Sequenc
     return Table(columns=("what", "how many", "size", "where"), rows=tuple(rows))
 
 
-def _where(ctx: CommandContext, one: Doomed) -> str:
-    file_set = one.hoard
+def _where(ctx: CommandContext, one: FileSetSummary) -> str:
+    file_set = one.file_set
     files = file_set.files()
     place = files[0] if len(files) == 1 else file_set.folder / file_set.names[0]
     shown = file_set.folder if file_set.names == ("*",) else place
     return display_path(shown, project=ctx.loaded.project, user_home=ctx.loaded.home.parent)
 
 
-def _wipe_data(ctx: CommandContext, one: Doomed) -> dict[str, object]:
+def _wipe_data(ctx: CommandContext, one: FileSetSummary) -> dict[str, object]:
     return {
-        "what": one.hoard.kind,
+        "what": one.file_set.kind,
         "records": one.records,
         "bytes": one.bytes,
-        "files": [str(path) for path in one.hoard.files()],
+        "files": [str(path) for path in one.file_set.files()],
     }
 
 

@@ -34,7 +34,7 @@ from clio.config.show import list_start_notes
 from clio.config.trust import TrustStore, describe_key_damage
 from clio.entrypoints.disk_usage import measure_disk_usage
 from clio.errors import NewerDocument, StorageError, ToolFailed
-from clio.memory.portability.inventory import Places, hoards_of
+from clio.memory.portability.inventory import MemoryPaths, list_file_sets
 from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
 from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing
@@ -623,8 +623,10 @@ _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 def check_memory(context: DoctorContext) -> Iterator[Finding]:
     """Whether every memory file can be read; those that cannot are named."""
-    places = Places(project=context.owner, home=context.home)
-    file_sets = [file_set for file_set in hoards_of(places, ("project", "user", "styles")) if file_set.kind != "cache"]
+    places = MemoryPaths(project=context.owner, home=context.home)
+    file_sets = [
+        file_set for file_set in list_file_sets(places, ("project", "user", "styles")) if file_set.kind != "cache"
+    ]
     files = sorted({path for file_set in file_sets for path in file_set.files()})
     damaged = 0
     if problem := describe_key_damage(context.home):

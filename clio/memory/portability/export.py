@@ -9,7 +9,7 @@ from msgspec import Raw, Struct, structs
 
 import clio
 from clio.errors import UserError
-from clio.memory.portability.inventory import Places, StyleOwner, read_typed
+from clio.memory.portability.inventory import MemoryPaths, StyleOwner, read_typed_memories
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_history import Ending, Kept
 from clio.memory.store.ltm_store import open_store
@@ -23,7 +23,7 @@ from clio.text.json_data import decode_json
 
 Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
 SECTIONS: tuple[Section, ...] = ("knowledge", "memories", "notes", "scenarios", "styles", "feedback")
-NOTHING = Raw(b"null")
+MISSING = Raw(b"null")
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -43,9 +43,9 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class KnowledgePart(Struct, frozen=True, kw_only=True):
-    """`ltm.json` unchanged, null if there was none; its archived entries, and former versions of entries."""
+    """`ltm.json` unchanged, null if there was none; its archived memories, and former versions of memories."""
 
-    ltm: Raw = NOTHING
+    ltm: Raw = MISSING
     archive: tuple[Kept, ...] = ()
     history: tuple[Ending, ...] = ()
 
@@ -67,7 +67,7 @@ class MemoriesPart(Struct, frozen=True, kw_only=True):
 class StylesPart(Struct, frozen=True, kw_only=True):
     """`styles.json` unchanged, null if there was none; the texts of the user's and the project's style files."""
 
-    learned: Raw = NOTHING
+    learned: Raw = MISSING
     user: dict[str, str] = {}
     project: dict[str, str] = {}
 
@@ -92,7 +92,7 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
     @property
     def has(self) -> tuple[Section, ...]:
-        """The sections it contains."""
+        """Return the names of the sections it contains."""
         return tuple(name for name in SECTIONS if getattr(self, name) is not None)
 
 
@@ -103,7 +103,7 @@ class _Schema(Struct):
     schema: Any = None
 
 
-def is_nothing(raw: Raw) -> bool:
+def is_missing(raw: Raw) -> bool:
     """Whether the value stands for a file that did not exist."""
     return bytes(raw) in (b"null", b"")
 
@@ -132,36 +132,36 @@ def decode_bundle(data: bytes, path: Path) -> Bundle:
 MAX_STYLE_BYTES = 100_000
 
 
-def make_bundle(places: Places, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
+def make_bundle(paths: MemoryPaths, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
     """Return all sections, or the requested ones, with `clean` applied to every text. Writes nothing.
 
-    Raises StorageError for a file that is not what it should be, after setting it aside; OSError.
+    Raises StorageError for a damaged file, after moving it aside; OSError.
     """
-    clean = _once(clean)
+    clean = _cached(clean)
     bundle = Bundle(
-        knowledge=_knowledge(places, clean) if "knowledge" in what else None,
-        memories=_memories(places, clean) if "memories" in what else None,
-        notes=_notes(places, clean) if "notes" in what else None,
-        scenarios=_scenarios(places, clean) if "scenarios" in what else None,
-        styles=_styles(places, clean) if "styles" in what else None,
-        feedback=_feedback(places, clean) if "feedback" in what else None,
+        knowledge=_knowledge(paths, clean) if "knowledge" in what else None,
+        memories=_memories(paths, clean) if "memories" in what else None,
+        notes=_notes(paths, clean) if "notes" in what else None,
+        scenarios=_scenarios(paths, clean) if "scenarios" in what else None,
+        styles=_styles(paths, clean) if "styles" in what else None,
+        feedback=_feedback(paths, clean) if "feedback" in what else None,
     )
-    head = Head(at=round(now, 3), clio=clio.__version__, project=clean(places.project.name), counts=counts_of(bundle))
+    head = Head(at=round(now, 3), clio=clio.__version__, project=clean(paths.project.name), counts=count_items(bundle))
     return structs.replace(bundle, head=head)
 
 
-def knowledge_alone(places: Places, clean: Clean) -> bytes:
+def make_ltm_document(paths: MemoryPaths, clean: Clean) -> bytes:
     """Return the project's facts, solutions and rules as an `ltm.json`, which other tools read too."""
-    part = _knowledge(places, _once(clean))
+    part = _knowledge(paths, _cached(clean))
     document = part.ltm if part else Raw(msgspec.json.encode({}))
     return msgspec.json.format(document, indent=2) + b"\n"
 
 
-def counts_of(bundle: Bundle) -> dict[str, int]:
+def count_items(bundle: Bundle) -> dict[str, int]:
     """Return the number of items by kind, without zeros."""
     found: dict[str, int] = {}
     if bundle.knowledge:
-        found["knowledge"] = entries_in(bundle.knowledge.ltm)
+        found["knowledge"] = count_project_memories(bundle.knowledge.ltm)
         found["knowledge_archived"] = len(bundle.knowledge.archive)
     if bundle.memories:
         for scope, part in (("project", bundle.memories.project), ("user", bundle.memories.user)):
@@ -177,16 +177,18 @@ def counts_of(bundle: Bundle) -> dict[str, int]:
     return {name: number for name, number in found.items() if number}
 
 
-def entries_in(ltm: Raw) -> int:
-    """Return the number of entries in a valid `ltm.json`."""
-    return 0 if is_nothing(ltm) else len(decode_ltm(bytes(ltm)).all())
+def count_project_memories(ltm: Raw) -> int:
+    """Return the number of memories in a valid `ltm.json`."""
+    return 0 if is_missing(ltm) else len(decode_ltm(bytes(ltm)).all())
 
 
-def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
-    store = open_store(places.knowledge, project=places.project, home=places.home)
+def _knowledge(paths: MemoryPaths, clean: Clean) -> KnowledgePart | None:
+    store = open_store(paths.knowledge, project=paths.project, home=paths.home)
     known = store.read()
     archive = tuple(structs.replace(kept, entry=clean_json(kept.entry, clean)) for kept in store.archive.read(known))
-    history = tuple(structs.replace(one, entry=clean_json(one.entry, clean)) for one in store.archive.endings())
+    history = tuple(
+        structs.replace(version, entry=clean_json(version.entry, clean)) for version in store.archive.endings()
+    )
     if not store.exists():
         return KnowledgePart(archive=archive, history=history) if archive or history else None
     document = decode_json(known.encode())
@@ -194,14 +196,14 @@ def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
     return KnowledgePart(ltm=ltm, archive=archive, history=history)
 
 
-def _memories(places: Places, clean: Clean) -> MemoriesPart | None:
-    project, user = _records(places, "project", clean), _records(places, "user", clean)
+def _memories(paths: MemoryPaths, clean: Clean) -> MemoriesPart | None:
+    project, user = _records(paths, "project", clean), _records(paths, "user", clean)
     empty = RecordsPart()
     return None if (project, user) == (empty, empty) else MemoriesPart(project=project, user=user)
 
 
-def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
-    index, files = read_typed(places, scope)
+def _records(paths: MemoryPaths, scope: Scope, clean: Clean) -> RecordsPart:
+    index, files = read_typed_memories(paths, scope)
     records = sorted(index.records.values(), key=lambda record: (record.created, record.id))
     lines = (_cleaned_line(encode_former(former), clean) for former in files.formers())
     return RecordsPart(
@@ -209,35 +211,35 @@ def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
     )
 
 
-def _notes(places: Places, clean: Clean) -> tuple[Note, ...] | None:
-    return tuple(clean_note(note, clean) for note in Notes(places.notes).newest_first()) or None
+def _notes(paths: MemoryPaths, clean: Clean) -> tuple[Note, ...] | None:
+    return tuple(clean_note(note, clean) for note in Notes(paths.notes).newest_first()) or None
 
 
-def _scenarios(places: Places, clean: Clean) -> str | None:
-    text = _text(places.scenarios)
+def _scenarios(paths: MemoryPaths, clean: Clean) -> str | None:
+    text = _text(paths.scenarios)
     return None if text is None else clean(text)
 
 
-def _styles(places: Places, clean: Clean) -> StylesPart | None:
-    learned = _text(places.styles)
+def _styles(paths: MemoryPaths, clean: Clean) -> StylesPart | None:
+    learned = _text(paths.styles)
     part = StylesPart(
-        learned=NOTHING if learned is None else _cleaned_line(learned.encode("utf-8"), clean) or NOTHING,
-        user=_style_files(places, "user", clean),
-        project=_style_files(places, "project", clean),
+        learned=MISSING if learned is None else _cleaned_line(learned.encode("utf-8"), clean) or MISSING,
+        user=_style_files(paths, "user", clean),
+        project=_style_files(paths, "project", clean),
     )
     return None if part == StylesPart() else part
 
 
-def _style_files(places: Places, owner: StyleOwner, clean: Clean) -> dict[str, str]:
-    folder = places.own_styles(owner)
+def _style_files(paths: MemoryPaths, owner: StyleOwner, clean: Clean) -> dict[str, str]:
+    folder = paths.own_styles(owner)
     if not folder.is_dir():
         return {}
     found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
     return {clean(name): clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
 
 
-def _feedback(places: Places, clean: Clean) -> FeedbackPart | None:
-    lines, archive = _lines(places.ratings, clean), _lines(places.ratings_archive, clean)
+def _feedback(paths: MemoryPaths, clean: Clean) -> FeedbackPart | None:
+    lines, archive = _lines(paths.ratings, clean), _lines(paths.ratings_archive, clean)
     return FeedbackPart(lines=lines, archive=archive) if lines or archive else None
 
 
@@ -263,7 +265,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _once(clean: Clean) -> Clean:
+def _cached(clean: Clean) -> Clean:
     """Return `clean` with a cache: keywords, paths and field names occur many times."""
     known: dict[str, str] = {}
 

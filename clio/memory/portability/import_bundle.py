@@ -1,4 +1,8 @@
-"""The memories and the project knowledge of a bundle, taken in."""
+"""Merge a bundle (see `export`) into the existing memory.
+
+Existing data has priority: a memory of the bundle replaces one here only if it is newer and its author is trusted at
+least as much. Imported memories never claim a more trusted author than the import itself.
+"""
 
 import copy
 import itertools
@@ -21,9 +25,9 @@ from clio.memory.portability.export import (
     RecordsPart,
     Section,
     StylesPart,
-    is_nothing,
+    is_missing,
 )
-from clio.memory.portability.inventory import Places, read_typed
+from clio.memory.portability.inventory import MemoryPaths, read_typed_memories
 from clio.memory.preferences.preferences import thing
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
@@ -59,11 +63,17 @@ from clio.text.json_data import decode_json
 from clio.threads import ProgressCallback, do_nothing, ignore_progress, never_stop
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """How often what happened to one part; `what` is its name for people.
+class ImportCounts(Struct, frozen=True, kw_only=True):
+    """The number of items of one part of a bundle by what happened to them.
 
-    new: was not here. changed: theirs is newer, and was taken. known: here already. kept: here it says otherwise,
-    newer or by somebody trusted more, and stays. forgotten: was here once and was forgotten. unusable: no such thing.
+    Attributes:
+        what: the name of the part for the user.
+        new: added.
+        changed: replaced an older item.
+        known: existed already.
+        kept: the existing item is different, and newer or by a more trusted author, so it stays.
+        forgotten: the user forgot the item earlier, so it was not added again.
+        unusable: invalid.
     """
 
     section: Section
@@ -78,20 +88,20 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     @property
     def changes(self) -> int:
-        """How many things here are other than before."""
+        """The number of items that were added or replaced."""
         return self.new + self.changed
 
-    def more(self, **counts: int) -> "Taken":
-        """With these counts added."""
+    def more(self, **counts: int) -> "ImportCounts":
+        """Return the sum of these counts and the given ones."""
         return structs.replace(self, **{name: getattr(self, name) + number for name, number in counts.items()})
 
 
-class Merged(Struct, frozen=True, kw_only=True):
-    """What is to be written, and how often what happened.
+class MergedRecords(Struct, frozen=True, kw_only=True):
+    """The records to write, with the counts of `ImportCounts`.
 
-    put: new records, and others in the place of those with their ids. replaced: those, as they were.
-    new: not known here. changed: theirs is newer. known: here already. kept: here it says otherwise, newer or by
-    somebody trusted more; it stays. forgotten: was here and was forgotten. unusable: no memory at all.
+    Attributes:
+        put: records to add, or to write in place of those with the same ids.
+        replaced: the existing records with these ids, before the change.
     """
 
     put: tuple[MemoryRecord, ...] = ()
@@ -114,32 +124,36 @@ def merge_records(
     forgotten: Collection[str] = (),
     elsewhere: Collection[str] = (),
     each: Callable[[], None] = do_nothing,
-) -> Merged:
-    """Take in records. by: who says what names nobody, and whom nobody is trusted more than.
+) -> MergedRecords:
+    """Return what merging records into an index changes. Writes nothing.
 
-    forgotten: ids of what was here and left. elsewhere: ids of what is here in the other scope. each: called for each.
+    Args:
+        by: the author of records without one; also the most trusted author that a record may have.
+        forgotten: ids of records that the user forgot.
+        elsewhere: ids of records in the other scope.
+        each: called before each record.
     """
     merge = _Merge(ours, now)
-    for record in sorted(theirs, key=lambda one: (one.created, one.id)):
+    for record in sorted(theirs, key=lambda record: (record.created, record.id)):
         each()
         try:
-            new = _sound(record, by, now, clean)
+            new = _sanitize_record(record, by, now, clean)
         except UserError:
             merge.count("unusable")
             continue
         if new.id in elsewhere:
             merge.count("known")
         elif new.id in ours.records:
-            merge.meet(ours.records[new.id], new)
+            merge.merge_same_id(ours.records[new.id], new)
         elif new.id in forgotten:
             merge.count("forgotten")
         else:
-            merge.take(new)
-    return merge.done()
+            merge.add_or_supersede(new)
+    return merge.finish()
 
 
-def lowered(source: Provenance | None, by: Provenance) -> Provenance:
-    """Who said it, as far as an import may claim."""
+def limit_trust(source: Provenance | None, by: Provenance) -> Provenance:
+    """Return the origin of a record, with its author replaced by the import's author if that one is less trusted."""
     if source is None:
         return by
     if TRUST[source.asserted_by] <= TRUST[by.asserted_by]:
@@ -148,125 +162,132 @@ def lowered(source: Provenance | None, by: Provenance) -> Provenance:
 
 
 class _Merge:
-    """The changes so far, of records by id."""
+    """The changes of a merge so far, by record id."""
 
     def __init__(self, ours: MemoryIndex, now: float) -> None:
         self._ours = ours
         self._now = now
         self._put: dict[str, MemoryRecord] = {}
-        self._known_as: dict[str, str] = {}  # their id → ours of what says the same
+        self._known_as: dict[str, str] = {}  # id of a record of theirs → id of ours with the same statement
         self._counts: dict[str, int] = {}
-        self._about: dict[str, MemoryRecord] | None = None
+        self._preferences: dict[str, MemoryRecord] | None = None
 
     def count(self, what: str) -> None:
         self._counts[what] = self._counts.get(what, 0) + 1
 
-    def meet(self, old: MemoryRecord, new: MemoryRecord) -> None:
-        """The same memory, here and there."""
-        if _says(old) == _says(new):
+    def merge_same_id(self, old: MemoryRecord, new: MemoryRecord) -> None:
+        """Merge a record that exists here with the same id."""
+        if _strip_use(old) == _strip_use(new):
             self.count("known")
-        elif _trust(new) < _trust(old) or new.updated <= old.updated:
+        elif _get_trust(new) < _get_trust(old) or new.updated <= old.updated:
             self.count("kept")
         else:
-            access = max(old.accessed, new.accessed), max(old.access_count, new.access_count)
             self._put[new.id] = structs.replace(
-                new, accessed=access[0], access_count=access[1], seen=max(old.seen, new.seen)
+                new,
+                accessed=max(old.accessed, new.accessed),
+                access_count=max(old.access_count, new.access_count),
+                seen=max(old.seen, new.seen),
             )
             self.count("changed")
 
-    def take(self, new: MemoryRecord) -> None:
-        """A memory of an id that is free here; what it says may be known, or contradicted."""
+    def add_or_supersede(self, new: MemoryRecord) -> None:
+        """Merge a record whose id does not exist here; another record may make the same statement or contradict it."""
         if not new.is_live:
             self._add(new)
             return
-        old, is_same = self._like(new)
+        old, is_same = self._find_related(new)
         if old is None:
             self._add(new)
         elif is_same:
             self._known_as[new.id] = old.id
             self.count("known")
-        elif _trust(new) >= _trust(old) and new.updated > old.updated:
+        elif _get_trust(new) >= _get_trust(old) and new.updated > old.updated:
             self._put[old.id] = structs.replace(old, superseded_by=new.id, updated=self._now)
             self._add(new)
         else:
             self._put[new.id] = structs.replace(new, superseded_by=old.id)
             self.count("kept")
 
-    def done(self) -> Merged:
+    def finish(self) -> MergedRecords:
+        # Records superseded by one that was not added, because it was known here, refer to ours instead.
         put = tuple(
-            structs.replace(record, superseded_by=known) if (known := self._successor(record)) else record
+            structs.replace(record, superseded_by=known)
+            if (known := self._known_as.get(record.superseded_by or "", ""))
+            else record
             for record in self._put.values()
         )
         replaced = tuple(old for record in put if (old := self._ours.records.get(record.id)) is not None)
-        return Merged(put=put, replaced=replaced, **self._counts)
+        return MergedRecords(put=put, replaced=replaced, **self._counts)
 
     def _add(self, new: MemoryRecord) -> None:
         self._put[new.id] = new
         self.count("new")
 
-    def _like(self, new: MemoryRecord) -> tuple[MemoryRecord | None, bool]:
-        """What is here of the same, and whether it says the same; else it contradicts."""
+    def _find_related(self, new: MemoryRecord) -> tuple[MemoryRecord | None, bool]:
+        """Return the record about the same subject, if any, and whether it makes the same statement or contradicts."""
         if new.kind == "preference":
-            old = self._same_thing(new)
+            old = self._find_preference(new)
             return old, old is not None and same_words(old.content, new.content) and old.score == new.score
         near = nearest(self._ours, new)
         if near is None or near.verdict in ("doubtful", "other") or near.record.id in self._put:
             return None, False
         return near.record, near.verdict == "same"
 
-    def _same_thing(self, new: MemoryRecord) -> MemoryRecord | None:
-        """The preference about the same: of "always use tabs" and "tabs" there is only one."""
-        if self._about is None:
-            self._about = {thing(one.content): one for one in self._ours.live() if one.kind == "preference"}
-        old = self._about.get(thing(new.content))
+    def _find_preference(self, new: MemoryRecord) -> MemoryRecord | None:
+        """Return our preference about the same subject: "always use tabs" and "tabs" have the same one."""
+        if self._preferences is None:
+            self._preferences = {
+                thing(record.content): record for record in self._ours.live() if record.kind == "preference"
+            }
+        old = self._preferences.get(thing(new.content))
         return None if old is None or old.id in self._put else old
 
-    def _successor(self, record: MemoryRecord) -> str:
-        return self._known_as.get(record.superseded_by or "", "")
 
+def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Clean) -> MemoryRecord:
+    """Return a record with values in their ranges, no time in the future, and an author it may have.
 
-def _sound(record: MemoryRecord, by: Provenance, now: float, clean: Clean) -> MemoryRecord:
-    """The record as it may be kept here: in bounds, not from the future, by nobody it must not claim to be by."""
+    Raises UserError if it is invalid.
+    """
     record = checked(clean_record(record, clean))
     if not record.id.strip() or len(record.id) > 64 or record.id != record.id.strip():
         raise UserError("a memory needs an id")
     times = {
-        name: _bounded(getattr(record, name), 0.0, now)
+        name: _clamp(getattr(record, name), 0.0, now)
         for name in ("created", "updated", "accessed", "seen", "since")
         if hasattr(record, name)
     }
     return structs.replace(
         record,
-        confidence=_bounded(record.confidence, 0.0, 1.0),
+        confidence=_clamp(record.confidence, 0.0, 1.0),
         access_count=max(record.access_count, 0),
         touch_count=max(record.touch_count, 0),
         version=max(record.version, 1),
-        provenance=lowered(record.provenance, by),
+        provenance=limit_trust(record.provenance, by),
         confirmations=(),
         **times,
     )
 
 
-def _says(record: MemoryRecord) -> MemoryRecord:
-    """The record but for how it was used, and by whom it is said."""
+def _strip_use(record: MemoryRecord) -> MemoryRecord:
+    """Return the record without its use and its authors, for comparison."""
     return structs.replace(without_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
 
 
-def _trust(record: MemoryRecord) -> int:
+def _get_trust(record: MemoryRecord) -> int:
     return TRUST[record.provenance.asserted_by if record.provenance else "model"]
 
 
-def _bounded(value: float, least: float, most: float) -> float:
-    return min(max(value, least), most) if math.isfinite(value) else least
+def _clamp(value: float, minimum: float, maximum: float) -> float:
+    return min(max(value, minimum), maximum) if math.isfinite(value) else minimum
 
 
-def new_formers(
+def find_new_versions(
     theirs: Iterable[Raw], known: Iterable[Former], *, by: Provenance, now: float, clean: Clean
 ) -> tuple[list[Former], int]:
-    """The former versions that are not known here, claiming no more than an import may; and how many are none."""
-    seen, found, unusable = {_former_key(one) for one in known}, list[Former](), 0
+    """Return the former versions that do not exist here, with limited trust, and how many are invalid."""
+    seen, found, unusable = {_former_key(former) for former in known}, list[Former](), 0
     for raw in theirs:
-        former = _sound_former(raw, by, now, clean)
+        former = _sanitize_former(raw, by, now, clean)
         if former is None:
             unusable += 1
         elif (key := _former_key(former)) not in seen:
@@ -280,7 +301,8 @@ def _former_key(former: Former) -> tuple[str, int, str, float, str]:
     return record.id, record.version, record.content, former.ended, former.because
 
 
-def _sound_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Former | None:
+def _sanitize_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Former | None:
+    """Return a former version like `_sanitize_record`, or None if it is invalid."""
     try:
         former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), clean)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -290,16 +312,16 @@ def _sound_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Former 
         return None
     return structs.replace(
         former,
-        record=structs.replace(record, provenance=lowered(record.provenance, by)),
-        ended=_bounded(former.ended, 0.0, now),
+        record=structs.replace(record, provenance=limit_trust(record.provenance, by)),
+        ended=_clamp(former.ended, 0.0, now),
     )
 
 
-NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "memories of yours"}
+NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "your memories"}
 
 
-def take_memories(
-    places: Places,
+def merge_memories(
+    paths: MemoryPaths,
     part: RecordsPart,
     scope: Scope,
     *,
@@ -309,16 +331,16 @@ def take_memories(
     logs: ScopeLogs,
     dry_run: bool,
     each: Callable[[], None],
-) -> list[Taken]:
-    """Merge the memories of one scope; its archive grows by what is not in it. Raises StorageError, OSError.
+) -> list[ImportCounts]:
+    """Merge the memories of one scope and add unknown former versions to its archive. Raises StorageError, OSError.
 
-    each: called for every one of them before anything is written; what it raises ends the merging, and nothing is.
+    each: called for every memory before anything is written; an error it raises ends the import without a change.
     """
-    index, files = read_typed(places, scope)
-    elsewhere = _ids(places, "user" if scope == "project" else "project")
+    index, files = read_typed_memories(paths, scope)
+    elsewhere = frozenset(read_typed_memories(paths, "user" if scope == "project" else "project")[0].records)
     if dry_run:
         merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
-        return _taken(scope, merged, formers, unusable)
+        return _make_counts(scope, merged, formers, unusable)
     with files.lock():
         files.catch_up()
         merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
@@ -339,24 +361,24 @@ def take_memories(
         with (logs.user if scope == "user" else logs.project).making(*changes):
             if merged.put:
                 files.append(Line(put=merged.put))
-    return _taken(scope, merged, formers, unusable)
+    return _make_counts(scope, merged, formers, unusable)
 
 
 def check_knowledge(part: KnowledgePart) -> int:
-    """How many entries it has. Raises UserError where it is no `ltm.json`, NewerDocument."""
-    return len(read_foreign(_text(part)).all())
+    """Return how many memories a part has. Raises UserError if it is not an `ltm.json`, NewerDocument."""
+    return len(read_foreign(_get_ltm_text(part)).all())
 
 
-def take_knowledge(
-    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
-) -> list[Taken]:
-    """Merge the project knowledge and what left it.
+def merge_knowledge(
+    paths: MemoryPaths, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
+) -> list[ImportCounts]:
+    """Merge the facts, solutions and rules of a project, their former versions and their archive.
 
-    Raises UserError where it is no `ltm.json`, NewerDocument, StorageError, OSError.
+    Raises UserError if the part is not an `ltm.json`, NewerDocument, StorageError, OSError.
     """
-    text = _text(part)
+    text = _get_ltm_text(part)
     theirs = check_knowledge(part)
-    store = open_store(places.knowledge, project=places.project, home=places.home, log=logs.project, clock=lambda: now)
+    store = open_store(paths.knowledge, project=paths.project, home=paths.home, log=logs.project, clock=lambda: now)
     document = store.read()
     known = frozenset(document.by_handle()) | store.archive.handles()
     if dry_run:
@@ -364,79 +386,84 @@ def take_knowledge(
         added, confirmed = merged.added, merged.confirmed
     else:
         ltm = LongTermMemory(
-            places.knowledge, project=places.project, log=logs.project, clock=lambda: now, home=places.home
+            paths.knowledge, project=paths.project, log=logs.project, clock=lambda: now, home=paths.home
         )
         added, confirmed = ltm.import_(text, by, clean) if theirs else (0, 0)
-    entries = Taken(
+    entries = ImportCounts(
         section="knowledge",
         scope="project",
-        what="entries of project knowledge",
+        what="facts, solutions and rules of the project",
         new=added,
         changed=confirmed,
         known=max(theirs - added - confirmed, 0),
     )
     if not dry_run:
-        _take_history(store, part, known, by=by, now=now, clean=clean)
-    new = _take_archive(store, part, by=by, now=now, clean=clean, dry_run=dry_run)
-    archive = Taken(section="knowledge", scope="project", what="archived entries of project knowledge", new=new)
+        _merge_history(store, part, known, by=by, now=now, clean=clean)
+    new = _merge_archive(store, part, by=by, now=now, clean=clean, dry_run=dry_run)
+    archive = ImportCounts(
+        section="knowledge", scope="project", what="archived facts, solutions and rules of the project", new=new
+    )
     return [entries, archive.more(known=len(part.archive) - new)]
 
 
-def _text(part: KnowledgePart) -> str:
-    return "{}" if is_nothing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
+def _get_ltm_text(part: KnowledgePart) -> str:
+    return "{}" if is_missing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
 
 
-def _take_history(
+def _merge_history(
     store: LtmStore, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
 ) -> None:
-    """What entries said before that came with it; of those known here, history goes on as it was."""
+    """Add the former versions of memories that did not exist here before; the others keep their own history."""
     new = list[Ending]()
     there = {(ending.id, ending.ended) for ending in store.archive.endings()}
     for ending in part.history:
         if ending.id not in known and (ending.id, ending.ended) not in there:
             entry = clean_json(copy.deepcopy(ending.entry), clean)
-            entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
+            entry["provenance"] = msgspec.to_builtins(limit_trust(provenance_of(entry), by))
             new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
     if new:
         with store.changing():
             store.log.append(*version_changes(new))
 
 
-def _take_archive(
+def _merge_archive(
     store: LtmStore, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, dry_run: bool
 ) -> int:
-    """How many entries that left elsewhere are in the archive here that were not."""
+    """Add archived memories that do not exist here, and return how many."""
     if not part.archive:
         return 0
     if dry_run:
-        return len(_unknown(part, store.read(), store, by, now, clean))
+        return len(_find_new_archived(part, store.read(), store, by, now, clean))
     with store.changing() as (document, _):
-        new = _unknown(part, document, store, by, now, clean)
+        new = _find_new_archived(part, document, store, by, now, clean)
         store.log.append(*archive_changes(new))
     return len(new)
 
 
-def _unknown(
+def _find_new_archived(
     part: KnowledgePart, document: LtmDocument, store: LtmStore, by: Provenance, now: float, clean: Clean
 ) -> list[Kept]:
-    """Those that neither the knowledge nor its archive has, by their words, as an import may put them there."""
+    """Return the archived memories whose statement and id exist neither in `ltm.json` nor in its archive.
+
+    Their times and authors are limited as those of all imported memories.
+    """
     known = {(kind, *identity(kind, raw)) for kind, raw in document.all()}
     known |= {
         (kept.known_kind, *identity(kept.known_kind, kept.entry))
         for kept in store.archive.read(document)
         if kept.known_kind
     }
-    taken = {stored_id(raw) for _, raw in document.all()} | store.archive.handles()
+    used_ids = {stored_id(raw) for _, raw in document.all()} | store.archive.handles()
     found: list[Kept] = []
     for kept in part.archive:
         entry = clean_json(copy.deepcopy(kept.entry), clean)
         kept = structs.replace(kept, entry=entry, archived=min(max(kept.archived, 0.0), now))
         kind = kept.known_kind
-        if kind is None or (words := (kind, *identity(kind, entry))) in known or stored_id(entry) in taken:
+        if kind is None or (key := (kind, *identity(kind, entry))) in known or stored_id(entry) in used_ids:
             continue
-        entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
-        known.add(words)
-        taken.add(stored_id(entry))
+        entry["provenance"] = msgspec.to_builtins(limit_trust(provenance_of(entry), by))
+        known.add(key)
+        used_ids.add(stored_id(entry))
         found.append(kept)
     return found
 
@@ -451,19 +478,19 @@ def _merge(
     now: float,
     clean: Clean,
     each: Callable[[], None],
-) -> tuple[Merged, list[Former], int]:
-    """What is to be written of the memories and of former versions, and how many of these hold no memory."""
+) -> tuple[MergedRecords, list[Former], int]:
+    """Return the merged records, the new former versions, and how many former versions are invalid."""
     known = files.formers()
-    gone = {one.record.id for one in known if one.left}
+    forgotten = {former.record.id for former in known if former.left}
     merged = merge_records(
-        index, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere, each=each
+        index, part.records, by=by, now=now, clean=clean, forgotten=forgotten, elsewhere=elsewhere, each=each
     )
-    formers, unusable = new_formers(part.archive, known, by=by, now=now, clean=clean)
+    formers, unusable = find_new_versions(part.archive, known, by=by, now=now, clean=clean)
     return merged, formers, unusable
 
 
-def _taken(scope: Scope, merged: Merged, formers: list[Former], unusable: int) -> list[Taken]:
-    records = Taken(
+def _make_counts(scope: Scope, merged: MergedRecords, formers: list[Former], unusable: int) -> list[ImportCounts]:
+    records = ImportCounts(
         section="memories",
         scope=scope,
         what=NAMES[scope],
@@ -474,165 +501,167 @@ def _taken(scope: Scope, merged: Merged, formers: list[Former], unusable: int) -
         forgotten=merged.forgotten,
         unusable=merged.unusable,
     )
-    archive = Taken(
+    archive = ImportCounts(
         section="memories", scope=scope, what=f"archived {NAMES[scope]}", new=len(formers), unusable=unusable
     )
     return [records, archive]
 
 
-def _ids(places: Places, scope: Scope) -> frozenset[str]:
-    return frozenset(read_typed(places, scope)[0].records)
-
-
-HOW_THE_WORK_STANDS = "session_progress"
-"""A page about the work on another machine, which is none of this one's."""
+PROGRESS_NOTE = "session_progress"
+"""The note about the progress of a session; it belongs to the machine where the session runs."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
-def take_notes(
-    places: Places, notes: Sequence[Note], *, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
-) -> Taken:
-    """Store notes whose key is free, or whose note here is older. Raises OSError."""
-    taken = Taken(section="notes", scope="project", what="notes")
+def merge_notes(
+    paths: MemoryPaths, notes: Sequence[Note], *, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
+) -> ImportCounts:
+    """Store notes whose key does not exist here, or whose existing note is older. Raises OSError."""
+    counts = ImportCounts(section="notes", scope="project", what="notes")
     for foreign in notes:
         note = structs.replace(clean_note(foreign, clean), timestamp=min(max(foreign.timestamp, 0.0), now))
-        if note.key == HOW_THE_WORK_STANDS:
+        if note.key == PROGRESS_NOTE:
             continue
-        here = Notes(places.notes, clock=lambda at=note.timestamp: at)
+        # The store of notes takes the time of a note from its clock.
+        here = Notes(paths.notes, clock=lambda at=note.timestamp: at)
         old = here.retrieve(note.key)
         if old is not None and old.content == note.content:
-            taken = taken.more(known=1)
+            counts = counts.more(known=1)
         elif old is not None and old.timestamp >= note.timestamp:
-            taken = taken.more(kept=1)
+            counts = counts.more(kept=1)
         else:
             try:
                 if not dry_run:
                     with logs.project.making(note_change(note.key, old, note.content, at=now)):
                         here.store(note.key, note.content)
-                taken = taken.more(changed=1) if old else taken.more(new=1)
+                counts = counts.more(changed=1) if old else counts.more(new=1)
             except ValueError:
-                taken = taken.more(unusable=1)
-    return taken
+                counts = counts.more(unusable=1)
+    return counts
 
 
-def take_scenarios(places: Places, text: str, *, clean: Clean, dry_run: bool) -> Taken:
-    """Write `scenarios.yaml` where there is none; a person's own stays as it is. Raises OSError."""
-    taken = Taken(section="scenarios", scope="user", what="scenarios.yaml")
+def merge_task_types(paths: MemoryPaths, text: str, *, clean: Clean, dry_run: bool) -> ImportCounts:
+    """Write `scenarios.yaml` if there is none; an existing file is not changed. Raises OSError."""
+    counts = ImportCounts(section="scenarios", scope="user", what="scenarios.yaml")
     text = clean(text)
-    if places.scenarios.exists():
-        same = places.scenarios.read_text(encoding="utf-8", errors="replace") == text
-        return taken.more(known=1) if same else taken.more(kept=1)
+    if paths.scenarios.exists():
+        same = paths.scenarios.read_text(encoding="utf-8", errors="replace") == text
+        return counts.more(known=1) if same else counts.more(kept=1)
     try:
         parse_task_types(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
     except ConfigError:
-        return taken.more(unusable=1)
+        return counts.more(unusable=1)
     if not dry_run:
-        make_folder(places.home)
-        write_atomic(places.scenarios, text.encode("utf-8"))
-    return taken.more(new=1)
+        make_folder(paths.home)
+        write_atomic(paths.scenarios, text.encode("utf-8"))
+    return counts.more(new=1)
 
 
-def take_learned_styles(places: Places, learned: Raw, *, now: float, dry_run: bool) -> Taken:
-    """What was learned of a style in a context where nothing is known here. Whether styles are on stays as it is."""
-    taken = Taken(section="styles", scope="user", what="contexts of styles")
-    if is_nothing(learned):
-        return taken
+def merge_learned_styles(paths: MemoryPaths, learned: Raw, *, now: float, dry_run: bool) -> ImportCounts:
+    """Add what was learned about styles in contexts without ratings here. Does not turn styles on or off."""
+    counts = ImportCounts(section="styles", scope="user", what="contexts of styles")
+    if is_missing(learned):
+        return counts
     try:
         theirs = decode_json(learned, type=StyleState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return taken.more(unusable=1)
+        return counts.more(unusable=1)
     if dry_run:
-        document = load_document(places.styles, FORMAT)
-        return _count(taken, document.value if document else StyleState(), theirs)
+        document = load_document(paths.styles, FORMAT)
+        return _count_styles(counts, document.value if document else StyleState(), theirs)
     ours: list[StyleState] = []
 
     def merge(state: StyleState) -> StyleState:
         ours.append(state)
-        new = _merged(state, theirs, now)
+        new = _merge_style_states(state, theirs, now)
         return state if new == state else new
 
-    update_document(places.styles, FORMAT, merge)
-    return _count(taken, ours[0], theirs)
+    update_document(paths.styles, FORMAT, merge)
+    return _count_styles(counts, ours[0], theirs)
 
 
-def take_style_files(places: Places, files: Mapping[str, str], owner: Scope, *, clean: Clean, dry_run: bool) -> Taken:
-    """Write the style files whose names are free. Raises OSError."""
-    taken = Taken(section="styles", scope=owner, what="style files")
-    folder = places.own_styles(owner)
+def merge_style_files(
+    paths: MemoryPaths, files: Mapping[str, str], owner: Scope, *, clean: Clean, dry_run: bool
+) -> ImportCounts:
+    """Write the style files whose names do not exist here. Raises OSError."""
+    counts = ImportCounts(section="styles", scope=owner, what="style files")
+    folder = paths.own_styles(owner)
     for name, text in files.items():
         path, text = folder / name, clean(text)
         if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
-            taken = taken.more(unusable=1)
+            counts = counts.more(unusable=1)
         elif path.exists() or path.is_symlink():
             same = path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text
-            taken = taken.more(known=1) if same else taken.more(kept=1)
+            counts = counts.more(known=1) if same else counts.more(kept=1)
         else:
-            taken = taken.more(new=1)
+            counts = counts.more(new=1)
             if not dry_run:
                 make_ignored_folder(folder, folder.parent) if owner == "project" else make_folder(folder)
                 write_atomic(path, text.encode("utf-8", "replace"))
-    return taken
+    return counts
 
 
-def take_feedback(places: Places, part: FeedbackPart, *, clean: Clean, dry_run: bool) -> Taken:
-    """Add the turns and ratings that are not here. They taught the styles elsewhere, and teach nothing again."""
-    taken = Taken(section="feedback", scope="project", what="rated turns and ratings")
-    known = set(_lines(places.ratings)) | set(_lines(places.ratings_archive))
+def merge_feedback(paths: MemoryPaths, part: FeedbackPart, *, clean: Clean, dry_run: bool) -> ImportCounts:
+    """Add the turns and ratings that do not exist here.
+
+    They do not change the styles: what was learned from them is imported by `merge_learned_styles`.
+    """
+    counts = ImportCounts(section="feedback", scope="project", what="rated turns and ratings")
+    known = set(_read_ratings(paths.ratings)) | set(_read_ratings(paths.ratings_archive))
     new: dict[RatingLine, None] = {}
     for raw in (*part.archive, *part.lines):
-        line = _rating(msgspec.json.encode(clean_json(decode_json(raw), clean)))
+        line = _decode_rating(msgspec.json.encode(clean_json(decode_json(raw), clean)))
         if line is None:
-            taken = taken.more(unusable=1)
+            counts = counts.more(unusable=1)
         elif line in known or line in new:
-            taken = taken.more(known=1)
+            counts = counts.more(known=1)
         else:
             new[line] = None
     if new and not dry_run:
-        Trajectories(places.ratings).add(*new)
-    return taken.more(new=len(new))
+        Trajectories(paths.ratings).add(*new)
+    return counts.more(new=len(new))
 
 
-def take_styles(
-    places: Places, part: StylesPart, scopes: Sequence[Scope], *, now: float, clean: Clean, dry_run: bool
-) -> list[Taken]:
-    """What was learned, and the style files of these scopes."""
-    found: list[Taken] = []
+def merge_styles(
+    paths: MemoryPaths, part: StylesPart, scopes: Sequence[Scope], *, now: float, clean: Clean, dry_run: bool
+) -> list[ImportCounts]:
+    """Merge what was learned about styles, and the style files of these scopes."""
+    found: list[ImportCounts] = []
     if "user" in scopes:
-        found.append(take_learned_styles(places, part.learned, now=now, dry_run=dry_run))
-        found.append(take_style_files(places, part.user, "user", clean=clean, dry_run=dry_run))
+        found.append(merge_learned_styles(paths, part.learned, now=now, dry_run=dry_run))
+        found.append(merge_style_files(paths, part.user, "user", clean=clean, dry_run=dry_run))
     if "project" in scopes:
-        found.append(take_style_files(places, part.project, "project", clean=clean, dry_run=dry_run))
+        found.append(merge_style_files(paths, part.project, "project", clean=clean, dry_run=dry_run))
     return found
 
 
-def _merged(ours: StyleState, theirs: StyleState, now: float) -> StyleState:
+def _merge_style_states(ours: StyleState, theirs: StyleState, now: float) -> StyleState:
     contexts = dict(ours.contexts)
     for context, arms in theirs.contexts.items():
-        sound = {id: structs.replace(arm, last=min(max(arm.last, 0.0), now)) for id, arm in arms.items()}
-        contexts[context] = sound | contexts.get(context, {})
+        valid = {id: structs.replace(arm, last=min(max(arm.last, 0.0), now)) for id, arm in arms.items()}
+        contexts[context] = valid | contexts.get(context, {})
     uses = {id: structs.replace(use, last=min(max(use.last, 0.0), now)) for id, use in theirs.uses.items()}
     return structs.replace(ours, contexts=contexts, vectors=theirs.vectors | ours.vectors, uses=uses | ours.uses)
 
 
-def _count(taken: Taken, ours: StyleState, theirs: StyleState) -> Taken:
+def _count_styles(counts: ImportCounts, ours: StyleState, theirs: StyleState) -> ImportCounts:
     pairs = {(context, id) for context, arms in theirs.contexts.items() for id in arms}
     known = sum(id in ours.contexts.get(context, {}) for context, id in pairs)
-    return taken.more(new=len(pairs) - known, known=known)
+    return counts.more(new=len(pairs) - known, known=known)
 
 
-def _lines(path: Path) -> list[RatingLine]:
-    return [line for raw in read_lines(path).lines if (line := _rating(raw))]
+def _read_ratings(path: Path) -> list[RatingLine]:
+    return [line for raw in read_lines(path).lines if (line := _decode_rating(raw))]
 
 
-def _rating(line: bytes) -> RatingLine | None:
+def _decode_rating(line: bytes) -> RatingLine | None:
     try:
         return decode_json(line, type=RatingLine)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def take_in(
-    places: Places,
+def merge_bundle(
+    paths: MemoryPaths,
     bundle: Bundle,
     *,
     by: Provenance,
@@ -644,27 +673,39 @@ def take_in(
     dry_run: bool = False,
     stop: Callable[[], bool] = never_stop,
     tell: ProgressCallback = ignore_progress,
-) -> tuple[Taken, ...]:
+) -> tuple[ImportCounts, ...]:
     """Merge a bundle into the existing data and return what was done to each part that is not empty.
 
-    by: the most trusted author that an imported memory may have. name: of the bundle file, shown by undo. scope: import
-    only the project's data, or only the user's. dry_run: only count. Archives, task types, styles and ratings cannot be
-    undone, because they only grow. stop: asked whether to end; the parts imported by then stay and are one change.
-    tell: called with the number of memories merged so far and in all.
-    Raises UserError where a part is not what it should be, before anything is changed, and where it was stopped;
-    StorageError, OSError.
+    Memories and notes are one change for undo. Archives, task types, styles and ratings cannot be undone; existing
+    data in them is never changed.
+
+    Args:
+        by: the most trusted author that an imported memory may have.
+        name: the name of the bundle file, shown by undo.
+        scope: import only the project's data, or only the user's.
+        dry_run: only count.
+        stop: called before each memory; true ends the import, and the parts imported by then stay.
+        tell: called with the number of memories merged so far and in total.
+
+    Raises:
+        UserError: if a part is invalid, before anything is changed; if the import was stopped.
+        StorageError, OSError: if a file is damaged or cannot be read or written.
     """
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
     if bundle.knowledge:
-        check_knowledge(bundle.knowledge)  # before the first change
+        check_knowledge(bundle.knowledge)  # raises before the first change
     with logs.group(f"the import of {name}"):
-        each = _each(bundle, scopes, stop, tell)
-        found = _take(places, bundle, scopes, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
-    return tuple(taken for taken in found if _anything(taken))
+        each = _make_progress(bundle, scopes, stop, tell)
+        found = _merge_parts(paths, bundle, scopes, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
+    return tuple(
+        counts
+        for counts in found
+        if any((counts.changes, counts.known, counts.kept, counts.forgotten, counts.unusable))
+    )
 
 
-def _take(
-    places: Places,
+def _merge_parts(
+    paths: MemoryPaths,
     bundle: Bundle,
     scopes: Sequence[Scope],
     *,
@@ -674,47 +715,43 @@ def _take(
     logs: ScopeLogs,
     dry_run: bool,
     each: Callable[[], None],
-) -> list[Taken]:
-    found: list[Taken] = []
+) -> list[ImportCounts]:
+    found: list[ImportCounts] = []
     if "project" in scopes:
         if bundle.knowledge:
-            found += take_knowledge(places, bundle.knowledge, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run)
+            found += merge_knowledge(paths, bundle.knowledge, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run)
         if bundle.notes:
-            found.append(take_notes(places, bundle.notes, now=now, clean=clean, logs=logs, dry_run=dry_run))
+            found.append(merge_notes(paths, bundle.notes, now=now, clean=clean, logs=logs, dry_run=dry_run))
         if bundle.feedback:
-            found.append(take_feedback(places, bundle.feedback, clean=clean, dry_run=dry_run))
+            found.append(merge_feedback(paths, bundle.feedback, clean=clean, dry_run=dry_run))
     if "user" in scopes and bundle.scenarios is not None:
-        found.append(take_scenarios(places, bundle.scenarios, clean=clean, dry_run=dry_run))
+        found.append(merge_task_types(paths, bundle.scenarios, clean=clean, dry_run=dry_run))
     memories = bundle.memories or MemoriesPart()
     for scope in scopes:
-        part = _part(memories, scope)
+        part = _get_part(memories, scope)
         if part == RecordsPart():
             continue
-        found += take_memories(places, part, scope, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
+        found += merge_memories(paths, part, scope, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
     if bundle.styles:
-        found += take_styles(places, bundle.styles, scopes, now=now, clean=clean, dry_run=dry_run)
+        found += merge_styles(paths, bundle.styles, scopes, now=now, clean=clean, dry_run=dry_run)
     return found
 
 
-def _part(memories: MemoriesPart, scope: Scope) -> RecordsPart:
+def _get_part(memories: MemoriesPart, scope: Scope) -> RecordsPart:
     return memories.project if scope == "project" else memories.user
 
 
-def _each(
+def _make_progress(
     bundle: Bundle, scopes: Sequence[Scope], stop: Callable[[], bool], tell: ProgressCallback
 ) -> Callable[[], None]:
-    """What is done at every memory: it is counted, and where somebody stops it, that is the last one."""
+    """Return the function to call before each memory: it reports progress, and raises UserError if stopped."""
     memories = bundle.memories or MemoriesPart()
-    total = sum(len(_part(memories, scope).records) for scope in scopes)
+    total = sum(len(_get_part(memories, scope).records) for scope in scopes)
     numbers = itertools.count()
 
-    def each() -> None:
+    def report() -> None:
         if stop():
-            raise UserError("stopped; what was taken in by then stays, and the same import again adds the rest")
+            raise UserError("import stopped; what was imported so far stays. Import the file again to add the rest.")
         tell(next(numbers), total)
 
-    return each
-
-
-def _anything(taken: Taken) -> bool:
-    return any((taken.changes, taken.known, taken.kept, taken.forgotten, taken.unusable))
+    return report

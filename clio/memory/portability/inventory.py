@@ -1,4 +1,4 @@
-"""Every file that holds something learned, by kind and owner, and how much is in each."""
+"""All files in which memory stores data, by kind and owner: list them, count their content, and delete them (wipe)."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -31,8 +31,13 @@ from clio.text.json_data import decode_json
 StyleOwner = Literal["project", "user"]
 
 
-class Places(Struct, frozen=True, kw_only=True):
-    """project: its folder. home: clio's own, where the person's memories lie. Nothing need exist."""
+class MemoryPaths(Struct, frozen=True, kw_only=True):
+    """The paths of all memory files. None of them need exist.
+
+    Attributes:
+        project: the project's folder.
+        home: clio's home folder, which contains the user's memories.
+    """
 
     project: Path
     home: Path
@@ -44,7 +49,7 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def knowledge(self) -> Path:
-        """The project knowledge."""
+        """The facts, solutions, rules and other memories of the project in the format of `ltm.json`."""
         return self.folder / "ltm.json"
 
     @property
@@ -58,22 +63,22 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def documents(self) -> Path:
-        """Which documents somebody added."""
+        """The list of documents that the user added."""
         return self.folder / "documents.json"
 
     @property
     def ratings(self) -> Path:
-        """Turns, and what was said of them."""
+        """Turns and their ratings."""
         return self.folder / "trajectories.jsonl"
 
     @property
     def ratings_archive(self) -> Path:
-        """What of it nobody rated for long."""
+        """Archived turns without a rating."""
         return self.folder / "trajectories.archive.jsonl"
 
     @property
     def cache(self) -> Path:
-        """The folder of indexes, vectors and accounts."""
+        """The folder of search indexes, vectors and records of the last turn."""
         return self.folder / "cache"
 
     @property
@@ -83,7 +88,7 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def scenarios(self) -> Path:
-        """The person's kinds of work."""
+        """The user's task types."""
         return self.home / "scenarios.yaml"
 
     @property
@@ -96,14 +101,14 @@ class Places(Struct, frozen=True, kw_only=True):
         return (self.home if scope == "user" else self.folder) / "memories.json"
 
     def own_styles(self, owner: StyleOwner) -> Path:
-        """The folder of style files somebody wrote."""
+        """The folder of style files that are not built in."""
         return (self.home if owner == "user" else self.folder) / "styles"
 
 
-def read_typed(places: Places, scope: Scope) -> tuple[MemoryIndex, MemoryFiles]:
-    """The typed memories of a scope, and their files. Raises StorageError, OSError."""
+def read_typed_memories(paths: MemoryPaths, scope: Scope) -> tuple[MemoryIndex, MemoryFiles]:
+    """Return the typed memories of a scope and their files. Raises StorageError, OSError."""
     index = MemoryIndex()
-    files = MemoryFiles(places.memories(scope), index, ChangeLog(places.log(scope)), scope)
+    files = MemoryFiles(paths.memories(scope), index, ChangeLog(paths.log(scope)), scope)
     files.catch_up()
     return index, files
 
@@ -115,12 +120,16 @@ Kind = Literal[
 ]
 
 
-class Hoard(Struct, frozen=True, kw_only=True):
-    """Files that belong together. `what` is their name for people.
+class DataFileSet(Struct, frozen=True, kw_only=True):
+    """Files that are deleted together.
 
-    folder: where they lie. names: patterns of their names; with them go what was set aside as damaged and what a killed
-    writer left half-written. lock: the name of the file they are changed under; empty where everyone writes alone.
-    owner: of typed memories, whose they are.
+    Attributes:
+        what: their name for the user.
+        folder: the folder that contains them.
+        names: patterns of their names. They also match files that were set aside as damaged and temporary files of
+            a process that was killed while writing.
+        lock: the name of the lock file under which they are changed; empty if they have none.
+        owner: for typed memories, their scope.
     """
 
     kind: Kind
@@ -131,33 +140,40 @@ class Hoard(Struct, frozen=True, kw_only=True):
     owner: Scope = "project"
 
     def files(self) -> list[Path]:
-        """The files there are, without the lock; everything below a folder of that name."""
-        return sorted(path for found in self._top() for path in _below(found))
-
-    def _top(self) -> Iterator[Path]:
+        """Return the existing files without lock files, including all files inside folders whose name matches."""
         try:
             found = list(self.folder.iterdir())
         except (FileNotFoundError, NotADirectoryError):
-            return
-        for path in found:
-            if not path.name.endswith(".lock") and any(fnmatch(path.name, name) for name in self.names):
-                yield path
+            return []
+        top = (
+            path
+            for path in found
+            if not path.name.endswith(".lock") and any(fnmatch(path.name, name) for name in self.names)
+        )
+        return sorted(file for path in top for file in _walk_files(path))
 
 
-def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
-    """What these scopes hold, in the order it is wiped: the changes that could be taken back come last."""
+def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[DataFileSet, ...]:
+    """Return the files of these scopes in the order in which they are deleted.
+
+    The change logs come late, so that after an interrupted wipe the remaining changes can still be undone.
+    """
     scopes = frozenset(scopes)
-    project, home = places.folder, places.home
-    found: list[Hoard] = []
+    project, home = paths.folder, paths.home
+    found: list[DataFileSet] = []
     if "project" in scopes:
         found += [
-            _memories(project, "project", "memories of the project"),
-            Hoard(
-                kind="knowledge", what="project knowledge", folder=project, names=("ltm.*", "ltm"), lock="ltm.json.lock"
+            _make_memory_set(project, "project", "memories of the project"),
+            DataFileSet(
+                kind="knowledge",
+                what="facts, solutions and rules of the project",
+                folder=project,
+                names=("ltm.*", "ltm"),
+                lock="ltm.json.lock",
             ),
-            Hoard(kind="notes", what="notes", folder=places.notes, names=("*",)),
-            _one(project, "documents", "documents you added, not the files themselves", "documents.json"),
-            Hoard(
+            DataFileSet(kind="notes", what="notes", folder=paths.notes, names=("*",)),
+            _make_document_set(project, "documents", "list of documents you added (not the files)", "documents.json"),
+            DataFileSet(
                 kind="ratings",
                 what="rated turns and ratings",
                 folder=project,
@@ -167,182 +183,187 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
         ]
     if "user" in scopes:
         found += [
-            _memories(home, "user", "memories of yours, preferences among them"),
-            Hoard(kind="sleep", what="how far sleep came with yours", folder=home, names=("sleep.person.*",)),
-            _one(home, "shifts", "changes of taste that were told", "shifts.json"),
-            _log(home, "change log of your memories", LOG_NAME),
+            _make_memory_set(home, "user", "your memories, including preferences"),
+            DataFileSet(
+                kind="sleep", what="consolidation state of your memories", folder=home, names=("sleep.person.*",)
+            ),
+            _make_document_set(home, "shifts", "reported changes of preferences", "shifts.json"),
+            _make_log_set(home, "change log of your memories", LOG_NAME),
         ]
     if "styles" in scopes:
-        found.append(_one(home, "styles", "what was learned about styles", "styles.json"))
+        found.append(_make_document_set(home, "styles", "what was learned about styles", "styles.json"))
     if "project" in scopes or "user" in scopes:
         if "project" in scopes:
-            found.append(Hoard(kind="nights", what="what sleep counts", folder=project, names=("sleep.json*",)))
+            found.append(
+                DataFileSet(
+                    kind="nights", what="consolidation state of the project", folder=project, names=("sleep.json*",)
+                )
+            )
         found += [
-            Hoard(kind="sleep", what="what sleep did", folder=project, names=("sleep.log*",)),
-            _log(project, "change log of the project", LOG_NAME, EARLIER_NAME)
+            DataFileSet(kind="sleep", what="consolidation log", folder=project, names=("sleep.log*",)),
+            _make_log_set(project, "change log of the project", LOG_NAME, EARLIER_NAME)
             if "project" in scopes
-            else _log(project, "changes to undo of an earlier clio", EARLIER_NAME),
+            else _make_log_set(project, "undo history of an earlier clio version", EARLIER_NAME),
         ]
+    # The cache mixes data of all scopes: with the project all of it is deleted, with the others only what quotes them.
     names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
     if scopes:
-        found.append(Hoard(kind="cache", what="indexes, vectors, accounts of turns", folder=places.cache, names=names))
+        what = "search indexes, vectors and records of the last turn"
+        found.append(DataFileSet(kind="cache", what=what, folder=paths.cache, names=names))
     return tuple(found)
 
 
-def _memories(folder: Path, owner: Scope, what: str) -> Hoard:
-    return Hoard(
+def _make_memory_set(folder: Path, owner: Scope, what: str) -> DataFileSet:
+    return DataFileSet(
         kind="memories", what=what, folder=folder, names=("memories.*",), lock="memories.json.lock", owner=owner
     )
 
 
-def _one(folder: Path, kind: Kind, what: str, name: str) -> Hoard:
-    """A document with what was set aside beside it."""
-    return Hoard(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
+def _make_document_set(folder: Path, kind: Kind, what: str, name: str) -> DataFileSet:
+    """Return the file set of one document, including damaged versions that were set aside."""
+    return DataFileSet(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
 
 
-def _log(folder: Path, what: str, *names: str) -> Hoard:
-    return Hoard(
+def _make_log_set(folder: Path, what: str, *names: str) -> DataFileSet:
+    return DataFileSet(
         kind="undo", what=what, folder=folder, names=tuple(f"{name}*" for name in names), lock=f"{names[0]}.lock"
     )
 
 
-def _below(path: Path) -> Iterator[Path]:
-    """The file, or all files in the folder; a link is itself a file."""
+def _walk_files(path: Path) -> Iterator[Path]:
+    """Yield the file, or all files inside the folder. Symbolic links count as files and are not followed."""
     if path.is_symlink() or not path.is_dir():
         yield path
         return
     for inner in path.iterdir():
         if not inner.name.endswith(".lock"):
-            yield from _below(inner)
+            yield from _walk_files(inner)
 
 
-class Doomed(Struct, frozen=True, kw_only=True):
-    """One part of what would go. records: how many, None where that says nothing, or nobody can tell."""
+class FileSetSummary(Struct, frozen=True, kw_only=True):
+    """The size of a file set. records: the number of items; None if it has no items, or they cannot be read."""
 
-    hoard: Hoard
+    file_set: DataFileSet
     files: int
     bytes: int
     records: int | None = None
 
 
-def survey(places: Places, hoards: tuple[Hoard, ...]) -> tuple[Doomed, ...]:
-    """What there is of these, without what there is nothing of.
+def summarize_file_sets(paths: MemoryPaths, file_sets: tuple[DataFileSet, ...]) -> tuple[FileSetSummary, ...]:
+    """Return the sizes of the file sets that contain anything.
 
-    Raises NewerDocument where a later clio wrote a file: it may keep things where this one does not look.
+    Raises NewerDocument if a newer version of clio wrote a file: it may have other files that this version would miss.
     """
-    found: list[Doomed] = []
-    for hoard in hoards:
-        records = _count(places, hoard)
-        files = hoard.files()
-        if files and not _is_what_a_wipe_leaves(hoard, files, records):
+    found: list[FileSetSummary] = []
+    for file_set in file_sets:
+        try:
+            records = _count_records(paths, file_set)
+        except NewerDocument:
+            raise
+        except (StorageError, OSError, ValueError):
+            records = None  # damaged files are deleted all the same
+        files = file_set.files()
+        if files and not _is_wiped(file_set, files, records):
             sizes = (path.lstat().st_size for path in files if path.exists())
-            found.append(Doomed(hoard=hoard, files=len(files), bytes=sum(sizes), records=records))
+            found.append(FileSetSummary(file_set=file_set, files=len(files), bytes=sum(sizes), records=records))
     return tuple(found)
 
 
-def _is_what_a_wipe_leaves(hoard: Hoard, files: Sequence[Path], records: int | None) -> bool:
-    """Whether the files say nothing but that something was wiped."""
+def _is_wiped(file_set: DataFileSet, files: Sequence[Path], records: int | None) -> bool:
+    """Whether the files contain only what `wipe` leaves."""
     names = [path.name for path in files]
-    if hoard.kind == "memories":
+    if file_set.kind == "memories":
         return records == 0 and names == ["memories.json"]
-    if hoard.kind == "nights" and names == ["sleep.json"]:
+    if file_set.kind == "nights" and names == ["sleep.json"]:
         state, _ = read_state(files[0])
         return state == ConsolidationState(sessions=state.sessions)
     return False
 
 
-def _count(places: Places, hoard: Hoard) -> int | None:
-    try:
-        return _records(places, hoard)
-    except NewerDocument:
-        raise
-    except (StorageError, OSError, ValueError):
-        return None  # damaged: it goes all the same
-
-
-def _records(places: Places, hoard: Hoard) -> int | None:
-    match hoard.kind:
+def _count_records(paths: MemoryPaths, file_set: DataFileSet) -> int | None:
+    match file_set.kind:
         case "memories":
-            index, files = read_typed(places, hoard.owner)
+            index, files = read_typed_memories(paths, file_set.owner)
             return len(index.records) + len(files.formers())
         case "knowledge":
-            store = open_store(places.knowledge, project=places.project, home=places.home)
+            store = open_store(paths.knowledge, project=paths.project, home=paths.home)
             known = store.read()
             return len(known.all()) + len(store.archive.read(known))
         case "notes":
-            return len(Notes(places.notes).newest_first())
+            return len(Notes(paths.notes).newest_first())
         case "documents":
-            document = load_document(places.documents, DOCUMENTS)
+            document = load_document(paths.documents, DOCUMENTS)
             return len(document.value.sources) if document else 0
         case "ratings":
-            return _lines("trajectories.jsonl", hoard) + _lines("trajectories.archive.jsonl", hoard)
+            return _count_lines("trajectories.jsonl", file_set) + _count_lines("trajectories.archive.jsonl", file_set)
         case "undo":
-            return len(ChangeLog(hoard.folder / LOG_NAME).undoable())
+            return len(ChangeLog(file_set.folder / LOG_NAME).undoable())
         case _:
             return None
 
 
-def _lines(name: str, hoard: Hoard) -> int:
-    return len(read_lines(hoard.folder / name).lines)
+def _count_lines(name: str, file_set: DataFileSet) -> int:
+    return len(read_lines(file_set.folder / name).lines)
 
 
-LOCK_S = 10.0
-YOUNG_S = 1.0
-"""A half-written file is a living writer's unless it is older than this."""
-_FOLDERS_LOCK, _INDEX_LOCK = "items.lock", "recall.sqlite.lock"
+LOCK_TIMEOUT_S = 10.0
+TEMPORARY_FILE_AGE_S = 1.0
+"""A temporary file younger than this may still be written by a running process."""
+_VECTORS_LOCK, _INDEX_LOCK = "items.lock", "recall.sqlite.lock"
 
 
 class _Head(Struct):
     generation: int = 0
 
 
-def wipe(places: Places, hoards: Iterable[Hoard]) -> None:
-    """Delete these for good. Sessions that stay count as slept over: they do not teach again what they taught.
+def wipe(paths: MemoryPaths, file_sets: Iterable[DataFileSet]) -> None:
+    """Delete file sets permanently. Sessions that stay are marked as consolidated, so that they are not learned again.
 
-    Raises StorageError with a sentence where a file cannot be deleted or locked, UserError while somebody sleeps.
+    Raises StorageError if a file cannot be deleted or locked, UserError while a process is consolidating memory.
     """
-    with _asleep(places):
-        for hoard in hoards:
+    with _consolidation_locked(paths):
+        for file_set in file_sets:
             try:
-                if hoard.kind == "nights":
-                    _begin_nights_anew(hoard, SessionStore(places.sessions))
+                if file_set.kind == "nights":
+                    _reset_consolidation_state(file_set, SessionStore(paths.sessions))
                 else:
-                    _WAYS.get(hoard.kind, _delete)(hoard)
+                    _DELETE_FUNCTIONS.get(file_set.kind, _delete)(file_set)
             except TimeoutError as error:
-                raise StorageError(f"{hoard.what}: {error} Nothing of them was deleted; wipe again.") from error
+                raise StorageError(f"{file_set.what}: {error} None of them was deleted; wipe again.") from error
             except OSError as error:
                 cause = error.strerror or str(error)
                 raise StorageError(
-                    f"{hoard.what}: {error.filename or str(hoard.folder)!r} cannot be deleted ({cause}); "
-                    "mend its permissions and wipe again."
+                    f"{file_set.what}: {error.filename or str(file_set.folder)!r} cannot be deleted ({cause}); "
+                    "fix its permissions and wipe again."
                 ) from error
 
 
-def _delete(hoard: Hoard) -> None:
-    """Everything of it, under its lock."""
-    if not hoard.files():
+def _delete(file_set: DataFileSet) -> None:
+    """Delete all files of a set while holding its lock."""
+    if not file_set.files():
         return
     with ExitStack() as stack:
-        if hoard.lock:
-            stack.enter_context(FileLock(hoard.folder / hoard.lock))
-        _unlink(hoard.files())
+        if file_set.lock:
+            stack.enter_context(FileLock(file_set.folder / file_set.lock))
+        _delete_files(file_set.files())
 
 
-def _empty_memories(hoard: Hoard) -> None:
-    """Put an empty snapshot of the next generation in their place, and delete all else.
+def _empty_memories(file_set: DataFileSet) -> None:
+    """Replace the memories by an empty snapshot of the next generation, and delete all other files.
 
-    A clio that has the memories open tells by the generation that its own are void; without a file, a new journal could
-    be taken for the one it knows.
+    A process that has the memories open sees from the generation that its copy is void. Without a file it could take
+    a later, new journal for the one it knows.
     """
-    path = hoard.folder / "memories.json"
-    if not hoard.files():
+    path = file_set.folder / "memories.json"
+    if not file_set.files():
         return
-    with FileLock(hoard.folder / hoard.lock):
-        save_document(path, FORMAT, Document(value=Snapshot(generation=_generation(path) + 1)))
-        _unlink(file for file in hoard.files() if file != path)
+    with FileLock(file_set.folder / file_set.lock):
+        save_document(path, FORMAT, Document(value=Snapshot(generation=_read_generation(path) + 1)))
+        _delete_files(file for file in file_set.files() if file != path)
 
 
-def _generation(path: Path) -> int:
+def _read_generation(path: Path) -> int:
+    """Return the greater one of the generations of a snapshot and its journal; 0 without both."""
     try:
         document = load_document(path, FORMAT)
     except CorruptDocument:
@@ -355,53 +376,56 @@ def _generation(path: Path) -> int:
         return found
 
 
-def _begin_nights_anew(hoard: Hoard, sessions: SessionStore) -> None:
-    """Of what sleep noted only how far it came is left: as far as the sessions go."""
-    path = hoard.folder / "sleep.json"
-    progress = {info.id: _all_of(info, sessions) for info in sessions.list()}
+def _reset_consolidation_state(file_set: DataFileSet, sessions: SessionStore) -> None:
+    """Replace the state of consolidation by one that only says that all sessions are consolidated to their end."""
+    path = file_set.folder / "sleep.json"
+    progress = {info.id: _mark_consolidated(info, sessions) for info in sessions.list()}
     if progress:
         write_state(path, ConsolidationState(sessions=progress))
-    _unlink(file for file in hoard.files() if file != path or not progress)
+    _delete_files(file for file in file_set.files() if file != path or not progress)
 
 
-def _all_of(info: SessionInfo, sessions: SessionStore) -> Progress:
+def _mark_consolidated(info: SessionInfo, sessions: SessionStore) -> Progress:
     try:
         messages = sessions.read(info.id)
     except (StorageError, UserError, OSError):
-        messages = ()  # nobody can learn from what cannot be read
+        messages = ()  # consolidation cannot read it either
     turns = [message.id for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
     done = turns[-1] if turns else ""
     return Progress(done=done) if info.running else Progress(done=done, messages=info.messages, updated=info.updated_at)
 
 
-def _delete_notes(hoard: Hoard) -> None:
-    """Notes have no lock: one that is just being written is waited for, for a moment."""
-    deadline = time.monotonic() + 2 * YOUNG_S
-    while any(map(_is_young, hoard.files())) and time.monotonic() < deadline:
+def _delete_notes(file_set: DataFileSet) -> None:
+    """Delete notes. They have no lock, so wait up to two seconds for a note that is just being written."""
+    deadline = time.monotonic() + 2 * TEMPORARY_FILE_AGE_S
+    while any(map(_is_being_written, file_set.files())) and time.monotonic() < deadline:
         time.sleep(0.05)
-    _unlink(hoard.files())
+    _delete_files(file_set.files())
 
 
-def _is_young(path: Path) -> bool:
+def _is_being_written(path: Path) -> bool:
     try:
-        return path.name.endswith(".tmp") and time.time() - path.lstat().st_mtime < YOUNG_S
+        return path.name.endswith(".tmp") and time.time() - path.lstat().st_mtime < TEMPORARY_FILE_AGE_S
     except OSError:
         return False
 
 
-def _delete_cache(hoard: Hoard) -> None:
-    """Indexes and vectors, each under its own lock; whoever has them open makes them anew from what is left."""
-    files = hoard.files()
+def _delete_cache(file_set: DataFileSet) -> None:
+    """Delete indexes and vectors while holding their locks. Processes that have them open build them again."""
+    files = file_set.files()
     with ExitStack() as stack:
-        for folder in sorted({file.parent for file in files if file.parent != hoard.folder}):
-            stack.enter_context(FileLock(folder / _FOLDERS_LOCK))
+        for folder in sorted({file.parent for file in files if file.parent != file_set.folder}):
+            stack.enter_context(FileLock(folder / _VECTORS_LOCK))
         if any(file.name.startswith("recall.sqlite") for file in files):
-            stack.enter_context(FileLock(hoard.folder / _INDEX_LOCK))
-        _unlink(hoard.files())
+            stack.enter_context(FileLock(file_set.folder / _INDEX_LOCK))
+        _delete_files(file_set.files())
 
 
-def _unlink(files: Iterable[Path]) -> None:
-    """Away with the files; folders stay, where somebody may be about to write."""
+def _delete_files(files: Iterable[Path]) -> None:
+    """Delete files, and sync their folders so that they do not reappear after a power failure.
+
+    Empty folders stay, because another process may be about to write there.
+    """
     folders: set[Path] = set()
     for file in files:
         file.unlink(missing_ok=True)
@@ -412,13 +436,13 @@ def _unlink(files: Iterable[Path]) -> None:
 
 
 @contextmanager
-def _asleep(places: Places) -> Generator[None]:
-    """Nobody sleeps meanwhile: what a night has in hand would come back after the wipe. Raises UserError."""
-    if not places.folder.is_dir():
+def _consolidation_locked(paths: MemoryPaths) -> Generator[None]:
+    """Keep consolidation from running: it would write back the memories it is working on. Raises UserError."""
+    if not paths.folder.is_dir():
         yield
         return
-    lock = FileLock(places.folder / "sleep.lock")
-    if not lock.acquire(LOCK_S):
+    lock = FileLock(paths.folder / "sleep.lock")
+    if not lock.acquire(LOCK_TIMEOUT_S):
         owner = read_owner(lock.path)
         raise UserError(f"clio is consolidating memory in process {owner.pid}; wipe again when it is done")
     try:
@@ -427,7 +451,7 @@ def _asleep(places: Places) -> Generator[None]:
         lock.release()
 
 
-_WAYS: dict[str, Callable[[Hoard], None]] = {
+_DELETE_FUNCTIONS: dict[str, Callable[[DataFileSet], None]] = {
     "memories": _empty_memories,
     "notes": _delete_notes,
     "cache": _delete_cache,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.portability.inventory import Places
+from clio.memory.portability.inventory import MemoryPaths
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs
@@ -26,7 +26,7 @@ class House:
     """One project and one person, with all stores there are. clock: `now`, which tests move."""
 
     def __init__(self, folder: Path) -> None:
-        self.places = Places(project=folder / "project", home=folder / "home")
+        self.places = MemoryPaths(project=folder / "project", home=folder / "home")
         make_folder(self.places.folder)
         make_folder(self.places.home)
         self.top = folder

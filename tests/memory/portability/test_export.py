@@ -9,8 +9,8 @@ from clio.memory.portability.export import (
     decode_bundle,
     encode_bundle,
     is_bundle,
-    knowledge_alone,
     make_bundle,
+    make_ltm_document,
 )
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.security.redaction.redactor import Redactor
@@ -77,7 +77,7 @@ def test_secrets_older_than_what_redacts_them_stay_here(house: House) -> None:
 
 
 def test_the_knowledge_alone_is_an_ltm_json_as_it_was(house: House) -> None:
-    data = knowledge_alone(house.places, str)
+    data = make_ltm_document(house.places, str)
     house.places.knowledge.with_name("copy.json").write_bytes(data)
     assert json_of(house.places.knowledge.with_name("copy.json")) == json_of(house.places.knowledge)
     assert len(decode_ltm(data).all()) == 2
@@ -86,4 +86,4 @@ def test_the_knowledge_alone_is_an_ltm_json_as_it_was(house: House) -> None:
 def test_nothing_learned_is_an_empty_bundle(tmp_path: Path) -> None:
     bundle = make_bundle(House(tmp_path).places, clean=str, now=NOW)
     assert (bundle.has, bundle.head.counts) == ((), {})
-    assert decode_ltm(knowledge_alone(House(tmp_path).places, str)).all() == []
+    assert decode_ltm(make_ltm_document(House(tmp_path).places, str)).all() == []

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from clio.errors import NewerDocument, UserError
 from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
-from clio.memory.portability.import_bundle import Taken, take_in
+from clio.memory.portability.import_bundle import ImportCounts, merge_bundle
 from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
 from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Note, Provenance
@@ -33,8 +33,8 @@ def bundle(tmp_path: Path) -> Bundle:
 
 def take(
     house: House, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
-) -> tuple[Taken, ...]:
-    return take_in(
+) -> tuple[ImportCounts, ...]:
+    return merge_bundle(
         house.places,
         bundle,
         by=by,
@@ -77,7 +77,7 @@ def said(house: House) -> list[str]:
     return sorted(one.content for one in house.memories.project.records())
 
 
-def changes(taken: tuple[Taken, ...]) -> int:
+def changes(taken: tuple[ImportCounts, ...]) -> int:
     return sum(one.changes for one in taken)
 
 

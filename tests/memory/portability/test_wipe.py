@@ -14,7 +14,7 @@ import pytest
 from clio.errors import NewerDocument, StorageError, UserError
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.portability.inventory import WIPE_SCOPES, WipeScope, hoards_of, survey, wipe
+from clio.memory.portability.inventory import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
 from clio.memory.retrieval.turn_memory import WhyFile, WhyReport
 from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.embedders import HashedEmbedder
@@ -71,7 +71,7 @@ def fill_beside(house: House) -> None:
 
 
 def wipe_all(house: House, scopes: Iterable[WipeScope] = WIPE_SCOPES) -> None:
-    wipe(house.places, hoards_of(house.places, scopes))
+    wipe(house.places, list_file_sets(house.places, scopes))
 
 
 def remaining(house: House) -> set[str]:
@@ -88,7 +88,7 @@ def test_nothing_of_it_is_left_in_any_file(house: House) -> None:
     wipe_all(house)
     assert remaining(house) == STAYS
     assert house.said() == set()
-    assert survey(house.places, hoards_of(house.places, WIPE_SCOPES)) == ()
+    assert summarize_file_sets(house.places, list_file_sets(house.places, WIPE_SCOPES)) == ()
 
 
 @pytest.mark.parametrize("scope", WIPE_SCOPES)
@@ -107,10 +107,13 @@ def test_one_scope_leaves_the_others_as_they_were(house: House, scope: WipeScope
 
 
 def test_the_survey_counts_what_a_wipe_takes(house: House) -> None:
-    found = {one.hoard.what: one.records for one in survey(house.places, hoards_of(house.places, WIPE_SCOPES))}
+    found = {
+        one.file_set.what: one.records
+        for one in summarize_file_sets(house.places, list_file_sets(house.places, WIPE_SCOPES))
+    }
     assert found["memories of the project"] == 3  # live, replaced, archived
-    assert found["project knowledge"] == 3
-    assert found["memories of yours, preferences among them"] == 2
+    assert found["facts, solutions and rules of the project"] == 3
+    assert found["your memories, including preferences"] == 2
     assert found["rated turns and ratings"] == 2
 
 
@@ -189,7 +192,7 @@ def test_sessions_that_stay_do_not_teach_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wiped_while_someone_sleeps(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.memory.portability.inventory.LOCK_S", 0.0)
+    monkeypatch.setattr("clio.memory.portability.inventory.LOCK_TIMEOUT_S", 0.0)
     before = tree(house.top)
     with FileLock(house.places.folder / "sleep.lock"), pytest.raises(UserError, match="wipe again when it is done"):
         wipe_all(house)
@@ -199,13 +202,13 @@ def test_nothing_is_wiped_while_someone_sleeps(house: House, monkeypatch: pytest
 def test_what_a_newer_clio_wrote_is_not_guessed_at(house: House) -> None:
     house.places.memories("user").write_text('{"schema": "clio.memories", "version": 99}', encoding="utf-8")
     with pytest.raises(NewerDocument, match="update clio"):
-        survey(house.places, hoards_of(house.places, ("user",)))
+        summarize_file_sets(house.places, list_file_sets(house.places, ("user",)))
 
 
 def test_a_damaged_file_is_wiped_all_the_same(house: House) -> None:
     for path in (house.places.knowledge, house.places.memories("project"), house.places.styles):
         path.write_text(f"{{ half of {MARK}", encoding="utf-8")
-    survey(house.places, hoards_of(house.places, WIPE_SCOPES))
+    summarize_file_sets(house.places, list_file_sets(house.places, WIPE_SCOPES))
     wipe_all(house)
     assert remaining(house) == STAYS
 
@@ -224,14 +227,14 @@ def test_what_cannot_be_deleted_is_told_in_a_sentence(house: House, monkeypatch:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(StorageError, match=r"cannot be deleted \(Permission denied\); mend its permissions"):
+    with pytest.raises(StorageError, match=r"cannot be deleted \(Permission denied\); fix its permissions"):
         wipe_all(house)
 
 
 def test_a_project_without_memory_is_left_as_it_is(tmp_path: Path) -> None:
     house = House(tmp_path)
     before = tree(tmp_path)
-    assert survey(house.places, hoards_of(house.places, WIPE_SCOPES)) == ()
+    assert summarize_file_sets(house.places, list_file_sets(house.places, WIPE_SCOPES)) == ()
     wipe_all(house)
     assert tree(tmp_path) == before
 
