@@ -96,7 +96,7 @@ def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, othe
     track = WorkControl(
         is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
     )
-    with pytest.raises(UserError, match="[Ii]mport the file again to add the rest"):
+    with pytest.raises(UserError, match=r"[Ii]mport the file again to add the rest"):
         step.work(track)
     assert told == [(0, 6), (1, 6), (2, 6)]
     assert data(other, "/memory count")["total"] == 0  # the part that was being merged is not written
