@@ -135,7 +135,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
         return subprocess.run(command, cwd=place.project, env=env, capture_output=True, text=True, timeout=60)
 
     refused = clio("memory", "share", "off", "--yes")
-    assert (refused.returncode, "not yet trusted" in refused.stderr) == (2, True)
+    assert (refused.returncode, "not trusted yet" in refused.stderr) == (2, True)
     assert "is not read, because you do not trust it yet" in clio("memory", "share").stdout
     assert json.loads(clio("memory", "list", "--json").stdout)["entries"] == []
     trust_project(loaded)
@@ -181,7 +181,7 @@ def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: p
         return [finding.line for finding in check_team(ground(loaded, env, tmp_path))]
 
     assert found() == ["team memory: git ignores files that should be shared; see clio memory share status"]
-    person.sharing.let_git_see()
+    person.sharing.fix_ignore_rules()
     person.gets(*said("a"))
     assert found() == ["team memory: 1 shared in .clio/ltm/"]
     (person.folder.path / "odd").write_text("", encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.consolidation import same_day
-from clio.memory.team.statement import month_began, month_of
+from clio.memory.team.statement import format_month, get_month_start
 from clio.text.formatting import format_stored_time
 
 NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)
@@ -29,7 +29,7 @@ def test_a_time_is_reported_by_this_machines_clock() -> None:
 
 @pytest.mark.parametrize("seconds", [1e18, -1e18, 1e308, 2**70])
 def test_a_month_is_always_one_that_can_be_read_back(seconds: float) -> None:
-    assert month_began(month_of(seconds)) >= 0
+    assert get_month_start(format_month(seconds)) >= 0
 
 
 def test_a_note_with_a_damaged_time_is_shown(tmp_path: Path) -> None:

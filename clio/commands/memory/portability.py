@@ -537,7 +537,7 @@ def share(ctx: CommandContext, argument: str) -> CommandResult:
 def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
     """Show what others would read, and share it after the user has agreed."""
     sharing = ctx.memory.sharing
-    entries = sharing.would_be_shared()
+    entries = sharing.list_shareable()
     data = {"on": False, "entries": [project_memory_data(entry) for entry in entries]}
     if not agreed:
         shown = entries[:_SHOWN]
@@ -552,7 +552,7 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
         table = make_memory_table([make_project_row(entry) for entry in shown], now=time.time()) if shown else None
         return CommandResult(text=text, table=table, data=data, follow_up=Confirm(question="Share them?", then=then))
     number = sharing.turn_on()
-    added = sharing.let_git_see() if gitignore else ()
+    added = sharing.fix_ignore_rules() if gitignore else ()
     status = sharing.status()
     parts = [f"{format_count(number, 'memory')} are now in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
     parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]

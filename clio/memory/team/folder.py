@@ -1,4 +1,12 @@
-"""The files of `.clio/ltm/`, read with care: they came through git, and nobody knows from whom."""
+"""Read and write the files of `.clio/ltm/`, the memory shared by a team.
+
+They come from a repository, so any file may be hostile: names, sizes, links and nesting are checked, and an invalid
+file is left out and reported, never fatal.
+
+    <kind>/<name>.json         a statement; empty after it was replaced or forgotten
+    forgotten/<name>           an empty file: the memory that began with this statement is forgotten
+    confirmed/<name>.<month>   an empty file: a member confirmed the statement in that month
+"""
 
 import os
 import re
@@ -25,9 +33,9 @@ FORMAT = (
     b' "schema": "clio.team",\n "version": 1\n}\n'
 )
 MAX_FILES = 20_000
-"""Of each subfolder; those behind, by name, are left out and named."""
+"""Maximum number of files per subfolder; later ones, by name, are left out and reported."""
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
-"""Of all statements; 2,000 entries have about 1 MB."""
+"""Maximum size of all statements; 2,000 memories have about 1 MB."""
 _FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
 _MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
 _MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
@@ -37,17 +45,19 @@ Stamp = tuple[int, int, int, int]
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A file that was left out: its path below the folder, and why."""
+    """A file that was left out: its path inside the folder, and the reason."""
 
     path: str
     why: str
 
 
 class Files(Struct, frozen=True, kw_only=True):
-    """What the folder holds.
+    """The content of the folder.
 
-    emptied: names of statements that are no more. forgotten: of first statements whose entries somebody took out.
-    months: of a statement, the last month in which somebody confirmed it.
+    Attributes:
+        emptied: names of replaced or forgotten statements.
+        forgotten: names of first statements whose memories are forgotten.
+        months: by statement, the last month in which a member confirmed it.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -58,7 +68,7 @@ class Files(Struct, frozen=True, kw_only=True):
 
 
 class _Seen(Struct, frozen=True, array_like=True):
-    """A file as it was read last: its statements, or what is wrong with it."""
+    """A file as it was when it was last read: its statements, or why it is invalid."""
 
     stamp: Stamp
     statements: tuple[Statement, ...]
@@ -66,7 +76,7 @@ class _Seen(Struct, frozen=True, array_like=True):
 
 
 class _Cache(Struct, frozen=True, array_like=True):
-    """The cache file: another clio may read statements otherwise."""
+    """The content of the cache file, with the version of clio that wrote it, since others may parse differently."""
 
     clio: str
     seen: dict[str, _Seen]
@@ -77,10 +87,11 @@ class _Format(Struct):
 
 
 class TeamFolder:
-    """The shared folder. Files are only ever added and emptied, in which all of git's merges agree by themselves.
+    """The shared folder. Files are only ever added and emptied, so that git can merge every change by itself.
 
-    cache: a file of what the statements said, by the stamps of their files; it can be deleted at any time.
     Methods raise OSError.
+
+    cache: a file with the parsed statements by the stamps of their files; it can be deleted at any time.
     """
 
     def __init__(self, path: Path, cache: Path) -> None:
@@ -90,13 +101,13 @@ class TeamFolder:
         self._last = Files()
 
     def exists(self) -> bool:
-        """Whether there is one: a folder, no link, that says what it is."""
+        """Whether the folder exists, is no symbolic link, and contains the format file."""
         return has_shared_memory(self.path)
 
     def read(self) -> Files:
-        """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument.
+        """Return the content of the folder. Only changed files are opened. Raises NewerDocument.
 
-        While nothing changes the same object is given.
+        As long as nothing changes, the same object is returned.
         """
         self._refuse_newer()
         problems: list[Problem] = []
@@ -108,7 +119,7 @@ class TeamFolder:
             for file, info in _files(self.path / kind, problems):
                 name = file.removesuffix(_JSON)
                 if not file.endswith(_JSON) or not NAME.fullmatch(name):
-                    _note(problems, f"{kind}/{file}", "clio gives no file such a name")
+                    _note(problems, f"{kind}/{file}", "not a file name that clio uses")
                 elif info.st_size == 0:
                     emptied.add(name)
                 elif (total := total + min(info.st_size, MAX_BYTES)) > MAX_TOTAL_BYTES:
@@ -136,13 +147,13 @@ class TeamFolder:
         return self._last
 
     def size(self) -> int:
-        """The size of all its files."""
+        """Return the total size of its files in bytes."""
         return sum(path.lstat().st_size for path in self.path.rglob("*") if not path.is_dir() and not path.is_symlink())
 
-    # Writing; only under the lock of the project knowledge
+    # The methods below write. Call them only while holding the lock of `ltm.json`.
 
     def begin(self) -> None:
-        """Make the folder."""
+        """Create the folder and its format file."""
         make_folder(self.path)
         if not (self.path / FORMAT_NAME).exists():
             write_atomic(self.path / FORMAT_NAME, FORMAT, 0o644)
@@ -155,51 +166,50 @@ class TeamFolder:
         return path
 
     def empty(self, kind: Kind, name: str) -> None:
-        """End a statement. Its file stays: git would take one that is deleted for renamed to one that is like it."""
+        """Empty the file of a statement. It is not deleted, because git would take it for renamed to a similar file."""
         path = self.path / kind / f"{name}{_JSON}"
         if path.is_symlink() or path.exists():
             write_atomic(path, b"", 0o644, durable=False)
 
     def forget(self, names: Iterable[str]) -> None:
-        """End the entries that began with these statements, whatever was or will be made of them elsewhere."""
-        self._mark(_FORGOTTEN, names)
+        """Mark the memories that began with these statements as forgotten, including versions in other branches."""
+        self._create_markers(_FORGOTTEN, names)
 
     def confirm(self, name: str, month: str) -> None:
-        """Note that somebody confirmed a statement in that month; what was noted of earlier ones goes."""
-        self._mark(_CONFIRMED, [f"{name}.{month}"])
+        """Record that the user confirmed a statement in a month, and delete the records of earlier months."""
+        self._create_markers(_CONFIRMED, [f"{name}.{month}"])
         for old in (self.path / _CONFIRMED).glob(f"{name}.*"):
             if old.name < f"{name}.{month}":
                 old.unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """Have everything that was written on disk."""
+        """Sync the folders, so that all files that were written are on disk."""
         for folder in (*(self.path / kind for kind in KINDS), self.path / _FORGOTTEN, self.path):
             if _is_folder(folder):
                 sync_folder(folder)
 
     def tidy(self, before: float) -> int:
-        """Delete what says nothing any more: files that were empty here since before that time, by the file system's
-        clock. How many there were.
+        """Delete files that have been empty since before a time, by the file system's clock; return their number.
 
-        Whoever empties the same file on a branch that is older than that gets a conflict of git, over an empty file.
+        A branch that is older and empties the same file gets a git conflict about an empty file.
         """
-        gone = 0
+        deleted = 0
         found = self.read()
         for kind in KINDS:
             for file, info in _files(self.path / kind, []):
                 if info.st_size == 0 and info.st_mtime < before and file.removesuffix(_JSON) in found.emptied:
                     (self.path / kind / file).unlink(missing_ok=True)
-                    gone += 1
-        living = {one.name for one in found.statements}
+                    deleted += 1
+        existing = {statement.name for statement in found.statements}
         for folder in (_FORGOTTEN, _CONFIRMED):
             for file, info in _files(self.path / folder, []):
                 ours = NAME.match(file)
-                if ours and info.st_mtime < before and (folder == _FORGOTTEN or ours[0] not in living):
+                if ours and info.st_mtime < before and (folder == _FORGOTTEN or ours[0] not in existing):
                     (self.path / folder / file).unlink(missing_ok=True)
-                    gone += 1
-        return gone
+                    deleted += 1
+        return deleted
 
-    def _mark(self, folder: str, names: Iterable[str]) -> None:
+    def _create_markers(self, folder: str, names: Iterable[str]) -> None:
         make_folder(self.path / folder)
         for name in names:
             path = self.path / folder / name
@@ -211,7 +221,7 @@ class TeamFolder:
         try:
             version = check_version(decode_json(_content(path), type=_Format).version)
         except (OSError, ValueError, RecursionError):
-            return  # it says only what a later clio has to say
+            return  # a damaged format file does not matter: it only announces later versions
         if version > VERSION:
             raise NewerDocument(f"{str(self.path)!r} has version {version} and this clio knows {VERSION}; update clio.")
 
@@ -223,7 +233,7 @@ class TeamFolder:
         except (ValueError, RecursionError) as error:
             return _Seen(stamp, (), str(error))
         except OSError as error:
-            return _Seen((0, 0, 0, 0), (), error.strerror or str(error))
+            return _Seen((0, 0, 0, 0), (), error.strerror or str(error))  # no stamp, so it is read again next time
 
     def _known(self) -> dict[str, _Seen]:
         if self._seen is None:
@@ -244,10 +254,10 @@ class TeamFolder:
 
 
 def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat_result]]:
-    """The plain files of a folder by name; everything else in it is a problem."""
+    """Yield the regular files of a folder by name; report everything else in it as a problem."""
     if not _is_folder(folder):
         if os.path.lexists(folder):
-            _note(problems, folder.name, "it is no folder")
+            _note(problems, folder.name, "it is not a folder")
         return
     with os.scandir(folder) as found:
         entries = sorted((entry for entry in found if not entry.name.endswith(".tmp")), key=lambda entry: entry.name)
@@ -261,7 +271,8 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
         if stat.S_ISREG(info.st_mode):
             yield entry.name, info
         else:
-            _note(problems, f"{folder.name}/{entry.name}", "it is a link" if entry.is_symlink() else "it is no file")
+            reason = "it is a symbolic link" if entry.is_symlink() else "it is not a file"
+            _note(problems, f"{folder.name}/{entry.name}", reason)
 
 
 def _all(seen: dict[str, _Seen]) -> tuple[Statement, ...]:
@@ -287,7 +298,8 @@ def _note(problems: list[Problem], path: str, why: str) -> None:
 
 
 def _content(path: Path) -> bytes:
-    fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
+    # O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
+    fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(fd, "rb") as file:
         return file.read(-1 if path.suffix != _JSON else MAX_BYTES + 1)
 

@@ -1,7 +1,7 @@
-"""Shared and private knowledge as one document: how the folder's entries get into it, and how changes get back.
+"""Combine the shared memories with those of `ltm.json` in one document, and write its changes back to both.
 
-`ltm.mine.json` holds what is this user's own of the shared entries, such as how often they said one, and how surely. It
-lies beside the folder, out of git: what changes with each use would be a conflict in each merge.
+`ltm.mine.json` contains this user's own fields of the shared memories, such as count and confidence. It is outside the
+shared folder and not in git: fields that change with each use would be a conflict in every merge.
 """
 
 import time
@@ -23,12 +23,12 @@ from clio.memory.team.statement import (
     MAX_NAMED,
     Living,
     Statement,
-    author,
-    living,
-    make,
-    month_of,
-    own_fields,
-    words_of,
+    find_living,
+    format_month,
+    get_git_author,
+    get_own_fields,
+    get_shared_fields,
+    make_statement,
 )
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import write_atomic
@@ -36,7 +36,7 @@ from clio.text.scoring import DAY_S
 
 
 class Own(Struct, frozen=True, kw_only=True):
-    """By the name of a statement, the fields that are other than it says; null: it is not there."""
+    """The user's own fields by statement name, as far as they differ from the statement; null for a missing field."""
 
     entries: dict[str, Json] = {}
 
@@ -45,24 +45,24 @@ FORMAT = DocumentFormat(schema="clio.ltm_mine", version=1, type=Own)
 
 
 def read_own(path: Path) -> Own:
-    """What is this person's own. Raises CorruptDocument after setting the file aside, NewerDocument, OSError."""
+    """Return the user's own fields. Raises CorruptDocument after moving the file aside, NewerDocument, OSError."""
     document = load_document(path, FORMAT)
     return document.value if document else Own()
 
 
 def write_own(path: Path, entries: dict[str, Json]) -> None:
-    """Replace it. Raises as `read_own`."""
+    """Replace the user's own fields. Raises what `read_own` raises."""
     before = load_document(path, FORMAT) or Document(value=Own())
     if entries != before.value.entries:
         write_atomic(path, encode_document(Document(value=Own(entries=entries), unknown=before.unknown), FORMAT))
 
 
-def put_on(raw: Json, living: Living, own: Own) -> None:
-    """Give an entry what is the person's own of it; of words that were changed since, only how often and when."""
+def apply_own_fields(raw: Json, living: Living, own: Own) -> None:
+    """Set the user's own fields of a memory; from versions it replaced, only the count and the last confirmation."""
     kind = living.kind
     for name in living.names:
         for field, value in own.entries.get(name, {}).items():
-            if field not in own_fields(kind):
+            if field not in get_own_fields(kind):
                 continue
             if value is None:
                 raw.pop(field, None)
@@ -77,34 +77,38 @@ def put_on(raw: Json, living: Living, own: Own) -> None:
             raw["updated"] = confirmed(former)
 
 
-def put_double_on(raw: Json, living: Living, double: Json, own: Own) -> None:
-    """Give an entry what the file still had of it, where a conversion was cut short before that was noted."""
+def apply_private_copy(raw: Json, living: Living, copy: Json, own: Own) -> None:
+    """Set the own fields of a memory from a copy in `ltm.json`, unless `ltm.mine.json` has them.
+
+    Such a copy remains if the process was killed while sharing was turned on.
+    """
     if not any(name in own.entries for name in living.names):
-        fields = own_fields(living.kind) - {"updated"}
-        raw.update({name: value for name, value in double.items() if name in fields})
-        if confirmed(double) > confirmed(raw):
-            raw["updated"] = confirmed(double)
+        fields = get_own_fields(living.kind) - {"updated"}
+        raw.update({name: value for name, value in copy.items() if name in fields})
+        if confirmed(copy) > confirmed(raw):
+            raw["updated"] = confirmed(copy)
 
 
-def own_of(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Json:
-    """What of an entry is other than everybody reads it."""
-    fields = own_fields(kind)
+def find_own_fields(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Json:
+    """Return the own fields of a memory that differ from what all members read."""
+    fields = get_own_fields(kind)
     found = {name: value for name, value in raw.items() if name in fields and value != shared.get(name)}
     return found | {name: None for name in fields if name in shared and name not in raw}
 
 
 TIDY_DAYS = 180.0
-"""What was empty here for so long is empty in every branch somebody still works on."""
+"""Age from which empty files are deleted. By then they are empty in every branch that is still in use."""
 MAX_OWN = 20_000
-"""So many entries a person has something of their own about, at most; the oldest are forgotten first."""
+"""Maximum number of statements with own fields; the oldest are dropped first."""
 
 
 class TeamKnowledge:
-    """The shared knowledge beside one `ltm.json`.
+    """The shared memories that belong to one `ltm.json`. Methods raise CorruptDocument, NewerDocument, OSError.
 
-    path: that file. project: whose git names the author, and whose trust counts.
-    home: where trust is kept; None: nobody is trusted, and the folder is left alone.
-    Methods raise CorruptDocument, NewerDocument, OSError.
+    Args:
+        path: the path of `ltm.json`.
+        project: the project folder, whose git configuration names the author and which must be trusted.
+        home: the folder that stores which projects are trusted; with None the shared folder is not used.
     """
 
     def __init__(self, path: Path, project: Path, home: Path | None, clock: Callable[[], float]) -> None:
@@ -117,54 +121,59 @@ class TeamKnowledge:
 
     @property
     def in_use(self) -> bool:
-        """Whether there is shared knowledge, and the person trusts it."""
+        """Whether there is a shared folder and the user trusts it."""
         return self.home is not None and self.folder.exists() and is_team_trusted(self.project, self.home)
 
     def put_into(self, document: LtmDocument) -> None:
-        """Add the entries that live to a document read from `ltm.json`; they stand before its own of their kinds.
+        """Add the valid shared memories to a document read from `ltm.json`, before its own of the same kind.
 
-        What is there in the same words is taken for the same entry, as after a conversion that was cut short.
+        A memory in `ltm.json` with the same text is taken for the same one. That happens if the process was killed
+        while sharing was turned on.
         """
         found, now = self._living(), self._clock()
         document.shares = True
         own = read_own(self.own_path) if found else Own()
-        doubles = _take_doubles(document, found)
+        copies = _remove_private_copies(document, found)
         document.private = {id(raw): raw for kind in SHAPES for raw in document.section(kind)}
         sections: dict[Kind, list[Json]] = {kind: [] for kind in SHAPES}
-        for one in found:
-            raw = one.raw(now)
-            put_on(raw, one, own)
+        for memory in found:
+            raw = memory.raw(now)
+            apply_own_fields(raw, memory, own)
             was = msgspec.json.encode(raw)
-            if doubles and (double := doubles.get(one.handle)) is not None:
-                put_double_on(raw, one, double, own)
-            sections[one.kind].append(raw)
-            document.shared[id(raw)] = Shared(living=one, raw=raw, was=was)
+            if copies and (copy := copies.get(memory.handle)) is not None:
+                apply_private_copy(raw, memory, copy, own)
+            sections[memory.kind].append(raw)
+            document.shared[id(raw)] = Shared(living=memory, raw=raw, was=was)
         for kind, raws in sections.items():
             document.section(kind)[:0] = raws
 
     def write(self, document: LtmDocument, now: float, why: Mapping[str, Because], *, stated: bool = False) -> None:
-        """Bring the folder to what the document says: new files, and emptied ones. Nothing else is touched.
+        """Write the changes of a document to the folder by adding and emptying files.
 
-        why: of the handles that leave. stated: how sure somebody is was said on purpose, so it is for all.
-        Where this fails, what was written is taken back.
+        If that fails, the files written so far are deleted.
+
+        Args:
+            why: by handle, why a memory was removed.
+            stated: the user set the confidence explicitly, so that the change is for all members.
         """
         there: dict[int, tuple[Kind, Json]] = {id(raw): (kind, raw) for kind, raw in document.all()}
         files = self.folder.read()
         taken = files.forgotten | files.emptied
-        own = dict(read_own(self.own_path).entries)  # also of what is not there: it comes back with another branch
+        # Fields of statements that do not exist here are kept: they may exist in another branch.
+        own = dict(read_own(self.own_path).entries)
         gone = [one.living for key, one in document.shared.items() if key not in there]
         changed = [one for key, one in document.shared.items() if key in there and one.is_changed]
-        anew = [one for one in changed if _says_anew(one, stated=stated)]
-        anew += _other_sides(document, there, [*gone, *(one.living for one in anew)])
+        anew = [one for one in changed if _needs_statement(one, stated=stated)]
+        anew += _find_merge_sides(document, there, [*gone, *(one.living for one in anew)])
         confirmations: list[tuple[str, str]] = []
         for shared in (one for one in changed if one not in anew):
             raw, base, name = shared.raw, shared.living.raw(now), shared.living.names[0]
             own.pop(name, None)
-            if mine := own_of(shared.living.kind, raw, base):
+            if mine := find_own_fields(shared.living.kind, raw, base):
                 own[name] = mine
-            month = month_of(confirmed(raw))
+            month = format_month(confirmed(raw))
             if confirmed(raw) > confirmed(shared.before) and month > max(
-                files.months.get(name, ""), month_of(confirmed(base))
+                files.months.get(name, ""), format_month(confirmed(base))
             ):
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
@@ -173,8 +182,8 @@ class TeamKnowledge:
         new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
-            own[made[-1][0].name] = own_of(kind, raw, _as_read(made[-1][0], now))
-        self._carry_out(made)
+            own[made[-1][0].name] = find_own_fields(kind, raw, _read_as_others(made[-1][0], now))
+        self._write_statements(made)
         forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
         self.folder.forget(name for one in forgotten for name in one.origins)
         for one in (*gone, *(shared.living for shared in anew)):
@@ -188,95 +197,99 @@ class TeamKnowledge:
         write_own(self.own_path, dict(list(own.items())[-MAX_OWN:]))
 
     def tidy(self, days: float = TIDY_DAYS) -> int:
-        """Delete files that say nothing any more, and did not for so many days; how many. Only under the lock."""
-        return self.folder.tidy(time.time() - days * DAY_S)  # it is the file system that says since when
+        """Delete files that have been empty for so many days; return their number. Requires the lock of `ltm.json`."""
+        # The real clock, not `self._clock`: it is compared with modification times of the file system.
+        return self.folder.tidy(time.time() - days * DAY_S)
 
     def is_mine(self, by: str) -> bool:
-        """Whether that name is this person's."""
-        return by == author(self.project)
+        """Whether an author's name is this user's."""
+        return by == get_git_author(self.project)
 
     def _living(self) -> list[Living]:
-        """The entries that live; worked out anew only when a file is another."""
+        """Return the valid shared memories. Computed only after a file changed."""
         files = self.folder.read()
         if files is not self._known[0]:
-            self._known = (files, living(files.statements, files.forgotten, files.months))
+            self._known = (files, find_living(files.statements, files.forgotten, files.months))
         return self._known[1]
 
     def _statement(
         self, kind: Kind, raw: Json, now: float, former: Living | None, taken: frozenset[str]
     ) -> tuple[Statement, bytes]:
-        """The entry as a statement of its own; what ended does not come back to life under its name."""
+        """Return a new statement of a memory, with a name that no replaced or forgotten statement has."""
         entry = {name: value for name, value in raw.items() if name not in ("by", "confirmations")}
         if "provenance" in entry:
             entry.pop("provenance")
-            entry |= {"provenance": source} if (source := words_of(kind, raw).get("provenance")) else {}
+            entry |= {"provenance": source} if (source := get_shared_fields(kind, raw).get("provenance")) else {}
         stated = raw.get("by")
-        by = stated if isinstance(stated, str) and stated and former is None else author(self.project)
+        by = stated if isinstance(stated, str) and stated and former is None else get_git_author(self.project)
         replaces = (*former.names, *former.replaces)[:MAX_NAMED] if former else ()
         origins, said = former.origins if former else (), now
         while True:
-            new = make(kind, entry, by=by, said=said, replaces=replaces, origins=origins)
+            new = make_statement(kind, entry, by=by, said=said, replaces=replaces, origins=origins)
             if new[0].name not in taken:
                 return new
             said = round(said + 0.001, 3)
 
-    def _carry_out(self, made: list[tuple[Statement, bytes]]) -> None:
+    def _write_statements(self, made: list[tuple[Statement, bytes]]) -> None:
         written: list[Path] = []
         try:
             for statement, data in made:
                 written.append(self.folder.put(statement.kind, statement.name, data, durable=len(made) < 20))
         except BaseException:
             for path in written:
-                with suppress(OSError):  # the first error is the one to tell
+                with suppress(OSError):  # the first error is the one to report
                     path.unlink()
             raise
 
 
-def _other_sides(document: LtmDocument, there: Mapping[int, object], ending: list[Living]) -> list[Shared]:
-    """What lies in one file with what ends, as both sides of a merge by hand do: it needs one of its own."""
-    names = {name for one in ending for name in one.names}
-    handles = {one.handle for one in ending}
+def _find_merge_sides(document: LtmDocument, there: Mapping[int, object], ending: list[Living]) -> list[Shared]:
+    """Return memories that share a file with one that ends, because it contains both sides of a merge conflict.
+
+    The file will be emptied, so they need a new one.
+    """
+    names = {name for memory in ending for name in memory.names}
+    handles = {memory.handle for memory in ending}
     return [
-        one
-        for key, one in document.shared.items()
-        if key in there and one.living.handle not in handles and not names.isdisjoint(one.living.names)
+        shared
+        for key, shared in document.shared.items()
+        if key in there and shared.living.handle not in handles and not names.isdisjoint(shared.living.names)
     ]
 
 
-def _says_anew(one: Shared, *, stated: bool) -> bool:
-    """Whether others have to read it: other words, a doubt, or a confidence somebody set."""
-    kind, raw, was = one.living.kind, one.raw, one.before
-    if words_of(kind, raw) != words_of(kind, was):
+def _needs_statement(shared: Shared, *, stated: bool) -> bool:
+    """Whether a change concerns all members: another text, less confidence, or a confidence that the user set."""
+    kind, raw, was = shared.living.kind, shared.raw, shared.before
+    if get_shared_fields(kind, raw) != get_shared_fields(kind, was):
         return True
     unstated = SHAPES[kind].unstated
     now, before = share(raw.get("confidence"), unstated), share(was.get("confidence"), unstated)
     return now < before or (stated and now != before)
 
 
-def _take_doubles(document: LtmDocument, found: list[Living]) -> dict[str, Json]:
-    """Take the objects out of the file that the folder has in the same words; each by the handle it has there."""
-    doubles: dict[str, Json] = {}
+def _remove_private_copies(document: LtmDocument, found: list[Living]) -> dict[str, Json]:
+    """Remove memories from the document of `ltm.json` that are also shared; return them by their shared handle."""
+    copies: dict[str, Json] = {}
     if not (private := document.all()):
-        return doubles
+        return copies
     shared = {(one.kind, *one.words): one for one in found}
     for kind, raw in private:
         twin = shared.get((kind, *identity(kind, raw)))
-        if twin is not None and _same_words(kind, msgspec.json.decode(twin.entry), raw):
-            doubles[twin.handle] = raw
-    if doubles:
-        gone = {id(raw) for raw in doubles.values()}
+        if twin is not None and _is_same_text(kind, msgspec.json.decode(twin.entry), raw):
+            copies[twin.handle] = raw
+    if copies:
+        gone = {id(raw) for raw in copies.values()}
         for kind in SHAPES:
             section = document.section(kind)
             section[:] = [raw for raw in section if id(raw) not in gone]
-    return doubles
+    return copies
 
 
-def _same_words(kind: Kind, one: Json, other: Json) -> bool:
-    said, again = words_of(kind, one), words_of(kind, other)
+def _is_same_text(kind: Kind, one: Json, other: Json) -> bool:
+    said, again = get_shared_fields(kind, one), get_shared_fields(kind, other)
     return {**said, "id": ""} == {**again, "id": ""}
 
 
-def _as_read(statement: Statement, now: float) -> Json:
-    """The entry as everybody reads it."""
+def _read_as_others(statement: Statement, now: float) -> Json:
+    """Return the JSON object of a statement as all members read it."""
     again = msgspec.structs.replace(statement, replaces=(), origins=())
-    return living([again], frozenset(), {})[0].raw(now)
+    return find_living([again], frozenset(), {})[0].raw(now)

@@ -1,4 +1,7 @@
-"""Turning sharing on and off, how it stands, and whether git sees the shared folder. Nothing here commits."""
+"""Turn sharing of a project's memory on and off, report its status, and make git see the shared folder.
+
+Nothing here runs `git commit` or `git add`.
+"""
 
 import secrets
 import shutil
@@ -17,7 +20,7 @@ from clio.memory.store.ltm_store import LtmStore
 from clio.memory.store.record import Clean, MemoryRecord, clean_json
 from clio.memory.team.folder import Problem
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
-from clio.memory.team.statement import hidden
+from clio.memory.team.statement import find_hidden_changes
 from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 
@@ -36,10 +39,13 @@ _MAX_RULES = 4
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A line that keeps the shared folder out of git, or the lack of one that keeps the rest out.
+    """An ignore rule that hides the shared folder from git, or a missing rule that would hide the rest of `.clio`.
 
-    where: its file and line, relative to the project where it lies there; empty where it is a lack.
-    file: where lines are to be added, relative to the project. lines: those, in their order; the last one wins.
+    Attributes:
+        where: file and line of the rule; empty if a rule is missing.
+        pattern: the rule.
+        file: the `.gitignore` to which lines must be added, relative to the project.
+        lines: the lines to add, in this order, because the last matching rule counts.
     """
 
     where: str = ""
@@ -48,8 +54,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
 
 
-def rule_in_the_way(project: Path) -> Rule | None:
-    """The next thing to put right; None where git sees what is shared and nothing else, or there is no git."""
+def find_ignore_problem(project: Path) -> Rule | None:
+    """Return the next problem to fix; None if git sees exactly the shared files, or there is no git."""
     shared = _rule(project, _SHARED)
     if shared is not None:
         source, line, pattern = shared
@@ -65,11 +71,11 @@ def rule_in_the_way(project: Path) -> Rule | None:
     return None
 
 
-def add_lines(project: Path) -> tuple[Rule, ...]:
-    """Add what is missing, file by file, until git sees the shared folder. What was added. Raises OSError."""
+def add_ignore_lines(project: Path) -> tuple[Rule, ...]:
+    """Add the missing lines until git sees the shared folder; return what was added. Raises OSError."""
     done: list[Rule] = []
-    while (rule := rule_in_the_way(project)) and len(done) < _MAX_RULES and rule not in done:
-        path = (project / rule.file).resolve()  # a link stays one
+    while (rule := find_ignore_problem(project)) and len(done) < _MAX_RULES and rule not in done:
+        path = (project / rule.file).resolve()  # so that a symbolic link is kept and its target is changed
         old = read_regular(path) if path.exists() else b""
         end = b"\r\n" if b"\r\n" in old else b"\n"
         before = old if not old or old.endswith(b"\n") else old + end
@@ -80,13 +86,13 @@ def add_lines(project: Path) -> tuple[Rule, ...]:
 
 
 def uncommitted(project: Path) -> int:
-    """How many files of the shared folder git would commit; 0 where it cannot be asked."""
+    """Return how many files of the shared folder are not committed; 0 if git cannot be run."""
     listed = _git(project, "status", "--porcelain", "-z", "--untracked-files=all", "--", f"{FOLDER_NAME}/{SHARED_NAME}")
     return listed.count("\0") if listed else 0
 
 
 def _rule(project: Path, path: str) -> tuple[str, str, str] | None:
-    """File, line and pattern of the rule that ignores a path; None where none does."""
+    """Return file, line and pattern of the rule by which git ignores a path, or None."""
     found = _git(project, "check-ignore", "--verbose", "--no-index", "-z", "--stdin", given=path)
     parts = (found or "").split("\0")
     if len(parts) < 4 or parts[2].startswith("!"):
@@ -103,13 +109,19 @@ def _git(project: Path, *words: str, given: str = "") -> str | None:
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """How sharing stands.
+    """The status of sharing.
 
-    there: whether the project has a shared folder. trusted: whether the person reads it.
-    shared, private: entries that lie in the folder, and in `ltm.json`. by: who wrote how many of the shared.
-    rivals: entries that say of the same something else. late: words that were changed while their entry was forgotten.
-    emptied: files that say nothing any more. problems: files that were left out. uncommitted: files git would commit.
-    rule: what keeps the folder out of git, or lets too much in.
+    Attributes:
+        there: whether the project has a shared folder.
+        trusted: whether the user trusts it.
+        shared, private: memories in the shared folder, and in `ltm.json`.
+        by: number of shared memories per author.
+        rivals: memories that contradict another one with the same origin.
+        late: versions that one member wrote while another one forgot the memory.
+        emptied: number of files of replaced and forgotten statements.
+        problems: files that were left out.
+        uncommitted: number of files that are not committed.
+        rule: the ignore rule that must be added or overridden.
     """
 
     there: bool
@@ -126,11 +138,14 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 class Sharing:
-    """What of a project's knowledge is shared.
+    """Turns sharing of a project's memory on and off.
 
-    path: its `ltm.json`. home: where trust is kept; None: nothing can be shared.
-    clean: takes secrets out of what is about to be shared.
-    Methods raise StorageError with a sentence, UserError where there is nothing to be done, OSError.
+    Methods raise StorageError with a sentence, UserError if an action is not possible, and OSError.
+
+    Args:
+        path: the path of `ltm.json`.
+        home: the folder that stores which projects are trusted; with None nothing can be shared.
+        clean: removes secrets from texts before they are shared.
     """
 
     def __init__(
@@ -141,12 +156,12 @@ class Sharing:
         self._clean = clean
 
     def status(self) -> Status:
-        """How it stands; asks git."""
+        """Return the status of sharing. Runs git."""
         team, project = self._team, self._team.project
         if not team.folder.exists():
             return Status(there=False, trusted=True, private=self._store.read().knowledge().entries)
         files = team.folder.read()
-        rule = rule_in_the_way(project)
+        rule = find_ignore_problem(project)
         if not team.in_use:
             return Status(there=True, trusted=False, problems=files.problems, rule=rule)
         document = self._store.read()
@@ -163,7 +178,7 @@ class Sharing:
             rivals=tuple(entry for entry in shared if entry.rivals),
             late=tuple(
                 structs.replace(to_entry(one.kind, one.raw(), one.name), by=one.by)
-                for one in hidden(files.statements, files.forgotten)
+                for one in find_hidden_changes(files.statements, files.forgotten)
             ),
             emptied=len(files.emptied),
             problems=files.problems,
@@ -171,30 +186,30 @@ class Sharing:
             rule=rule,
         )
 
-    def would_be_shared(self) -> tuple[MemoryRecord, ...]:
-        """The entries that only this person has, as `turn_on` would share them."""
+    def list_shareable(self) -> tuple[MemoryRecord, ...]:
+        """Return the memories in `ltm.json` as `turn_on` would share them."""
         if not self._team.folder.exists() or self._team.in_use:
             document = self._store.read()
         else:
-            document = read_ltm(self._store.path)  # others' are not looked at before they are trusted
+            document = read_ltm(self._store.path)  # shared files are not read before the user trusts them
         found = [one for one in document.by_handle().items() if id(one[1][1]) not in document.shared]
         return tuple(to_entry(kind, clean_json(raw, self._clean), handle) for handle, (kind, raw) in found)
 
     def turn_on(self) -> int:
-        """Share what is in `ltm.json`, and trust what others share; how many entries that were.
+        """Share the memories in `ltm.json` and trust those of others; return how many were shared.
 
-        Killed at any instant it leaves entries in both places, which count once; turned on again it goes on.
+        If the process is killed, memories may be in both places; they count once, and another call continues.
         """
         team = self._team
         if team.home is None:
-            raise UserError("Nobody can be trusted here: clio has no home folder.")
+            raise UserError("Sharing needs a home folder for clio, to store that this project is trusted.")
         if not is_team_trusted(team.project, team.home):
             trust_team(team.project, team.home)
         if not team.folder.exists():
             make_ignored_folder(team.folder.path.parent, team.folder.path.parent)
             team.folder.begin()
         with self._store.changing() as (document, now):
-            if not document.shares:  # another clio has just turned it off
+            if not document.shares:  # another process has turned sharing off meanwhile
                 team.folder.begin()
                 team.put_into(document)
             count = 0
@@ -211,41 +226,44 @@ class Sharing:
             return count
 
     def turn_off(self) -> int:
-        """Take all shared entries into `ltm.json` and the folder away; how many entries that were."""
+        """Move all shared memories to `ltm.json` and delete the folder; return how many were moved."""
         team = self._team
         if not team.folder.exists():
-            raise UserError("Nothing is shared here; /memory share on begins it.")
+            raise UserError("Sharing is off. /memory share on turns it on.")
         if not team.in_use:
             raise UserError(
-                "What is shared here is not yet trusted; /memory share on reads it, then off takes it over."
+                "The shared memory of this project is not trusted yet: /memory share on first, then /memory share off."
             )
         with self._store.changing() as (document, now):
             if not document.shares:
-                raise UserError("Nothing is shared here any more; another clio has just turned it off.")
+                raise UserError("Sharing is already off; another clio has just turned it off.")
             for one in document.shared.values():
                 by = one.living.by
                 if by and not any(map(team.is_mine, by)):
                     one.raw["by"] = by[0]
             document.touch(now)
             write_ltm(self._store.path, document)
-            _take_away(team.folder.path)
+            _delete_folder(team.folder.path)
             team.own_path.unlink(missing_ok=True)
             return len(document.shared)
 
-    def let_git_see(self) -> tuple[Rule, ...]:
-        """Add the lines to `.gitignore` files that let git see the folder and nothing else; what was added."""
-        return add_lines(self._team.project)
+    def fix_ignore_rules(self) -> tuple[Rule, ...]:
+        """Add lines to `.gitignore` files so that git sees exactly the shared files; return what was added."""
+        return add_ignore_lines(self._team.project)
 
     def tidy(self, days: float = TIDY_DAYS) -> int:
-        """Delete files that say nothing any more and were so here for that many days; how many."""
+        """Delete files that have been empty for so many days; return their number."""
         if not self._team.in_use:
             return 0
         with self._store.changing():
             return self._team.tidy(days)
 
 
-def _take_away(folder: Path) -> None:
-    """Delete a folder in a way that leaves it whole or gone; what a killed process left of others goes too."""
+def _delete_folder(folder: Path) -> None:
+    """Delete a folder so that a killed process leaves it complete or gone: rename it first, then delete the files.
+
+    Also deletes what earlier killed processes left.
+    """
     folder.rename(folder.with_name(f"{folder.name}.gone-{secrets.token_hex(4)}"))
     for left in folder.parent.glob(f"{folder.name}.gone-*"):
         shutil.rmtree(left)

@@ -1,6 +1,7 @@
-"""One file of the shared folder: what somebody said, once and for all; and the name it is said under.
+"""Statements: the files of the shared folder, and the memories that result from all of them.
 
-A statement is never changed. Who says it differently writes another that names the ones it replaces, and empties those.
+A statement is one version of a memory by one team member. Its file is never changed: a new version is a new statement,
+which lists the statements it replaces, and their files are emptied. So every merge of git agrees by itself.
 """
 
 import hashlib
@@ -34,10 +35,10 @@ from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 
 MAX_BYTES = 256 * 1024
-"""Of one file; an entry with all its texts as long as they may be has about as much."""
+"""Maximum size of a file; a memory with all its texts at their maximum length has about this size."""
 MAX_NAME_CHARS = 60
 MAX_NAMED = 64
-"""So many former statements one names at most: those longest gone are forgotten first."""
+"""Maximum number of former statements that a statement lists; the oldest ones are dropped first."""
 NAME = re.compile(r"[a-z]-[0-9a-f]{6,16}\.[0-9a-f]{16}")
 _HANDLE = re.compile(r"[a-z]-[0-9a-f]{6,16}")
 _MAX_DEPTH, _MAX_ITEMS = 8, 500
@@ -45,13 +46,17 @@ _OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """An entry as somebody said it.
+    """One version of a memory by one team member.
 
-    name: of its file, without the ending; unlike that of any other statement.
-    by: the person's name, empty where git knows none. said: when, in seconds since the epoch.
-    replaces: the statements it stands in for, the nearest first. origins: those its entry began with; none: itself.
-    entry: the object as `ltm.json` would have it, without what belongs to one person, in JSON.
-    handle, words: of that object its handle, if it has one, and what makes it this entry (see `identity`).
+    Attributes:
+        name: the name of its file without the suffix; unique.
+        by: the author's name; empty if git has none.
+        said: when it was written, in seconds since the epoch.
+        replaces: the statements it replaces, the latest first.
+        origins: the first statements of its memory; empty if it is the first one itself.
+        entry: the JSON object as in `ltm.json`, without the fields that each user has for themselves.
+        handle: the id in that object, if it has one.
+        words: what identifies the memory, see `identity`.
     """
 
     name: str
@@ -66,11 +71,11 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     @property
     def began(self) -> tuple[str, ...]:
-        """The statements its entry began with."""
+        """The first statements of its memory."""
         return self.origins or (self.name,)
 
     def raw(self) -> Json:
-        """A copy of the object, for changing."""
+        """Return a new copy of the JSON object, which may be changed."""
         return decode_json(self.entry)
 
 
@@ -82,10 +87,13 @@ class _File(Struct, kw_only=True):
     said: float = 0.0
 
 
-def make(
+def make_statement(
     kind: Kind, raw: Json, *, by: str, said: float, replaces: tuple[str, ...] = (), origins: tuple[str, ...] = ()
 ) -> tuple[Statement, bytes]:
-    """A statement and the bytes of its file: sorted keys, one a line. Its name is the handle and a hash of them."""
+    """Return a statement and the bytes of its file: JSON with sorted keys, one per line, so that git can merge it.
+
+    Its name consists of the handle and a hash of the bytes.
+    """
     fields: dict[str, Any] = {"by": by, "entry": raw, "said": said}
     fields |= {"replaces": list(replaces)} if replaces else {}
     fields |= {"origins": list(origins)} if origins else {}
@@ -109,26 +117,26 @@ def make(
 
 
 def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
-    """What a file says: nothing where it was emptied, both sides where a merge left its marks in it.
+    """Return the statements in a file: none if it was emptied, both sides if it contains conflict markers of git.
 
-    Raises ValueError with a phrase for a file that is no statement.
+    Raises ValueError with a phrase if the file is invalid.
     """
     if not data.strip():
         return []
     if len(data) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
-    found = [_read(name, kind, side) for side in _sides(data) if side.strip()]
+    found = [_read_side(name, kind, side) for side in _split_conflict(data) if side.strip()]
     return found if len(found) < 2 or found[0] != found[1] else found[:1]
 
 
-def _read(name: str, kind: Kind, data: bytes) -> Statement:
+def _read_side(name: str, kind: Kind, data: bytes) -> Statement:
     try:
         file = decode_json(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no statement: {error}") from error
+        raise ValueError(f"it is no statement of a memory: {error}") from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    _bound(file.entry, _MAX_DEPTH)
+    _check_limits(file.entry, _MAX_DEPTH)
     if not is_entry(kind, file.entry):
         raise ValueError(f"it is no {kind}")
     if not isinstance(file.entry.get("id"), str):
@@ -136,27 +144,31 @@ def _read(name: str, kind: Kind, data: bytes) -> Statement:
     return Statement(
         name=name,
         kind=kind,
-        by=person(file.by),
+        by=clean_author_name(file.by),
         said=max(file.said, 0.0),
-        replaces=_names(file.replaces),
-        origins=_names(file.origins),
+        replaces=_valid_names(file.replaces),
+        origins=_valid_names(file.origins),
         entry=msgspec.json.encode(file.entry),
         handle=stored_id(file.entry),
         words=identity(kind, file.entry),
     )
 
 
-def person(name: str) -> str:
-    """A person's name as it may be shown: one bounded line without signs that steer a terminal or a prompt."""
+def clean_author_name(name: str) -> str:
+    """Return an author's name on one line, truncated, without control characters and tags.
+
+    It comes from a repository and is shown in the terminal and in the prompt.
+    """
     return truncate(one_line(name), MAX_NAME_CHARS)
 
 
-def _names(given: list[str]) -> tuple[str, ...]:
+def _valid_names(given: list[str]) -> tuple[str, ...]:
+    # Names become file names, so nothing such as "../x" may pass.
     return tuple(dict.fromkeys(name for name in given if NAME.fullmatch(name)))[:MAX_NAMED]
 
 
-def _bound(value: object, depth: int) -> None:
-    """Raises ValueError for what no clio writes: deep nesting, long lists, long texts."""
+def _check_limits(value: object, depth: int) -> None:
+    """Raise ValueError for values that clio never writes: deep nesting, long lists, long texts."""
     if isinstance(value, str):
         if len(value) > MAX_CHARS:
             raise ValueError(f"a text has more than {MAX_CHARS:,} characters")
@@ -170,11 +182,11 @@ def _bound(value: object, depth: int) -> None:
     for item in (
         (*cast(Json, value), *cast(Json, value).values()) if isinstance(value, dict) else cast(list[Any], value)
     ):
-        _bound(item, depth - 1)
+        _check_limits(item, depth - 1)
 
 
-def _sides(data: bytes) -> list[bytes]:
-    """The file, or what each side of a merge would have made of it."""
+def _split_conflict(data: bytes) -> list[bytes]:
+    """Return the file, or if it has conflict markers, the file as each side of the merge had it."""
     if _OURS not in data:
         return [data]
     ours, theirs, now = list[bytes](), list[bytes](), "both"
@@ -198,8 +210,8 @@ _TIME_LIMIT_S = 5.0
 
 
 @lru_cache(maxsize=64)
-def author(project: Path) -> str:
-    """`user.name` of git in that folder; empty where git is missing, or has none. The address is never asked for."""
+def get_git_author(project: Path) -> str:
+    """Return git's `user.name` in a folder; empty without git or a name. The e-mail address is never read."""
     try:
         done = subprocess.run(
             ["git", "config", "user.name"],
@@ -207,20 +219,24 @@ def author(project: Path) -> str:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return person(done.stdout.decode("utf-8", "replace"))
+    return clean_author_name(done.stdout.decode("utf-8", "replace"))
 
 
 MAX_TIMES = 100
-"""How often an entry was said counts only up to here where others say so: nobody pushes theirs to the front."""
+"""Limit of the count that another member's statement can claim, so that no one can push their memories to the front."""
 
 
 class Living(Struct, frozen=True, kw_only=True):
-    """One entry that lives.
+    """A valid shared memory, made from one or more statements.
 
-    entry: its object in JSON, of all statements that say it. handle: no other entry has it.
-    month: in which somebody confirmed it last, as far as others are told.
-    names: its statements; several where people said the same without knowing of each other. replaces, origins: of all.
-    by: who said it, each once. rivals: handles of the entries that say of the same something else.
+    Attributes:
+        entry: the JSON object, merged from all its statements.
+        handle: its id, unique among the shared memories.
+        month: the last month, such as "2026-04", in which a member confirmed it.
+        names: its statements; several if members wrote the same independently.
+        replaces, origins: the union of those of its statements.
+        by: the authors, each once.
+        rivals: ids of memories with the same origin and another text.
     """
 
     kind: Kind
@@ -235,7 +251,7 @@ class Living(Struct, frozen=True, kw_only=True):
     rivals: tuple[str, ...] = ()
 
     def raw(self, now: float) -> Json:
-        """Its object, for changing. It claims no time to come, and no more sayings than count."""
+        """Return a new copy of the JSON object, without times in the future and with at most 100 uses."""
         raw = decode_json(self.entry)
         if raw.get("id") != self.handle:
             set_handle(raw, self.handle)
@@ -246,38 +262,50 @@ class Living(Struct, frozen=True, kw_only=True):
         count = SHAPES[self.kind].count
         if count in raw and times_of(self.kind, raw) > MAX_TIMES:
             raw[count] = MAX_TIMES
-        if self.month and (since := min(month_began(self.month), now)) > confirmed(raw):
+        if self.month and (since := min(get_month_start(self.month), now)) > confirmed(raw):
             raw["updated"] = since
         return raw
 
 
-def living(statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]) -> list[Living]:
-    """The entries that live, kind by kind, the oldest first.
+def find_living(statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]) -> list[Living]:
+    """Return the valid shared memories, sorted by kind and then by age, the oldest first.
 
-    A statement lives unless another replaces it, or all that its entry began with is forgotten.
-    forgotten: names of first statements. months: of a statement, the last month somebody confirmed it in, "2026-04".
+    A statement is valid unless another one replaces it, or all first statements of its memory are forgotten. The result
+    depends only on the set of statements, so all members see the same memories.
+
+    Args:
+        forgotten: names of first statements.
+        months: by statement, the last month in which a member confirmed it, such as "2026-04".
     """
-    listed = {(one.name, one.entry): one for one in statements}
-    gone = {name for one in listed.values() for name in one.replaces if name != one.name}
-    alive = [one for one in listed.values() if one.name not in gone and not forgotten.issuperset(one.began)]
-    alive.sort(key=lambda one: (_PLACES[one.kind], one.said, one.name, one.entry))
-    same: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
-    for one in alive:
-        same[one.kind, *one.words].append(one)
-    taken: set[str] = set()
-    return _with_rivals([_joined(group, months, taken) for group in same.values()])
+    unique = {(statement.name, statement.entry): statement for statement in statements}
+    replaced = {name for statement in unique.values() for name in statement.replaces if name != statement.name}
+    valid = [
+        statement
+        for statement in unique.values()
+        if statement.name not in replaced and not forgotten.issuperset(statement.began)
+    ]
+    valid.sort(key=lambda statement: (_PLACES[statement.kind], statement.said, statement.name, statement.entry))
+    groups: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
+    for statement in valid:
+        groups[statement.kind, *statement.words].append(statement)
+    used_handles: set[str] = set()
+    return _add_rivals([_merge_statements(group, months, used_handles) for group in groups.values()])
 
 
-def hidden(statements: Iterable[Statement], forgotten: frozenset[str]) -> list[Statement]:
-    """Words that were changed by somebody while another forgot their entry, the newest first."""
-    listed = list(statements)
-    gone = {name for one in listed for name in one.replaces}
-    late = [one for one in listed if one.origins and one.name not in gone and forgotten.issuperset(one.began)]
-    return sorted(late, key=lambda one: (-one.said, one.name))
+def find_hidden_changes(statements: Iterable[Statement], forgotten: frozenset[str]) -> list[Statement]:
+    """Return statements that one member changed while another one forgot the memory, the newest first."""
+    all_statements = list(statements)
+    replaced = {name for statement in all_statements for name in statement.replaces}
+    found = [
+        statement
+        for statement in all_statements
+        if statement.origins and statement.name not in replaced and forgotten.issuperset(statement.began)
+    ]
+    return sorted(found, key=lambda statement: (-statement.said, statement.name))
 
 
-def _joined(group: list[Statement], months: Mapping[str, str], taken: set[str]) -> Living:
-    """The entry of statements that say the same. taken: handles of entries before it, which it must not have."""
+def _merge_statements(group: list[Statement], months: Mapping[str, str], used_handles: set[str]) -> Living:
+    """Return the memory of statements with the same text; its handle is added to `used_handles`."""
     first, entry = group[0], group[0].entry
     if len(group) > 1:
         raw = first.raw()
@@ -287,66 +315,71 @@ def _joined(group: list[Statement], months: Mapping[str, str], taken: set[str]) 
             absorb(first.kind, raw, more)
         entry = msgspec.json.encode(raw)
     handle = first.handle
-    if not handle or handle in taken:
-        handle = new_handle(first.kind, first.raw(), taken)
-    taken.add(handle)
+    if not handle or handle in used_handles:
+        handle = new_handle(first.kind, first.raw(), used_handles)
+    used_handles.add(handle)
     return Living(
         kind=first.kind,
         entry=entry,
         handle=handle,
-        month=max((months[one.name] for one in group if one.name in months), default=""),
-        names=tuple(dict.fromkeys(one.name for one in group)),
-        replaces=tuple(dict.fromkeys(name for one in group for name in one.replaces))[:MAX_NAMED],
-        origins=tuple(dict.fromkeys(name for one in group for name in one.began))[:MAX_NAMED],
-        by=tuple(dict.fromkeys(one.by for one in group if one.by)),
+        month=max((months[statement.name] for statement in group if statement.name in months), default=""),
+        names=tuple(dict.fromkeys(statement.name for statement in group)),
+        replaces=tuple(dict.fromkeys(name for statement in group for name in statement.replaces))[:MAX_NAMED],
+        origins=tuple(dict.fromkeys(name for statement in group for name in statement.began))[:MAX_NAMED],
+        by=tuple(dict.fromkeys(statement.by for statement in group if statement.by)),
         words=first.words,
     )
 
 
-def _with_rivals(found: list[Living]) -> list[Living]:
-    """Each with the handles of those that began as the same entry and say something else now."""
+def _add_rivals(found: list[Living]) -> list[Living]:
+    """Return the memories, each with the ids of those that have the same origin and another text."""
     by_origin: dict[str, list[str]] = defaultdict(list)
-    for one in found:
-        for name in one.origins:
-            by_origin[name].append(one.handle)
+    for memory in found:
+        for name in memory.origins:
+            by_origin[name].append(memory.handle)
     if all(len(handles) == 1 for handles in by_origin.values()):
         return found
-    rivals = [sorted({other for name in one.origins for other in by_origin[name]} - {one.handle}) for one in found]
+    rivals = [
+        sorted({other for name in memory.origins for other in by_origin[name]} - {memory.handle}) for memory in found
+    ]
     return [
-        msgspec.structs.replace(one, rivals=tuple(others)) if others else one
-        for one, others in zip(found, rivals, strict=True)
+        msgspec.structs.replace(memory, rivals=tuple(others)) if others else memory
+        for memory, others in zip(found, rivals, strict=True)
     ]
 
 
-_LAST_S = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+_MAX_TIME_S = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
-def month_of(at: float) -> str:
-    """The month of a time, as the names of files have it: "2026-04"."""
-    return datetime.fromtimestamp(min(max(at, 0.0), _LAST_S), UTC).strftime("%Y-%m")
+def format_month(at: float) -> str:
+    """Return the month of a time in UTC, as in file names: "2026-04"."""
+    return datetime.fromtimestamp(min(max(at, 0.0), _MAX_TIME_S), UTC).strftime("%Y-%m")
 
 
-def month_began(month: str) -> float:
-    """The first second of a month. Raises ValueError for what is none."""
+def get_month_start(month: str) -> float:
+    """Return the first second of a month such as "2026-04". Raises ValueError for an invalid one."""
     return datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC).timestamp()
 
 
-def words_of(kind: Kind, raw: Json) -> dict[str, Any]:
-    """What a statement is about: everything but what each person has of their own."""
-    source, own = raw.get("provenance"), own_fields(kind)
-    said = {name: value for name, value in raw.items() if name not in own}
+def get_shared_fields(kind: Kind, raw: Json) -> dict[str, Any]:
+    """Return the fields of a memory that all members share."""
+    source, own = raw.get("provenance"), get_own_fields(kind)
+    shared = {name: value for name, value in raw.items() if name not in own}
     if isinstance(source, dict) and "asserted_by" in source:
-        said["provenance"] = {"asserted_by": source["asserted_by"]}
-    return said
+        shared["provenance"] = {"asserted_by": source["asserted_by"]}
+    return shared
 
 
-def own_fields(kind: Kind) -> frozenset[str]:
-    """Fields that change with each use and are each person's own: how sure, how often, when, in which session."""
-    return _OWN_OF[kind]
+def get_own_fields(kind: Kind) -> frozenset[str]:
+    """Return the names of the fields that each user has for themselves, since they change with each use.
+
+    Such as confidence, count, times and session: shared, they would be a conflict in every merge.
+    """
+    return _OWN_FIELDS_OF[kind]
 
 
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
-_OWN = frozenset(
+_OWN_FIELDS = frozenset(
     (
         "confidence",
         "success_rate",
@@ -360,4 +393,4 @@ _OWN = frozenset(
         "confirmations",
     )
 )
-_OWN_OF: dict[Kind, frozenset[str]] = {kind: _OWN | {SHAPES[kind].count} for kind in KINDS}
+_OWN_FIELDS_OF: dict[Kind, frozenset[str]] = {kind: _OWN_FIELDS | {SHAPES[kind].count} for kind in KINDS}

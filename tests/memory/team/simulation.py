@@ -18,8 +18,8 @@ from pathlib import Path
 from clio.config.project_links import trust_team
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Provenance
-from clio.memory.team.share import Sharing, add_lines
-from clio.memory.team.statement import words_of
+from clio.memory.team.share import Sharing, add_ignore_lines
+from clio.memory.team.statement import get_shared_fields
 
 DAY = 86_400.0
 SAID = Provenance(session="s", message="m", asserted_by="user")
@@ -70,7 +70,13 @@ class Clone:
         document = self.memory._store.read()  # pyright: ignore[reportPrivateUsage]
         entries = {entry.id: entry for entry in document.knowledge().entries}
         return sorted(
-            (handle, kind, repr(sorted(words_of(kind, raw).items())), entries[handle].by, entries[handle].rivals)
+            (
+                handle,
+                kind,
+                repr(sorted(get_shared_fields(kind, raw).items())),
+                entries[handle].by,
+                entries[handle].rivals,
+            )
             for handle, (kind, raw) in document.by_handle().items()
         )
 
@@ -105,7 +111,7 @@ def make_team(folder: Path, clones: int, entries: int) -> list[Clone]:
     failures = [{"what": f"failure {number} of the first day"} for number in range(entries - entries // 2)]
     first.memory.import_(json.dumps({"patterns": {"discoveries": facts, "failures": failures}}), SAID)
     assert first.sharing.turn_on() == entries
-    add_lines(first.folder)
+    add_ignore_lines(first.folder)
     first.commit()
     first.push()
     return [first, *(Clone(remote, folder / f"clone{one}", f"Person {one}") for one in range(1, clones))]

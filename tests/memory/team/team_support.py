@@ -10,7 +10,7 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryRecord
 from clio.memory.team.folder import TeamFolder
 from clio.memory.team.share import Sharing
-from clio.memory.team.statement import Statement, make, read
+from clio.memory.team.statement import Statement, make_statement, read
 
 NOW = 1_800_000_000.0
 
@@ -66,8 +66,8 @@ def said(
     field = {"discovery": "fact", "failure": "what", "rule": "rule", "pattern": "pattern"}[kind]
     raw: Json = {field: text, "id": f"{kind[0]}-abc123", "confidence": 0.8, "timestamp": at} | more
     if after is None:
-        return make(kind, raw, by=by, said=at)
-    return make(kind, raw, by=by, said=at, replaces=(after.name, *after.replaces), origins=after.began)
+        return make_statement(kind, raw, by=by, said=at)
+    return make_statement(kind, raw, by=by, said=at, replaces=(after.name, *after.replaces), origins=after.began)
 
 
 def again(statement: Statement, data: bytes) -> Statement:

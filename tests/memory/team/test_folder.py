@@ -79,12 +79,12 @@ def test_links_and_strange_names_are_left_out_and_named(person: Person, tmp_path
     assert person.texts() == []
     problems = {problem.path: problem.why for problem in person.folder.read().problems}
     assert problems == {
-        f"discovery/{NAME[:-1]}0.json": "it is a link",
-        f"discovery/{NAME[:-1]}1.json": "it is no file",
-        "discovery/..json": "clio gives no file such a name",
-        "discovery/\x1b[31mred.json": "clio gives no file such a name",
-        "pattern": "it is no folder",
-        "workflow": "it is no folder",
+        f"discovery/{NAME[:-1]}0.json": "it is a symbolic link",
+        f"discovery/{NAME[:-1]}1.json": "it is not a file",
+        "discovery/..json": "not a file name that clio uses",
+        "discovery/\x1b[31mred.json": "not a file name that clio uses",
+        "pattern": "it is not a folder",
+        "workflow": "it is not a folder",
     }
 
 

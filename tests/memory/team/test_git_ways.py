@@ -21,7 +21,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     clone = Clone(tmp_path / "remote.git", tmp_path / "ann", "Ann")
     git(clone.folder, "checkout", "--quiet", "-b", "main")
     clone.sharing.turn_on()
-    clone.sharing.let_git_see()
+    clone.sharing.fix_ignore_rules()
     add(clone.memory, "discovery", "The port is 1", said=SAID)
     clone.commit()
     git(clone.folder, "checkout", "--quiet", "-b", "work")

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from clio.memory.store.record import MemoryRecord
-from clio.memory.team.share import Sharing, add_lines, rule_in_the_way
+from clio.memory.team.share import Sharing, add_ignore_lines, find_ignore_problem
 from tests.memory.store.ltm_support import read_json, write_json
 from tests.memory.team.simulation import git
 from tests.memory.team.team_support import Person
@@ -101,7 +101,7 @@ def test_secrets_are_replaced_before_they_are_shown_or_shared(person: Person) ->
         return text.replace("hunter2", "[redacted]")
 
     sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, clean=clean)
-    assert "The key is [redacted]" in [entry.content for entry in sharing.would_be_shared()]
+    assert "The key is [redacted]" in [entry.content for entry in sharing.list_shareable()]
     sharing.turn_on()
     everything = [*person.files().values(), *(path.read_bytes() for path in person.ltm.parent.glob("ltm.*"))]
     assert not [data for data in everything if b"hunter2" in data]
@@ -191,19 +191,19 @@ def test_the_lines_let_git_see_the_folder_and_nothing_else(
     write_json(person.ltm, {})
     (person.ltm.parent / "memories.json").write_text("{}", encoding="utf-8")
     before = {name: (person.project / name).read_bytes() for name in rules}
-    rule = rule_in_the_way(person.project)
+    rule = find_ignore_problem(person.project)
     assert {name: (person.project / name).read_bytes() for name in rules} == before  # unasked, nothing is changed
-    added = add_lines(person.project)
+    added = add_ignore_lines(person.project)
     assert (rule is None) == (added == ())
-    assert rule_in_the_way(person.project) is None
+    assert find_ignore_problem(person.project) is None
     seen = git(person.project, "status", "--porcelain", "--untracked-files=all").split()[1::2]
     assert set(seen) - {".gitignore", ".clio/.gitignore"} == {".clio/ltm/format.json"}
-    assert add_lines(person.project) == ()
+    assert add_ignore_lines(person.project) == ()
 
 
 def test_without_git_there_is_nothing_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(tmp_path / "project")
-    assert rule_in_the_way(person.project) is None
+    assert find_ignore_problem(person.project) is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert rule_in_the_way(person.project) is None
+    assert find_ignore_problem(person.project) is None
     assert person.sharing.status().uncommitted == 0

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.ltm_objects import Json
-from clio.memory.team.statement import MAX_TIMES, Living, Statement, hidden, living, month_began, month_of
+from clio.memory.team.statement import (
+    MAX_TIMES,
+    Living,
+    Statement,
+    find_hidden_changes,
+    find_living,
+    format_month,
+    get_month_start,
+)
 from tests.memory.team.team_support import NOW, again, said
 
 NOBODY: frozenset[str] = frozenset()
@@ -27,7 +35,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
 
 
 def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[Living]:
-    return living(statements, forgotten, {})
+    return find_living(statements, forgotten, {})
 
 
 def words(found: list[Living]) -> list[tuple[Json, tuple[str, ...]]]:
@@ -54,7 +62,7 @@ def test_what_lives_was_said_last_by_someone_and_forgotten_by_no_one(
     wanted = {name for name, one in by_name.items() if name not in replaced and not forgotten.issuperset(one.began)}
     assert alive == wanted
     assert len({one.handle for one in found}) == len(found)
-    late = {one.name for one in hidden(statements, forgotten)}
+    late = {one.name for one in find_hidden_changes(statements, forgotten)}
     assert late == {
         name
         for name, one in by_name.items()
@@ -111,11 +119,11 @@ def test_no_one_claims_a_time_to_come_or_more_sayings_than_count() -> None:
 
 
 def test_a_confirmation_counts_from_its_month() -> None:
-    one = again(*said("a", at=month_began("2026-11") + 100))
-    later = month_began("2027-01")
-    [found] = living([one], NOBODY, {one.name: "2027-01"})
+    one = again(*said("a", at=get_month_start("2026-11") + 100))
+    later = get_month_start("2027-01")
+    [found] = find_living([one], NOBODY, {one.name: "2027-01"})
     assert found.raw(later + 5)["updated"] == later
     assert found.raw(later - 5)["updated"] == later - 5
-    assert "updated" not in living([one], NOBODY, {one.name: "2026-11"})[0].raw(later + 5)
-    assert month_of(later) == "2027-01"
-    assert month_of(later - 1) == "2026-12"
+    assert "updated" not in find_living([one], NOBODY, {one.name: "2026-11"})[0].raw(later + 5)
+    assert format_month(later) == "2027-01"
+    assert format_month(later - 1) == "2026-12"
