@@ -287,11 +287,11 @@ def read_git_settings(folder: Path) -> GitSettings:
 
     Raises OSError if git cannot be run, takes too long or cannot read its settings.
     """
-    known = _settings_cache.get(folder)
-    if known is not None and known.files is not None and known.marks == _compute_marks(known.files):
-        return known
+    cached = _settings_cache.get(folder)
+    if cached is not None and cached.files is not None and cached.marks == _compute_marks(cached.files):
+        return cached
     _check_readable(folder)
-    began = time.time()
+    started_at = time.time()
     items = _list_settings(folder)
     files = _list_files_to_watch(folder, items)
     _settings_cache.pop(folder, None)
@@ -299,7 +299,7 @@ def read_git_settings(folder: Path) -> GitSettings:
         return GitSettings(items, None, None)
     marks = _compute_marks(files)
     changed = [path.stat().st_ctime for path in files if path.exists()]
-    if max(changed, default=0.0) >= began - _MTIME_GRANULARITY_S:
+    if max(changed, default=0.0) >= started_at - _MTIME_GRANULARITY_S:
         return GitSettings(items, files, None)
     _settings_cache[folder] = GitSettings(items, files, marks)
     return _settings_cache[folder]
@@ -373,8 +373,8 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
 
 
 def _compute_marks(files: Iterable[Path]) -> tuple[object, ...]:
-    named = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("GIT_", "HOME", "XDG_"))))
-    return (named, *map(_compute_file_mark, files))
+    variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("GIT_", "HOME", "XDG_"))))
+    return (variables, *map(_compute_file_mark, files))
 
 
 def _compute_file_mark(path: Path) -> tuple[int, ...]:

@@ -172,7 +172,7 @@ class ProgressPage:
             self._warn(f"the progress note was not written: {error_cause(error)}")
 
     async def make_recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
-        """Return what the model is told about progress and git, within `budget_tokens`, with secrets replaced."""
+        """Return the note for the model about progress and git, within `budget_tokens`, with secrets replaced."""
         from clio.context.summary_text import read_git_activity, render_recovery_note
 
         git = await asyncio.to_thread(read_git_activity, self._project)

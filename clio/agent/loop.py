@@ -416,7 +416,7 @@ class Loop:
         return safe.text
 
     def _fit_to_window(self, text: str) -> FittedText:
-        """Return as much of the text as may go into one message; the whole text is stored beside it."""
+        """Return the text shortened to fit into one message; if it is shortened, the whole text is stored as well."""
         fitted = fit_user_text(text, self._context.limits.context_window, self._context.ratio, self._session.write_blob)
         if fitted.blob:
             self._emit(

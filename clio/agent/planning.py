@@ -1,4 +1,4 @@
-"""Plan mode: what the model is told in it, whether it has proposed a plan, and which mode follows.
+"""Plan mode: its notes for the model, the plan that the model proposes, and the mode that follows.
 
 The plan is the session's todo list as the model wrote it, so it is on disk, in recovery notes, and can be edited.
 Whether plan mode is on and a plan waits for approval is stored with the session too. The mode to return to is not: it
@@ -91,7 +91,7 @@ class Planning:
             self.set_mode("plan")
 
     def begin_turn(self) -> list[Fragment]:
-        """Start a turn; return what the model is told about plan mode and its list."""
+        """Start a turn; return the notes for the model about plan mode and its todo list."""
         session = self._session
         self._todos_at_start, self._is_turn_done = session.todos, False
         self._store_state()
@@ -140,7 +140,7 @@ def _make_todo_fragments(todos: tuple[Todo, ...]) -> list[Fragment]:
 
 
 def _was_planning(session: Session) -> bool:
-    """Whether the model was told that plan mode is on, and has not been told otherwise since."""
+    """Whether the newest note to the model about plan mode says that it is on."""
     for message in reversed(session.messages):
         if isinstance(message, UserMessage) and message.context and not message.steers:
             # The newest message with context decides: an older note about plan mode has been replaced since.

@@ -67,7 +67,7 @@ class ToolLimit:
                 return
         listed = ", ".join(self._tools) or "none"
         raise ToolFailed(
-            f"the custom command of this turn allows only these tools to change or reach anything: {listed}; do "
+            f"the command that started this turn allows only these tools to change or reach anything: {listed}; do "
             "without the others, or describe what you would have done"
         )
 

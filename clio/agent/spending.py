@@ -93,7 +93,7 @@ class Spending:
                     f"next request costs {format_money(min_cost + answer)} or more; raise the limit, or ask for less"
                 )
             await self._wait_for_bill()
-        # Requests that are already reserved have taken their share; the rest is for the others.
+        # Active requests have reserved their share already; what is free is divided among the other conversations.
         share = max(free // max(self.sharer_count - len(self._active), 1) - min_cost, answer)
         max_output = max(share * _PRICE_UNIT_TOKENS // rate, 1) if rate else None
         if max_output is not None and max_output >= output_tokens:

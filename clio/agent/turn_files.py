@@ -164,15 +164,10 @@ class TurnFileRecorder:
     def render_lost_edits(self, step: "RestoreStep") -> RenderedChange:
         """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.file.expected
-        return (
-            self._render_step_change(step, step.file.target)
-            if step.current == expected
-            else self._render_later_edits(step)
-        )
-
-    def _render_later_edits(self, step: "RestoreStep") -> RenderedChange:
+        if step.current == expected:
+            return self._render_step_change(step, step.file.target)
         self.checkpoints.store_current(step.file.path)
-        return self.render_change(Change(path=step.file.path, before=step.file.expected, after=step.current))
+        return self.render_change(Change(path=step.file.path, before=expected, after=step.current))
 
     def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> RenderedChange:
         self.checkpoints.store_current(step.file.path)
@@ -215,10 +210,12 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
     before, after = change.before, change.after
     what = "new" if before is None else "deleted" if after is None else "changed"
-    head = "".join(_render_mode_lines(before, after))
+    mode_lines = "".join(_render_mode_lines(before, after))
     old, new = (_read_text(state, checkpoints) for state in (before, after))
     if old is None or new is None:
-        return RenderedChange(path=change.path, what=what, text=head + _describe_unreadable_change(change, checkpoints))
+        return RenderedChange(
+            path=change.path, what=what, text=mode_lines + _describe_unreadable_change(change, checkpoints)
+        )
     names = (change.path if before else _NO_FILE, change.path if after else _NO_FILE)
     diff = diff_texts(old, new, *names)
     text = diff.text
@@ -226,19 +223,16 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
         diff.added or diff.removed
     ):  # an empty file was created or deleted, or only permissions changed
         text = f"--- {names[0]}\n+++ {names[1]}\n"
+    if mode_lines:  # below the names of the files
+        old_name, new_name, hunks = text.split("\n", 2)
+        text = "\n".join((old_name, new_name, mode_lines + hunks))
     return RenderedChange(
         path=change.path,
         what=what,
-        text=clean(to_printable(_insert_mode_lines(text, head))),
+        text=clean(to_printable(text)),
         added=diff.added,
         removed=diff.removed,
     )
-
-
-def _insert_mode_lines(text: str, head: str) -> str:
-    """Insert the lines about permissions below the names of the files."""
-    lines = text.split("\n", 2)
-    return "\n".join([*lines[:2], head + lines[2]]) if head else text
 
 
 def _render_mode_lines(before: FileState | None, after: FileState | None) -> list[str]:

@@ -49,7 +49,7 @@ class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
 
 
 class Steered(Struct, frozen=True, kw_only=True, tag="steered"):
-    """What the user entered during the turn goes with the request of `step`; it is on disk before that is sent."""
+    """Text that the user entered during the turn is sent with the request of `step`; it is already on disk."""
 
     text: str
     step: int

@@ -360,7 +360,7 @@ class ChangeRecorder:
     def settle(self, turn: TurnRef | None = None) -> None:
         """Record what background commands have done meanwhile, as part of `turn`, or else of their own turn.
 
-        Without a turn, their changes cannot be told from those of the user.
+        Without a turn, their changes cannot be distinguished from the user's.
         """
         self._record_job_changes(turn)
 

@@ -219,13 +219,15 @@ class GitTree:
         try:
             return start_git(self.folder, *words, stdin=stdin)
         except OSError as error:
-            raise StorageError(f"git cannot be run ({error.strerror}), so changes of commands are not kept") from error
+            raise StorageError(
+                f"git cannot be run ({error.strerror}), so /undo cannot revert changes by commands"
+            ) from error
 
     def _finish(self, process: "subprocess.Popen[bytes]", stdin: bytes | None = None) -> bytes:
         output, errors = _communicate(process, stdin)
         if process.returncode != 0:
             cause = errors.decode("utf-8", "replace").strip().splitlines()[:1] or ["it took too long"]
-            raise StorageError(f"git cannot say what changed in {str(self.folder)!r}: {cause[0]}")
+            raise StorageError(f"git cannot report what changed in {str(self.folder)!r}: {cause[0]}")
         return output
 
 

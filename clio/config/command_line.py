@@ -30,7 +30,7 @@ def _fold(word: str) -> str:
 
 
 class Subcommand:
-    """One sub-command. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
+    """One sub-command. summary: a short phrase for `clio --help`; the rest is in `clio NAME --help`."""
 
     def __init__(self, name: str, summary: str, *aliases: str) -> None:
         self.name = name
@@ -358,34 +358,30 @@ def _parse_subcommand(before: Sequence[str], words: Sequence[str]) -> Arguments:
         raise UsageError(_explain_unknown_flag(unknown[0]))
     for flag in FLAGS:
         foreign = flag.group in (_PROMPT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
-        if foreign and flag.dest != "cwd" and _is_given(arguments, flag):
+        if foreign and flag.dest != "cwd" and getattr(arguments, flag.dest) not in (None, False):
             raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
     arguments.words = tuple(map(decode_argument, (words[0], *other_words)))
     return arguments
 
 
-def _is_given(arguments: Arguments, flag: Flag) -> bool:
-    return getattr(arguments, flag.dest) not in (None, False)
-
-
 def _check_arguments(arguments: Arguments) -> None:
-    one_shot = arguments.prompt is not None
-    given = [name for name, on in (
+    is_one_shot = arguments.prompt is not None
+    given_flags = [name for name, on in (
         ("--continue", arguments.continue_latest),
         ("--resume", arguments.resume is not None),
         ("--new", arguments.new),
     ) if on]  # fmt: skip
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
-    for name, form, known in (
+    if len(given_flags) > 1:
+        raise UsageError(f"{given_flags[0]} and {given_flags[1]} exclude each other; give one of them")
+    for name, value, known in (
         ("--output", arguments.output, OUTPUT_FORMATS),
         ("--input", arguments.input, INPUT_FORMATS),
     ):
-        if form is not None and form not in known:
-            hint = did_you_mean(form, known)
-            raise UsageError(f"{name} must be one of {', '.join(known)}, not {form!r}{hint}")
+        if value is not None and value not in known:
+            hint = did_you_mean(value, known)
+            raise UsageError(f"{name} must be one of {', '.join(known)}, not {value!r}{hint}")
     if arguments.words:
-        _check_command(arguments.words, one_shot)
+        _check_command(arguments.words, is_one_shot)
     if arguments.words and arguments.worktree is not None:
         raise UsageError(f"--worktree is for a conversation or -p, not for 'clio {' '.join(arguments.words)}'")
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
@@ -394,8 +390,8 @@ def _check_arguments(arguments: Arguments) -> None:
         raise UsageError("--live belongs to 'clio doctor'")
     if arguments.read_only and list(arguments.words) != ["mcp"]:
         raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
-    for flag, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
-        if given and list(arguments.words) != ["init"]:
+    for flag, given_flags in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
+        if given_flags and list(arguments.words) != ["init"]:
             raise UsageError(f"{flag} belongs to 'clio init'")
     if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"]):
         *names, last = (subcommand.name for subcommand in SUBCOMMANDS)
@@ -403,8 +399,8 @@ def _check_arguments(arguments: Arguments) -> None:
             f"--json belongs to 'clio config show' and to clio doctor, {', '.join(names)} and {last}; "
             "for a one-shot answer it is --output json"
         )
-    _check_one_shot(arguments, asked=one_shot or arguments.input is not None)
-    if one_shot and arguments.resume == "":
+    _check_one_shot(arguments, asked=is_one_shot or arguments.input is not None)
+    if is_one_shot and arguments.resume == "":
         raise UsageError("--resume needs a session's id, name or number with -p, since a one-shot run never prompts")
 
 

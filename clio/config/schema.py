@@ -84,7 +84,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     base_url: str | None = None
     """The address of any other server that speaks one of the protocols of `api`, with or without /v1."""
     api_key: str | None = None
-    """The key sent to the server; better kept in the environment."""
+    """The key sent to the server; better set in the environment."""
     api_key_command: str | None = None
     """A command that prints the key, such as "op read op://vault/openai/key"; run without a shell, in your home
     directory, for at most 30 seconds. Only allowed in your own configuration.
@@ -219,7 +219,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     notify: Notify = "off"
     """How the end of a long turn is notified: off, bell, osc9 or osc777 (a notification of the terminal), auto."""
     notify_after_s: PositiveInt = 10
-    """Seconds a turn must have taken for a notification."""
+    """Minimum duration in seconds of a turn that is notified."""
     debug: bool = False
     """Show tracebacks."""
 

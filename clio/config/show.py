@@ -60,13 +60,13 @@ def format_config_json(loaded: LoadedConfig) -> str:
 
 def format_config_files(loaded: LoadedConfig) -> str:
     """Return the paths of the configuration files, existing or not, one per line, with the layer first."""
-    places = (
+    files = (
         ("user", home_config(loaded.home)),
         ("project", project_config(loaded.project)),
         ("trusted", TrustStore(loaded.home).path),
     )
-    read = [("--config", path) for path in loaded.files if path not in (places[0][1], places[1][1])]
-    return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*places, *read))
+    read = [("--config", path) for path in loaded.files if path not in (files[0][1], files[1][1])]
+    return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*files, *read))
 
 
 def describe_withheld(loaded: LoadedConfig) -> str:

@@ -335,11 +335,18 @@ def check_programs(root: Path, trust: TrustStore, owner: Path, purpose: str) -> 
         )
 
 
-def _find_program_settings(place: Path, root: Path) -> Iterator[TrustRequest]:
-    where = _display_path(place / ".git", root)
+def _find_program_settings(repository: Path, root: Path) -> Iterator[TrustRequest]:
+    where = _display_path(repository / ".git", root)
     for scope in ("--local", "--worktree"):
         listed = run_git(
-            place, "config", scope, "--includes", "--null", "--get-regexp", _PROGRAM_SETTINGS, accepted_codes=(1, 128)
+            repository,
+            "config",
+            scope,
+            "--includes",
+            "--null",
+            "--get-regexp",
+            _PROGRAM_SETTINGS,
+            accepted_codes=(1, 128),
         )
         for setting in listed.split("\0"):
             key, _, value = setting.partition("\n")
@@ -347,13 +354,15 @@ def _find_program_settings(place: Path, root: Path) -> Iterator[TrustRequest]:
                 yield _make_program_request(key, value, where, value)
 
 
-def _find_hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
+def _find_hooks(repository: Path, root: Path) -> Iterator[TrustRequest]:
     # hooks=True only keeps core.hooksPath as it is configured; rev-parse runs no hook.
-    folder = place / run_git(place, "rev-parse", "--git-path", "hooks", hooks=True)
-    configured = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128))
+    folder = repository / run_git(repository, "rev-parse", "--git-path", "hooks", hooks=True)
+    configured = run_git(
+        repository, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128)
+    )
     # Git's folder of a worktree is in that of the main checkout, where the hooks are.
-    common = place / run_git(place, "rev-parse", "--git-common-dir")
-    if not configured and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):
+    common = repository / run_git(repository, "rev-parse", "--git-common-dir")
+    if not configured and not any(folder.resolve().is_relative_to(parent.resolve()) for parent in (common, repository)):
         return  # named by the user's own settings, not by the repository
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix != ".sample" and os.access(path, os.X_OK))
@@ -367,13 +376,13 @@ def _find_hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
 def _list_submodules(root: Path) -> Iterator[Path]:
     """Yield the folders of other repositories that git examines."""
     for entry in run_git(root, "ls-files", "--stage", "-z").split("\0"):
-        place = root / entry.partition("\t")[2]
-        if entry.startswith("160000 ") and (place / ".git").exists():
-            yield place
+        submodule = root / entry.partition("\t")[2]
+        if entry.startswith("160000 ") and (submodule / ".git").exists():
+            yield submodule
 
 
-def _make_program_request(key: str, value: str, where: str, real: str) -> TrustRequest:
-    digest = hashlib.sha256(json.dumps([key, real]).encode("ascii")).hexdigest()
+def _make_program_request(key: str, value: str, where: str, content: str) -> TrustRequest:
+    digest = hashlib.sha256(json.dumps([key, content]).encode("ascii")).hexdigest()
     name = key if key.isprintable() else json.dumps(key)
     return TrustRequest(key=f"git {name}", value=format_value(key, value), where=where, fingerprint=f"git:{digest}")
 

@@ -280,7 +280,7 @@ class EndSignal:
 
 
 @contextlib.asynccontextmanager
-async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGenerator[Any]:
+async def open_pipe(launch: Launch, log: ServerLog, end_signal: EndSignal) -> AsyncGenerator[Any]:
     """Start a server's process; yield the two streams (from and to the server) that the SDK's session uses.
 
     Raises ServerDown if the process cannot be started.
@@ -292,17 +292,17 @@ async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGe
     to_server, from_session = anyio.create_memory_object_stream[Any](0)
     assert process.stdout and process.stdin and process.stderr
     tasks = [
-        asyncio.create_task(_read_messages(process.stdout, to_session, log, ended)),
+        asyncio.create_task(_read_messages(process.stdout, to_session, log, end_signal)),
         asyncio.create_task(_write_messages(process.stdin, from_session, to_session)),
         asyncio.create_task(_log_stderr(process.stderr, log)),
-        asyncio.create_task(_watch_exit(process, log, ended, to_session)),
+        asyncio.create_task(_watch_exit(process, log, end_signal, to_session)),
     ]
     try:
         yield from_server, to_server
     finally:
         if tasks[0].done():  # standard output has ended; wait for the exit code, which is the reason
             await asyncio.wait({tasks[-1]}, timeout=_EXIT_GRACE_S)
-        ended.set("it was stopped")
+        end_signal.set("it was stopped")
         for stream in (from_server, to_server):
             await stream.aclose()
         try:
@@ -315,9 +315,9 @@ async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGe
                 await stream.aclose()
 
 
-def pipe_transport(launch: Launch, log: ServerLog, ended: EndSignal) -> "Transport":
+def pipe_transport(launch: Launch, log: ServerLog, end_signal: EndSignal) -> "Transport":
     """Return `open_pipe` with the type that the SDK's client expects."""
-    return open_pipe(launch, log, ended)
+    return open_pipe(launch, log, end_signal)
 
 
 async def _start_process(launch: Launch) -> asyncio.subprocess.Process:
@@ -344,7 +344,7 @@ async def _start_process(launch: Launch) -> asyncio.subprocess.Process:
         raise ServerDown(f"command {launch.command[0]!r} cannot be started: {cause}") from None
 
 
-async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: EndSignal) -> None:
+async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, end_signal: EndSignal) -> None:
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
@@ -354,7 +354,7 @@ async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: Ser
             try:
                 line = await stdout.readline()
             except ValueError:
-                ended.set(f"it sent a line of more than {MAX_LINE_BYTES // 1_000_000} MB")
+                end_signal.set(f"it sent a line of more than {MAX_LINE_BYTES // 1_000_000} MB")
                 return
             if not line:
                 return
@@ -364,7 +364,7 @@ async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: Ser
                 stray += bool(line.strip())
                 log.write("stdout: " + line[:2_000].decode("utf-8", "replace"))
                 if stray > MAX_STRAY_LINES:
-                    ended.set("it writes text that is not part of the protocol to its standard output")
+                    end_signal.set("it writes text that is not part of the protocol to its standard output")
                     return
                 await asyncio.sleep(0)  # let other tasks run during a flood of lines
                 continue
@@ -398,12 +398,14 @@ async def _log_stderr(stderr: asyncio.StreamReader, log: ServerLog) -> None:
         await asyncio.sleep(0)
 
 
-async def _watch_exit(process: asyncio.subprocess.Process, log: ServerLog, ended: EndSignal, to_session: Any) -> None:
+async def _watch_exit(
+    process: asyncio.subprocess.Process, log: ServerLog, end_signal: EndSignal, to_session: Any
+) -> None:
     code = await process.wait()
     await asyncio.sleep(0)
     reason = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
     last_line = log.last_line()
-    ended.set(f"{reason}: {last_line}" if last_line else reason)
+    end_signal.set(f"{reason}: {last_line}" if last_line else reason)
     await to_session.aclose()
 
 
@@ -558,7 +560,7 @@ async def connect_server(
     project: Path,
     *,
     log: ServerLog,
-    ended: EndSignal,
+    end_signal: EndSignal,
     elicit: Elicit,
     legacy: bool = False,
 ) -> AsyncGenerator[McpClient]:
@@ -571,7 +573,7 @@ async def connect_server(
     from mcp import Client
     from mcp.types import Implementation
 
-    async with _open_transport(server, launch, log, ended) as transport:
+    async with _open_transport(server, launch, log, end_signal) as transport:
         client = Client(
             transport,
             mode="legacy" if legacy else "auto",
@@ -593,14 +595,14 @@ def format_progress(progress: float, total: float | None, message: str | None) -
 
 @contextlib.asynccontextmanager
 async def _open_transport(
-    server: McpServer, launch: Launch, log: ServerLog, ended: EndSignal
+    server: McpServer, launch: Launch, log: ServerLog, end_signal: EndSignal
 ) -> "AsyncGenerator[Transport]":
     import httpx2
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
     if server.kind == "stdio":
-        yield pipe_transport(launch, log, ended)
+        yield pipe_transport(launch, log, end_signal)
     elif server.kind == "sse":
         yield sse_client(launch.url, headers=launch.headers)
     else:
@@ -609,7 +611,7 @@ async def _open_transport(
 
         async def note_status(response: httpx2.Response) -> None:
             if response.status_code >= 400:
-                ended.status = response.status_code
+                end_signal.status = response.status_code
 
         hooks: Any = {"response": [note_status]}
         async with httpx2.AsyncClient(headers=launch.headers, timeout=timeout, event_hooks=hooks) as http:

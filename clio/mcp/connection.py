@@ -122,23 +122,23 @@ class ServerConnection:
 
     async def _request(self, send: Callable[[McpClient, Callable[[], None]], Awaitable[T]]) -> T:
         client = await self.start()
-        ended, loop = self._ended, asyncio.get_running_loop()
-        assert ended is not None
+        end_signal, loop = self._ended, asyncio.get_running_loop()
+        assert end_signal is not None
         try:
             async with asyncio.timeout(self.server.timeout_s) as timeout:
                 answer = await send(client, lambda: timeout.reschedule(loop.time() + self.server.timeout_s))
         except TimeoutError:
             self._unanswered += 1
             if self._unanswered >= _MAX_UNANSWERED:
-                ended.set("it stopped answering")
+                end_signal.set("it stopped answering")
             raise CallFailed(f"no answer within {self.server.timeout_s:g} s, so the call was cancelled") from None
         except CallFailed:
             self._unanswered = 0
             raise
         except Exception as error:  # from the transport: the connection is unusable
-            await _wait_briefly(ended.event)
-            ended.set(describe_failure(error, status=ended.status))
-            raise ServerDown(f"{ended.why}; it is unknown whether the call was executed") from None
+            await _wait_briefly(end_signal.event)
+            end_signal.set(describe_failure(error, status=end_signal.status))
+            raise ServerDown(f"{end_signal.why}; it is unknown whether the call was executed") from None
         self._unanswered = 0
         return answer
 
@@ -184,7 +184,7 @@ class ServerConnection:
 
     async def _connect_and_wait(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
         """Connect and wait for the end; return its reason. Raises the exceptions of `connect_server`."""
-        self._ended = ended = EndSignal()
+        self._ended = end_signal = EndSignal()
         self.log.clear()
         started = time.monotonic()
         async with asyncio.timeout(self._start_s) as timeout:
@@ -193,7 +193,7 @@ class ServerConnection:
                 launch,
                 self._project,
                 log=self.log,
-                ended=ended,
+                end_signal=end_signal,
                 elicit=self._elicit,
                 legacy=self._use_old_handshake,
             ) as client:
@@ -203,9 +203,9 @@ class ServerConnection:
                 self._on_catalog(catalog, time.monotonic() - started)
                 if not ready.done():
                     ready.set_result("")
-                await ended.event.wait()
+                await end_signal.event.wait()
                 self._client = None
-        return ended.why
+        return end_signal.why
 
     def _record_end(self, why: str, *, ran_s: float) -> None:
         self.why = why

@@ -219,14 +219,18 @@ class McpServers:
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
         """Return the known resources, which can be mentioned as `@server:uri`, with their servers' names."""
         self._load_catalogs()
-        known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
-        return [(name, one) for name, found in known if server in (None, name) for one in found.resources]
+        catalogs = [(entry.name, self._catalogs[entry.name]) for entry in self.enabled if entry.name in self._catalogs]
+        return [
+            (name, resource) for name, catalog in catalogs if server in (None, name) for resource in catalog.resources
+        ]
 
     def prompts(self) -> list[tuple[str, OfferedPrompt]]:
         """Return the known prompts, which can be called as `/mcp:server:prompt`, with their servers' names."""
         self._load_catalogs()
-        known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
-        return [(name, one) for name, found in known for one in found.prompts]
+        catalogs = [
+            (server.name, self._catalogs[server.name]) for server in self.enabled if server.name in self._catalogs
+        ]
+        return [(name, prompt) for name, catalog in catalogs for prompt in catalog.prompts]
 
     def list_statuses(self) -> list[ServerStatus]:
         """Return the status of every server, including disabled ones."""
@@ -248,7 +252,7 @@ class McpServers:
 
     def tokens(self, server: str) -> int:
         """Return the estimated size of a server's tool definitions in tokens."""
-        return sum(named.tokens for named in self._offered or self._name_tools() if named.server == server)
+        return sum(tool.tokens for tool in self._offered or self._name_tools() if tool.server == server)
 
     def names_of(self, server: str) -> dict[str, str]:
         """Return the names of a server's tools for the model, by the tools' own names."""

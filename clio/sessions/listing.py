@@ -25,6 +25,7 @@ from clio.sessions.state import (
 )
 from clio.storage.files import NotAFile, open_regular, read_regular
 from clio.storage.locks import find_lock_owner
+from clio.threads import never_stop
 
 HEAD_BYTES = 4096
 """Bytes read of a snapshot: more than its small fields have, which come first in the file."""
@@ -54,11 +55,7 @@ def list_file_names(folder: Path) -> set[str]:
         return set()
 
 
-def _never() -> bool:
-    return False
-
-
-def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[SessionInfo]:
+def list_sessions(folder: Path, stop: Callable[[], bool] = never_stop) -> list[SessionInfo]:
     """Return all sessions, most recently changed first; unreadable ones without details.
 
     stop: called before each session; if it returns True, the result is empty.

@@ -221,18 +221,18 @@ class SessionStore:
         moved = [info for info in conversations if not info.working_directory.startswith(f"{self._here}-")]
         return next((info.id for info in (here if self._only_here else here or moved)), None)
 
-    def explain_no_latest(self, way: str) -> str:
+    def explain_no_latest(self, alternative: str) -> str:
         """Return a sentence that says why `latest` found nothing and what to do instead.
 
-        way: the clause for the alternative, such as which option to omit.
+        alternative: what to do instead, as a clause, such as which option to omit.
         """
         if any(info.is_conversation and info.came_with_project for info in self.list()):
             return (
                 "no session to continue in this project: its sessions are not in the list of sessions that your clio "
                 "wrote (~/.clio/own_sessions.txt), because they came with the project or the list was lost; name one "
-                f"with --resume, or {way}"
+                f"with --resume, or {alternative}"
             )
-        return f"no session to continue in this project; {way}"
+        return f"no session to continue in this project; {alternative}"
 
     def find(self, selector: str) -> str:
         """Return the id of the session that the selector names.

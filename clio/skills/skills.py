@@ -55,13 +55,13 @@ def read_text(path: Path, *, inside: Path | None, max_bytes: int) -> str:
         UnreadableFile: it cannot be read, is not a regular file, is too large, or is outside `inside`.
     """
     try:
-        real = path.resolve(strict=True)
-        if inside is not None and not real.is_relative_to(inside):
+        resolved = path.resolve(strict=True)
+        if inside is not None and not resolved.is_relative_to(inside):
             raise UnreadableFile("it is a link that leads out of the project")
-        status = real.stat()
+        status = resolved.stat()
         if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait forever
             raise UnreadableFile("it is not a file")
-        with real.open("rb") as file:
+        with resolved.open("rb") as file:
             data = file.read(max_bytes + 1)
     except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links
         raise UnreadableFile(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None

@@ -238,10 +238,10 @@ def read_project_file(
     fd = _open_regular(path)
     try:
         # Resolved after opening, so that replacing a link in between cannot pass off another file as this one.
-        real = Path(os.path.realpath(path))
-        if not any(real.is_relative_to(place) for place in (root, Path(os.path.realpath(root)), *trusted)):
+        resolved = Path(os.path.realpath(path))
+        if not any(resolved.is_relative_to(allowed) for allowed in (root, Path(os.path.realpath(root)), *trusted)):
             raise LeavesProject(errno.ELOOP, "it is a link out of the project", str(path))
-        if not os.path.samestat(os.lstat(real), os.fstat(fd)):
+        if not os.path.samestat(os.lstat(resolved), os.fstat(fd)):
             raise LeavesProject(errno.ELOOP, "its links changed while it was opened", str(path))
         return os.read(fd, max_bytes) if truncate else _read_all(fd, path, max_bytes)
     finally:

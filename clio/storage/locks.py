@@ -291,5 +291,5 @@ def format_os_error(error: OSError) -> str:
         return str(error)
     if isinstance(error, TooLarge):
         return f"{str(error.filename)!r} {_describe_size(error)}; {suggest_fix(error)}."
-    thing = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
-    return f"{thing} could not be used: {error_reason(error)}; {suggest_fix(error)}."
+    subject = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
+    return f"{subject} could not be used: {error_reason(error)}; {suggest_fix(error)}."

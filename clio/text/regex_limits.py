@@ -231,7 +231,7 @@ def _find_prefixes(nodes: _Sequence) -> list[tuple[str, bool]]:
     for kind, argument in nodes:
         if kind is _constants.LITERAL:
             continuations = [(chr(argument), True)]
-        elif kind is _constants.IN and all(each is _constants.LITERAL for each, _ in argument):
+        elif kind is _constants.IN and all(item is _constants.LITERAL for item, _ in argument):
             continuations = [(chr(code), True) for _, code in argument]
         elif kind in (_constants.AT, _constants.ASSERT, _constants.ASSERT_NOT):
             continue
@@ -247,7 +247,7 @@ def _find_prefixes(nodes: _Sequence) -> list[tuple[str, bool]]:
             continuations += [] if minimum else [("", True)]
         else:
             continuations = [("", False)]
-        prefixes = [each for each in prefixes if not each[1]] + [
+        prefixes = [item for item in prefixes if not item[1]] + [
             (prefix + further, is_whole) for prefix, ends in prefixes if ends for further, is_whole in continuations
         ]
         if len(prefixes) > _MAX_PREFIXES:
@@ -275,7 +275,7 @@ def _make_partial_sequence(nodes: _Sequence, state: Any) -> _Sequence:
 
 
 def _make_branch(sequences: list[_Sequence], state: Any) -> _Sequence:
-    return [(_constants.BRANCH, (None, [_parser.SubPattern(state, each) for each in sequences]))]
+    return [(_constants.BRANCH, (None, [_parser.SubPattern(state, sequence) for sequence in sequences]))]
 
 
 def _make_whole_node(node: _Node) -> _Node | None:
@@ -303,7 +303,7 @@ def _make_partial_nodes(node: _Node, state: Any) -> _Sequence | None:
         )
         return [(_constants.MAX_REPEAT, (0, maximum, body)), *partial]
     if kind is _constants.BRANCH:
-        return _make_branch([_make_partial_sequence(list(each.data), state) for each in argument[1]], state)
+        return _make_branch([_make_partial_sequence(list(branch.data), state) for branch in argument[1]], state)
     if kind is _constants.SUBPATTERN:
         return _make_partial_sequence(list(argument[3].data), state)
     if kind is _constants.ATOMIC_GROUP:

@@ -122,8 +122,8 @@ def describe_score(score: float) -> str:
 
 def list_score_ranges(bands: Iterable[str], min_score: float | None = None) -> tuple[tuple[float, float], ...]:
     """Return the ranges of these bands, with lower ends raised to `min_score`; ranges that become empty are dropped."""
-    least = MIN_SCORE if min_score is None else min_score
-    clamped = ((max(low, least), high) for low, high in (SCORE_BANDS[resolve_band_name(band)] for band in bands))
+    lowest = MIN_SCORE if min_score is None else min_score
+    clamped = ((max(low, lowest), high) for low, high in (SCORE_BANDS[resolve_band_name(band)] for band in bands))
     return tuple((low, high) for low, high in clamped if low <= high)
 
 
@@ -149,12 +149,10 @@ MIN_SHIFT = 0.3  # smallest change of one dimension of a preference vector that 
 _ROUNDING_TOLERANCE = 1e-9  # 0.8 − 0.5 is a little below 0.3 in binary
 
 
-def find_shifts(first: Sequence[float], last: Sequence[float], least: float = MIN_SHIFT) -> list[tuple[int, float]]:
+def find_shifts(old: Sequence[float], new: Sequence[float], min_change: float = MIN_SHIFT) -> list[tuple[int, float]]:
     """Return (dimension, size of the change) for each dimension that changed by at least `least`."""
-    changes = (
-        (dimension, abs(after - before)) for dimension, (before, after) in enumerate(zip(first, last, strict=True))
-    )
-    return [(dimension, change) for dimension, change in changes if change >= least - _ROUNDING_TOLERANCE]
+    changes = ((dimension, abs(after - before)) for dimension, (before, after) in enumerate(zip(old, new, strict=True)))
+    return [(dimension, change) for dimension, change in changes if change >= min_change - _ROUNDING_TOLERANCE]
 
 
 HITS_WEIGHT, SIMILARITY_WEIGHT, IMPORTANCE_WEIGHT, RECENCY_WEIGHT = 0.3, 0.3, 0.2, 0.2
