@@ -65,7 +65,7 @@ def fill(folder: Path, home: Home) -> MemorySystem:
             for one in home.memories
             if one.scope == scope
         ]
-        (memory.memories.user if scope == "user" else memory.memories.project).put("filled", records)
+        (memory.store.user if scope == "user" else memory.store.project).put("filled", records)
     return memory
 
 
@@ -73,7 +73,7 @@ def ways(memory: MemorySystem) -> dict[str, Callable[[str], set[str]]]:
     """How memories come back, each as a function from a question to ids."""
 
     def turn(question: str) -> set[str]:
-        found, _ = rank(question, list(of_memories(memory.memories, question, NOW)), now=NOW, limit=MAX_RECALLED)
+        found, _ = rank(question, list(of_memories(memory.store, question, NOW)), now=NOW, limit=MAX_RECALLED)
         return {one.candidate.id for one in found}
 
     return {

@@ -29,7 +29,7 @@ def fill(memory: MemorySystem, words: Words, count: int) -> None:
     """Memories of 11 words, project knowledge of 14, notes of 80, preferences of 6."""
     rng = words.rng
     now = time.time()
-    memory.memories.project.put(
+    memory.store.project.put(
         "made",
         [
             MemoryRecord(
@@ -44,10 +44,10 @@ def fill(memory: MemorySystem, words: Words, count: int) -> None:
         ],
     )
     for _ in range(ENTRIES):
-        memory.add(MemoryDraft(kind="discovery", content=f"{rng.choice(words.names)} {words.prose(13)}"), ME)
+        memory.store.add(MemoryDraft(kind="discovery", content=f"{rng.choice(words.names)} {words.prose(13)}"), ME)
     for number in range(NOTES):
-        memory.store_note(f"note-{number}", words.prose(80))
-    memory.memories.user.put(
+        memory.store.add(MemoryDraft(key=f"note-{number}", content=words.prose(80)))
+    memory.store.user.put(
         "made",
         [
             MemoryRecord(

@@ -45,15 +45,15 @@ def lay_out(home: Home, memory: MemorySystem, store: SessionStore, project: Path
     now = time.time()
     names: dict[str, str] = {}
     for name, kind, text in home.memories:
-        names[memory.memories.remember(text, kind, 0.6, provenance=ME).record.id] = name
+        names[memory.store.add(MemoryDraft(content=text, kind=kind, importance=0.6), provenance=ME).record.id] = name
     for name, kind, text, solution in home.knowledge:
         steps = tuple(text.partition(": ")[2].split(", ")) if kind == "workflow" else ()
         draft = MemoryDraft(
             kind=kind, content=text.partition(": ")[0] if steps else text, solution=solution, steps=steps
         )
-        names[memory.add(draft, ME).record.id] = name
+        names[memory.store.add(draft, ME).record.id] = name
     for key, text in home.notes:
-        memory.store_note(key, text)
+        memory.store.add(MemoryDraft(key=key, content=text))
         names[key] = key
     for name, item, score, reason in home.preferences:
         names[memory.preferences.add(item, reason, score).record.id] = name

@@ -24,7 +24,7 @@ from clio.memory.consolidation.consolidation import Report
 from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.retrieval.turn_memory import WhyItem
-from clio.memory.store.record import AssertedBy, MemoryDraft, Provenance
+from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ChangedFile, Fragment, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions import session as session_module
@@ -146,19 +146,19 @@ class Year:
     def records(self) -> dict[str, int]:
         """How many there are of what, by the names of `RECORDS`."""
         with self.open() as memory:
-            stores = (memory.memories.project, memory.memories.user)
+            stores = (memory.store.project, memory.store.user)
             all = [record for store in stores for record in store.records(superseded=True)]
             there = [record for record in all if record.is_live]
             tastes = sum(record.kind == "preference" for record in there)
-            archived = sum(len(store.archived()) for store in stores) + len(memory.archived())
+            archived = sum(len(store.archived()) for store in stores) + len(memory.store.archived())
             counts = (
                 sum(bool(topic.value) for topic in self._world.facts),
                 len(there) - tastes,
                 len(all) - len(there),
                 archived,
-                len(memory.knowledge().entries),
+                len(memory.store.records(PROJECT_KINDS)),
                 tastes,
-                len(memory.list_notes()),
+                len(memory.store.notes()),
             )
             return dict(zip(self.RECORDS, counts, strict=True))
 
@@ -248,7 +248,9 @@ class _Sitting:
             case "tell" if topic is not None:
                 if self._rng.random() < 0.4:  # the model keeps it at once; else it is left to sleep
                     text = topic.text
-                    self._memory.memories.remember(text, "fact", 0.6, provenance=self._said("user"))
+                    self._memory.store.add(
+                        MemoryDraft(content=text, kind="fact", importance=0.6), provenance=self._said("user")
+                    )
                     self._call("memory_operations", {"operation": "remember", "content": text}, "remembered")
                 self._answer(6)
             case "ask" if topic is not None:
@@ -258,12 +260,12 @@ class _Sitting:
                 save_statements(self._memory, certain, self._session.id)
                 self._answer(5)
             case "note" if topic is not None:
-                self._memory.store_note(topic.key, topic.text)
+                self._memory.store.add(MemoryDraft(key=topic.key, content=topic.text))
                 arguments = {"operation": "store", "key": topic.key, "content": topic.text}
                 self._call("memory_operations", arguments, "stored")
                 self._answer(8)
             case "look" if topic is not None:
-                note = self._memory.retrieve_note(topic.key)
+                note = self._memory.store.get_note(topic.key)
                 arguments = {"operation": "retrieve", "key": topic.key}
                 self._call("memory_operations", arguments, note.content if note else "there is no such note")
                 self._answer(20)
@@ -283,7 +285,9 @@ class _Sitting:
             if not file.exists():
                 self._write(topic, "")
             self._call("read_file", {"path": path}, file.read_text(encoding="utf-8"), SideEffects(read=(path,)))
-            self._memory.add(MemoryDraft(kind="discovery", content=topic.text, examples=(path,)), self._said("model"))
+            self._memory.store.add(
+                MemoryDraft(kind="discovery", content=topic.text, examples=(path,)), self._said("model")
+            )
             self._call("memory_operations", {"operation": "add_discovery", "fact": topic.text}, "added")
         else:
             self._write(topic, self._world.words(6))

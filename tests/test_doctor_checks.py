@@ -80,7 +80,7 @@ def test_damaged_memory_is_named_and_left_as_it_is(project: Path, env: dict[str,
     (clio / "ltm.json").write_text('{"patterns": []}', encoding="utf-8")
     (clio / "trajectories.jsonl").write_text('{"a": 1}\nnonsense\n', encoding="utf-8")
     (clio / "documents.json.corrupt-20260101-000000").write_text("{", encoding="utf-8")
-    (home / "memories.json").write_text('{"schema": "clio.memories", "version": 99}', encoding="utf-8")
+    (home / "memories.json").write_text('{"schema": "clio.store", "version": 99}', encoding="utf-8")
     before = tree(project.parent)
     found = lines(look(project, env), "memory")
     assert tree(project.parent) == before

@@ -277,7 +277,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
 
     def _load_note(self, mention: Mention) -> MentionContent:
         for reading in list_readings(mention):
-            if note := self.memory.retrieve_note(reading.name):
+            if note := self.memory.store.get_note(reading.name):
                 rows = tuple(note.content.splitlines())
                 size = format_count(len(rows), "line")
                 return MentionContent(

@@ -30,7 +30,7 @@ from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Im
 from clio.importing.places import Fact, FoundFiles, SourceFinder, find_facts
 from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_objects import normal
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count
 from clio.ui.pipe_screen import format_seconds
@@ -301,7 +301,7 @@ def _decide_facts(
                 if answer in _QUIT:
                     break
             if rest or answer in ("y", "yes"):
-                ctx.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_OTHER_AGENT)
+                ctx.memory.store.add(MemoryDraft(kind="discovery", content=fact.text), _BY_OTHER_AGENT)
                 kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.fingerprint)
@@ -327,7 +327,7 @@ def _find_new_facts(
     facts, unreadable = find_facts(
         agent, finder, ctx.loaded.project, wanted.path, lambda text: ctx.redactor.redact(text).text
     )
-    stored = {normal(entry.content) for entry in ctx.memory.knowledge().entries} if facts else set[str]()
+    stored = {normal(entry.content) for entry in ctx.memory.store.records(PROJECT_KINDS)} if facts else set[str]()
     new = [fact for fact in facts if normal(fact.text) not in stored]
     return [fact for fact in new if fact.fingerprint not in known.declined], len(facts) - len(new), unreadable
 

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clio.config.trust import seal_memory
-from clio.errors import SessionNotFound
+from clio.errors import SessionNotFound, ToolFailed
 from clio.memory.apart import Apart
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes
+from clio.memory.retrieval.candidates import search_project
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
-from clio.memory.store.change_log import ScopeLogs, undo_last
-from clio.memory.store.memories import Memories
-from clio.memory.store.project_knowledge import KnownOfProject
-from clio.memory.store.record import KINDS, MemoryRecord
+from clio.memory.store.change_log import ScopeLogs
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import KEYED_NOTE, PROJECT_KINDS, Hit
 from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from clio.memory.preferences.stated_preferences import StatedPreference
     from clio.memory.retrieval.retriever import Retriever
     from clio.memory.styles.feedback import Feedback, Noted
+    from clio.memory.team.share import Sharing
     from clio.memory.transcripts.session_search import SessionRecall
     from clio.memory.transcripts.transcript_records import Recall
     from clio.memory.vectors.documents import Documents
@@ -87,7 +88,7 @@ class SubagentMemory:
         return self._apart.ask("memories are", recall, list[Fragment]())
 
 
-class MemorySystem(KnownOfProject):
+class MemorySystem:
     """What one project remembers.
 
     What a turn does not need is loaded when it is first asked for: every start would wait for it.
@@ -115,7 +116,7 @@ class MemorySystem(KnownOfProject):
     def __init__(
         self,
         project: Path,
-        store: SessionStore,
+        sessions: SessionStore,
         *,
         incognito: bool,
         ltm: bool,
@@ -135,17 +136,22 @@ class MemorySystem(KnownOfProject):
         self._is_foreign = is_foreign
         self._may_seal = home is not None and not incognito and not is_foreign
         logs = ScopeLogs(folder, home or folder, clock=clock, before_change=self._seal)
-        super().__init__(project, incognito=incognito, logs=logs, redact=redact, clock=clock, home=home)
         self._home = home or folder
+        self._trust_home = home
+        self._store = MemoryStore(folder, self._home, logs=logs, redact=redact, clock=clock, trust_home=home)
+        self._project = project
+        self._incognito = incognito
+        self._redact = redact
+        self._clock = clock
+        self.is_off = False
         self._start = start or project
         self._inject = ltm and not incognito
-        self._store = store
+        self._session_store = sessions
         self._recall: SessionRecall | None = None
         self._making = threading.Lock()
-        self._memories = Memories(project, self._home, logs=logs, redact=redact, clock=clock)
-        self._preferences = Preferences(self._memories.user, scenarios or TaskTypes(), fading, clock)
+        self._preferences = Preferences(self._store.user, scenarios or TaskTypes(), fading, clock)
         self._scenarios = scenarios or TaskTypes()
-        self._project_preferences = Preferences(self._memories.project, self._scenarios, fading, clock)
+        self._project_preferences = Preferences(self._store.project, self._scenarios, fading, clock)
         self._held_at = 0.0
         self._held_in = ""
         self._last_held: tuple[str, ...] = ()
@@ -185,7 +191,7 @@ class MemorySystem(KnownOfProject):
 
     def _new_turn_memory(self, window_tokens: int) -> TurnMemory:
         return TurnMemory(
-            self._memories,
+            self._store,
             self._preferences,
             self._scenarios,
             self._meaning,
@@ -229,21 +235,6 @@ class MemorySystem(KnownOfProject):
         if self._of_turn:
             self._of_turn.unhold(limits, tell=True)
 
-    def undo_group(self, title: str) -> AbstractContextManager[None]:
-        """What is changed meanwhile counts as one change for `undo`."""
-        return self._logs.group(title)
-
-    def forget_records(self, records: Sequence[MemoryRecord]) -> None:
-        """Move memories of whatever kind and scope to the archive, as one change to undo."""
-        entries = [record.id for record in records if record.kind in KINDS]
-        others = [record.id for record in records if record.kind not in KINDS]
-        several = len(others) + bool(entries) > 1
-        with self.undo_group(f"forgot {len(records)} memories") if several else nullcontext():
-            if entries:
-                self.forget(entries)
-            for id in others:
-                self.memories.forget(id)
-
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """The same, as they would be stored."""
         return [
@@ -261,7 +252,7 @@ class MemorySystem(KnownOfProject):
 
     def ask_a_model(self, decide: Decide | None) -> None:
         """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
-        self._memories.decide = decide
+        self._store.decide = decide
 
     def prefix_fragments(
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
@@ -330,13 +321,15 @@ class MemorySystem(KnownOfProject):
 
     def last_turn(self) -> WhyReport | None:
         """What the last turn was given and what budgets cut, each with its signals: this clio's, else the project's."""
-        self._refuse_incognito()
+        self.raise_if_off()
         if self._report is None:
             return self._why_file.read()
         return structs.replace(self._report, scenario=self.scenario_in_force)
 
     def _new_briefing(self) -> Briefing:
-        return Briefing(self._known, str(self._ltm_path), self._project, self._start, is_foreign=self._is_foreign)
+        return Briefing(
+            self._store.ltm_reader, str(self._store.ltm_path), self._project, self._start, is_foreign=self._is_foreign
+        )
 
     def _knowledge_items(self) -> list[WhyItem]:
         """Return the account of the news of the turn, then of the block in the prompt."""
@@ -349,28 +342,55 @@ class MemorySystem(KnownOfProject):
 
     # Typed memories and preferences
 
+    def raise_if_off(self) -> None:
+        """Raise ToolFailed if memory is off, or the session is incognito."""
+        if self.is_off:
+            raise ToolFailed("memory is off: nothing is stored or recalled; `/memory on` turns it on again")
+        if self._incognito:
+            raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")
+
     @property
-    def memories(self) -> Memories:
-        """Facts, events, notes and preferences with a life of their own: remember, recall, forget, compact."""
-        self._refuse_incognito()
-        return self._memories
+    def store(self) -> MemoryStore:
+        """All memories of the project and the user: add, get, update, forget, restore, history."""
+        self.raise_if_off()
+        return self._store
+
+    @property
+    def sharing(self) -> "Sharing":
+        """Sharing the project's memory through git, and turning that on and off."""
+        self.raise_if_off()
+        from clio.memory.team.share import Sharing
+
+        return Sharing(
+            self._store.ltm_path, project=self._project, home=self._trust_home, clock=self._clock, clean=self._redact
+        )
+
+    def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
+        """Return the memories of `ltm.json` and the notes with a key that match a query, best first.
+
+        What is found counts as used.
+        """
+        records = self.store.records((*PROJECT_KINDS, KEYED_NOTE))
+        hits = search_project(query, records, limit, self._clock())
+        self.store.mark_used([hit.id for hit in hits if hit.id])
+        return tuple(hits)
 
     @property
     def preferences(self) -> Preferences:
         """What the person likes, dislikes and forbids."""
-        self._refuse_incognito()
+        self.raise_if_off()
         return self._preferences
 
     @property
     def project_preferences(self) -> Preferences:
         """The rules and limits of this project alone."""
-        self._refuse_incognito()
+        self.raise_if_off()
         return self._project_preferences
 
     @property
     def pending_limits(self) -> "PendingLimits":
         """Limits stated in runs that could not ask whether they are meant for good."""
-        self._refuse_incognito()
+        self.raise_if_off()
         from clio.memory.preferences.session_start import PendingLimits
 
         return PendingLimits(self._home, self._project, self._clock)
@@ -385,19 +405,19 @@ class MemorySystem(KnownOfProject):
     @property
     def styles(self) -> Styles:
         """How answers are worded, and what was learned about that."""
-        self._refuse_incognito()
+        self.raise_if_off()
         return self._styles
 
     @property
     def feedback(self) -> "Feedback":
         """What the person thinks of answers."""
-        self._refuse_incognito()
+        self.raise_if_off()
         from clio.memory.styles.feedback import Feedback, Trajectories
 
         return Feedback(
             Trajectories(self._project / ".clio" / "trajectories.jsonl"),
             self._styles,
-            self._store,
+            self._session_store,
             session_of=lambda: self._session,
             redact=self._redact,
             embedder=self._embedder,
@@ -409,15 +429,13 @@ class MemorySystem(KnownOfProject):
     @property
     def retriever(self) -> "Retriever":
         """One question to all of it."""
-        self._refuse_incognito()
+        self.raise_if_off()
         from clio.memory.retrieval.retriever import Retriever
 
         return Retriever(
             self._sessions(),
             self._meaning,
-            self._memories,
-            self._ltm,
-            self._notes,
+            self._store,
             styles=self._styles,
             clock=self._clock,
         )
@@ -434,18 +452,18 @@ class MemorySystem(KnownOfProject):
             for place, vector in state.vectors.items()
             if state.on and place == intent_of(place) and len(vector) == len(DIMENSIONS)
         }
-        return Shifts(self._home, self._memories.user, self._clock).take_new(vectors)
+        return Shifts(self._home, self._store.user, self._clock).take_new(vectors)
 
     @property
     def consolidation(self) -> "Consolidation":
         """Learning from earlier sessions, when nothing else is going on, and what that came to."""
-        self._refuse_incognito()
+        self.raise_if_off()
         from clio.memory.consolidation.consolidation import Consolidation
 
         nights = Consolidation(
-            self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng
+            self._project, self._home, self._session_store, redact=self._redact, clock=self._clock, rng=self._rng
         )
-        nights.ask = self._memories.decide
+        nights.ask = self._store.decide
         nights.begin = self._seal
         nights.current = self._session.id if self._session else ""
         return nights
@@ -455,7 +473,7 @@ class MemorySystem(KnownOfProject):
     @property
     def documents(self) -> "Documents":
         """Documents somebody added."""
-        self._refuse_incognito()
+        self.raise_if_off()
         return self._meaning.documents
 
     def take_notices(self) -> list[str]:
@@ -468,14 +486,14 @@ class MemorySystem(KnownOfProject):
         """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
         if not self.is_silent:
             self._seal()
-            self._notes.store_page(PROGRESS_KEY, self._redact(page))
+            self._store.keyed_notes.store_page(PROGRESS_KEY, self._redact(page))
 
     def read_progress(self) -> str:
         """The page `write_progress` kept last, whichever session wrote it; empty without one, or where memory is off.
 
         A note the model stored under the same name is not it.
         """
-        return "" if self.is_silent else self._notes.page(PROGRESS_KEY)
+        return "" if self.is_silent else self._store.keyed_notes.page(PROGRESS_KEY)
 
     # Finding, and taking back
 
@@ -494,7 +512,7 @@ class MemorySystem(KnownOfProject):
         current: the id of the session that asks, left out unless `include_current`. for_reading: as
             `SessionRecall.search` has it: of what is about the same thing the newest first, with its surroundings.
         """
-        self._refuse_incognito()
+        self.raise_if_off()
         return self._sessions().search(
             query,
             current=current,
@@ -509,17 +527,17 @@ class MemorySystem(KnownOfProject):
 
         selector: what `SessionStore.find` takes, or the end of an id, as `recall_sessions` gives it.
         """
-        self._refuse_incognito()
-        return self._store.open(self._session_named(selector), persist=False)
+        self.raise_if_off()
+        return self._session_store.open(self._session_named(selector), persist=False)
 
     def _session_ids(self) -> set[str]:
         from clio.sessions.listing import find_session_ids, list_file_names
 
-        return find_session_ids(list_file_names(self._store.folder))
+        return find_session_ids(list_file_names(self._session_store.folder))
 
     def _session_named(self, selector: str) -> str:
         try:
-            return self._store.find(selector)
+            return self._session_store.find(selector)
         except SessionNotFound:
             end = selector.strip().casefold()
             found = [id for id in self._session_ids() if len(end) >= HANDLE_CHARS and id.casefold().endswith(end)]
@@ -533,27 +551,18 @@ class MemorySystem(KnownOfProject):
         """Bring the index of earlier sessions up to date, for a thread in the background; how many were read."""
         if self._incognito:
             return 0
-        self._meaning.refresh(self._store, stop, all_sessions=self._across_sessions)
+        self._meaning.refresh(self._session_store, stop, all_sessions=self._across_sessions)
         return self._sessions().refresh(stop, progress)
 
     def undo(self) -> str:
         """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
-        self._refuse_incognito()
-        from clio.memory.store.notes import revert_note
-
-        last = self._logs.last()
+        self.raise_if_off()
+        last = self._store.logs.last()
         if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):
             held, self._last_held = self._last_held, ()
             self._of_turn.unhold(held, tell=True)
             return f"Undone: for this session, {'; '.join(held)}."
-        return undo_last(
-            self._logs,
-            {
-                "ltm": self._ltm.revert,
-                "note": lambda change: revert_note(self._notes, change),
-                "memory": self._memories.revert,
-            },
-        )
+        return self._store.undo()
 
     def close(self) -> None:
         """Let go of the index."""
@@ -575,5 +584,5 @@ class MemorySystem(KnownOfProject):
         with self._making:
             if self._recall is None:
                 cache = None if self._incognito else self._project / ".clio" / "cache"
-                self._recall = SessionRecall(self._store, cache)
+                self._recall = SessionRecall(self._session_store, cache)
             return self._recall

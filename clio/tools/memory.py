@@ -490,12 +490,8 @@ class MemoryTool:
                 return self._recall_sessions(call, session)
             case "recall_messages":
                 return self._recall_messages(call, session)
-            case "update" if not memory_answers.is_project_id(call.ids[0]):
-                return memory_answers.update_typed(memory, call, _provenance(call, session.id, messages))
-            case "update_ltm" | "update":
-                return memory_answers.update_entry(memory, call, _provenance(call, session.id, messages))
-            case "forget_ltm":
-                return memory_answers.forget_entries(memory, call)
+            case "update" | "update_ltm":
+                return memory_answers.update_memory(memory, call, _provenance(call, session.id, messages))
             case "prune_ltm":
                 return memory_answers.prune_entries(memory, call)
             case "ltm_stats":
@@ -508,7 +504,7 @@ class MemoryTool:
                 return search_all_memory(memory, call, session.id)
             case "recall":
                 return memory_answers.recall_memories(memory, call)
-            case "forget":
+            case "forget" | "forget_ltm":
                 return memory_answers.forget_memories(memory, call)
             case "apply":
                 return memory_answers.apply_memories(memory, call)

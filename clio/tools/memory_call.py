@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clio.errors import ToolRetry
 from clio.memory.retrieval.scoring import LAYERS
-from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import KINDS, TYPES
+from clio.memory.store.memory_store import SCOPES
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.text.json_data import decode_json
 from clio.tools.schemas import LISTED_OPERATIONS, MEMORY_OPERATIONS, MemoryArgs, MemoryOperation
 
@@ -19,7 +19,7 @@ MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
 MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
-_ALL_KINDS = (*KINDS, *(name for name in TYPES if name not in KINDS))
+_ALL_KINDS = (*PROJECT_KINDS, *(name for name in TYPED_KINDS if name not in PROJECT_KINDS))
 _KIND_ALIASES = {
     "discoveries": "discovery",
     "context_rule": "rule",
@@ -110,9 +110,9 @@ def _read_type(name: str, value: Any) -> str:
     sign, type_name = ("!", text[1:].strip()) if text.startswith("!") else ("", text)
     if text in ("", "all", "any"):
         return ""
-    found = type_name if type_name in TYPES else type_name.removesuffix("s")
-    if found not in TYPES:
-        raise ToolRetry(f"{name} is {', '.join(TYPES[:-1])} or {TYPES[-1]}; {value!r} is none of them")
+    found = type_name if type_name in TYPED_KINDS else type_name.removesuffix("s")
+    if found not in TYPED_KINDS:
+        raise ToolRetry(f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}; {value!r} is none of them")
     return sign + found
 
 

@@ -18,6 +18,7 @@ from prompt_toolkit.document import Document
 from clio.commands.command import is_command
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, format_file_mention, list_readings
 from clio.images import has_image_suffix
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
@@ -268,7 +269,7 @@ class MentionMenu:
                     note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
                     rows.append((points, _make_offer(kind, name, note)))
         else:
-            for note in ctx.memory.list_notes():
+            for note in ctx.memory.store.notes():
                 points = score_match(typed, note.key)
                 if points is not None:
                     rows.append((points, _make_offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
@@ -282,7 +283,11 @@ class MentionMenu:
         if ctx is None or ctx.config.incognito or ctx.memory.is_silent or len(typed) < _LEAST_MEMORY_CHARS:
             return
         memory, words = ctx.memory, typed.casefold().split()
-        known = [record for record in (*memory.knowledge().entries, *memory.memories.records()) if not record.solution]
+        known = [
+            record
+            for record in (*memory.store.records(PROJECT_KINDS), *memory.store.records(TYPED_KINDS))
+            if not record.solution
+        ]
         known = [record for record in known if all(word in record.content.casefold() for word in words)]
         for record in sorted(known, key=lambda record: -record.updated)[:MAX_OFFERS]:
             line = " ".join(record.content.split())

@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 
 from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete_command_line, run_command
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
@@ -44,7 +44,7 @@ def learned_before(harness: Harness, days: float, *entries: MemoryDraft) -> None
         harness.loaded.project, harness.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
     )
     for entry in entries:
-        past.add(entry, BY_MODEL)
+        past.store.add(entry, BY_MODEL)
 
 
 def some_of_each_kind(harness: Harness) -> dict[str, str]:
@@ -92,14 +92,14 @@ def test_what_is_added_is_understood(harness: Harness, words: str, expected: dic
     result = data(harness, f"/memory add {words}")
     assert {name: result["entry"][name] for name in expected} == expected
     assert result["new"] is True
-    [stored] = harness.memory.knowledge().entries
+    [stored] = harness.memory.store.records(PROJECT_KINDS)
     assert stored.id == result["entry"]["id"]
     assert stored.provenance == Provenance(session=harness.session.id, message="", asserted_by="user")
 
 
 def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
     first = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
-    [entry] = harness.memory.knowledge().entries
+    [entry] = harness.memory.store.records(PROJECT_KINDS)
     assert first.text == "Saved to project memory: `ImportError: yaml → pip install pyyaml` · `/memory undo`"
     again = ok(harness, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
     assert again.text == "Confirmed: `ImportError: yaml → pip install pyyaml` (2 times, 80% sure)"
@@ -119,10 +119,10 @@ def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
 def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) -> None:
     result = ok(harness, f"/memory add {line} --confidence 0.6")
     assert result.text == "Saved to project memory: `We deploy with make ship` · `/memory undo`"
-    [entry] = harness.memory.knowledge().entries
+    [entry] = harness.memory.store.records(PROJECT_KINDS)
     assert (entry.kind, entry.content, entry.confidence) == ("discovery", "We deploy with make ship", 0.6)
     ok(harness, "/memory undo")
-    assert not harness.memory.knowledge().entries
+    assert not harness.memory.store.records(PROJECT_KINDS)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
 )
 def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
     assert said in refused(harness, line)
-    assert harness.memory.knowledge().entries == ()
+    assert harness.memory.store.records(PROJECT_KINDS) == ()
 
 
 def test_an_id_may_be_shortened_and_near_ones_are_named(harness: Harness) -> None:
@@ -273,8 +273,8 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
         MemoryDraft(kind="discovery", content="learned before"),
         MemoryDraft(kind="discovery", content="too"),
     )
-    harness.memory.memories.remember("The port is 8080", "fact")
-    harness.memory.store_note("plan", "first the lexer")
+    harness.memory.store.add(MemoryDraft(content="The port is 8080", kind="fact"))
+    harness.memory.store.add(MemoryDraft(key="plan", content="first the lexer"))
     result = ok(harness, "/memory stats")
     shown = {row[1]: row[2:] for row in rows(result)}
     assert shown["project fact"] == ("3", "█████████")
@@ -367,19 +367,19 @@ def test_edit_with_a_text_changes_the_main_parts(
     harness: Harness, kind: str, words: str, expected: dict[str, Any]
 ) -> None:
     ids = some_of_each_kind(harness)
-    before = harness.memory.find(ids[kind])
+    before = harness.memory.store.get(ids[kind])
     result = data(harness, f"/memory edit {ids[kind]} {words}")
     assert result["entry"]["id"] == result["before"]["id"] == ids[kind]
     assert {name: result["entry"][name] for name in expected} == expected
     ok(harness, "/memory undo")
-    assert harness.memory.find(ids[kind]) == before
+    assert harness.memory.store.get(ids[kind]) == before
 
 
 def test_an_edit_is_the_users_word(harness: Harness) -> None:
     learned_before(harness, 1, MemoryDraft(kind="discovery", content="We deploy by hand"))
-    [entry] = harness.memory.knowledge().entries
+    [entry] = harness.memory.store.records(PROJECT_KINDS)
     ok(harness, f"/memory edit {entry.id} We deploy with make ship")
-    changed = harness.memory.find(entry.id)
+    changed = harness.memory.store.get(entry.id)
     assert changed.provenance is not None
     assert changed.provenance.asserted_by == "user"
     assert changed.updated > entry.updated
@@ -401,10 +401,10 @@ def test_edit_without_a_text_opens_the_editor_and_loses_nothing(harness: Harness
     again = editing(result)
     assert again.text.startswith("# NOT SAVED: line 4: confidence takes a number")
     assert again.text.splitlines()[1:] == wrong.splitlines()[1:]
-    assert harness.memory.find(id).content == "All writes are atomic"
+    assert harness.memory.store.get(id).content == "All writes are atomic"
     done = again.then(again.text.replace("very", "50%"))
     assert done.ok, done.text
-    entry = harness.memory.find(id)
+    entry = harness.memory.store.get(id)
     assert (entry.content, entry.confidence) == ("All writes are atomic and synced", 0.5)
     assert opened.then(opened.text + "\n\n").ok
 
@@ -425,13 +425,13 @@ def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) ->
     asked = ok(harness, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question.startswith("Move 2 memories to the archive? ")
-    assert len(harness.memory.knowledge().entries) == 5
+    assert len(harness.memory.store.records(PROJECT_KINDS)) == 5
     done = data(harness, asked.follow_up.then)
     assert {entry["id"] for entry in done["forgotten"]} == {ids[1], ids[2]}
-    assert len(harness.memory.knowledge().entries) == 3
+    assert len(harness.memory.store.records(PROJECT_KINDS)) == 3
     assert ok(harness, "/memory undo").text == "Undone: forgot 2 entries."
     ok(harness, "/memory undo")
-    assert {entry.id for entry in harness.memory.knowledge().entries} == set(ids)
+    assert {entry.id for entry in harness.memory.store.records(PROJECT_KINDS)} == set(ids)
 
 
 def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: Harness) -> None:
@@ -450,7 +450,7 @@ def test_undo_goes_back_to_the_beginning(harness: Harness) -> None:
     some_of_each_kind(harness)
     for left in (5, 4, 3, 2, 1, 0):
         ok(harness, "/memory undo")
-        assert len(harness.memory.knowledge().entries) == left
+        assert len(harness.memory.store.records(PROJECT_KINDS)) == left
     assert "undo" in refused(harness, "/memory undo")
 
 
@@ -465,17 +465,17 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     asked = ok(harness, "/memory prune")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question == "Move 2 memories to the archive?"
-    assert len(harness.memory.knowledge().entries) == 8
+    assert len(harness.memory.store.records(PROJECT_KINDS)) == 8
     assert run_command(harness, "/memory prune --dry-run --yes").table == dry.table
     done = data(harness, asked.follow_up.then)
     assert {entry["because"] for entry in done["removed"]} == {"old", "uncertain"}
     assert (done["kept"], done["dry_run"]) == (6, False)
-    assert {entry.id for entry in harness.memory.knowledge().entries} == set(ids.values())
+    assert {entry.id for entry in harness.memory.store.records(PROJECT_KINDS)} == set(ids.values())
     assert ok(harness, "/memory prune").text.startswith(
         "Nothing to prune: none of 6 memories is unconfirmed for 90 days"
     )
     ok(harness, "/memory undo")
-    assert len(harness.memory.knowledge().entries) == 8
+    assert len(harness.memory.store.records(PROJECT_KINDS)) == 8
     assert len(data(harness, "/memory prune --days 0.5 --below 5% --dry-run")["removed"]) == 2
     assert len(data(harness, "/memory prune --days 0.5 --below 5% --yes")["removed"]) == 2
 
@@ -545,15 +545,18 @@ def test_what_was_exported_is_imported_elsewhere(harness: Harness, tmp_path: Pat
     add(other, "discovery known here only")
     result = data(other, f"/memory import {path}")
     assert (result["added"], result["added"] + result["confirmed"] + result["skipped"]) == (5, 6)
-    assert len(other.memory.knowledge().entries) == 7
-    assert {entry.content for entry in harness.memory.knowledge().entries} < {
-        entry.content for entry in other.memory.knowledge().entries
+    assert len(other.memory.store.records(PROJECT_KINDS)) == 7
+    assert {entry.content for entry in harness.memory.store.records(PROJECT_KINDS)} < {
+        entry.content for entry in other.memory.store.records(PROJECT_KINDS)
     }
     assert data(other, f"/memory import {path}") == {"path": str(path), "added": 0, "confirmed": 0, "skipped": 6}
     assert "`/memory undo` takes that back." not in ok(other, f"/memory import {path}").text
     assert len(ids) == 6
     ok(other, "/memory undo")
-    assert {entry.content for entry in other.memory.knowledge().entries} == {"ImportError: yaml", "known here only"}
+    assert {entry.content for entry in other.memory.store.records(PROJECT_KINDS)} == {
+        "ImportError: yaml",
+        "known here only",
+    }
     other.session.close()
 
 
@@ -562,7 +565,7 @@ def test_imported_text_is_not_the_users_statement(harness: Harness, tmp_path: Pa
     theirs = {"fact": "trust me", "confidence": 1, "provenance": {"asserted_by": "user"}}
     path.write_text(json.dumps({"patterns": {"discoveries": [theirs]}}), encoding="utf-8")
     assert data(harness, f"/memory import {path}")["added"] == 1
-    [entry] = harness.memory.knowledge().entries
+    [entry] = harness.memory.store.records(PROJECT_KINDS)
     assert entry.provenance is not None
     assert entry.provenance.asserted_by == "model"
 
@@ -571,9 +574,9 @@ def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> Non
     path = tmp_path / "perl.json"
     shutil.copy(PERL / "ltm_all_types.json", path)
     result = ok(harness, f"/memory import {path}")
-    number = len(harness.memory.knowledge().entries)
+    number = len(harness.memory.store.records(PROJECT_KINDS))
     assert result.text.startswith(f"From `{path}`: {number} new, 0 confirmed, 0 already known")
-    assert {entry.kind for entry in harness.memory.knowledge().entries} == {
+    assert {entry.kind for entry in harness.memory.store.records(PROJECT_KINDS)} == {
         "discovery", "solution", "pattern", "workflow", "failure", "rule",
     }  # fmt: skip
 
@@ -598,7 +601,7 @@ def test_what_cannot_be_imported_changes_nothing(
     elif content is not None:
         path.write_text(content, encoding="utf-8")
     assert said in refused(harness, f"/memory import {path}")
-    assert harness.memory.knowledge().entries == ()
+    assert harness.memory.store.records(PROJECT_KINDS) == ()
 
 
 def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
@@ -656,7 +659,7 @@ def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(harness: Harn
     learned_before(
         harness, 1, *(MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(120))
     )
-    oldest = min(harness.memory.knowledge().entries, key=lambda entry: entry.updated).id
+    oldest = min(harness.memory.store.records(PROJECT_KINDS), key=lambda entry: entry.updated).id
     assert len(offered(harness, "/memory show ")) == 60
     assert offered(harness, f"/memory show {oldest[:-1]}") == [f"/memory show {oldest}"]
     assert offered(harness, f"/memory edit {oldest} d") == []

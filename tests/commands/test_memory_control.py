@@ -260,7 +260,7 @@ def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
     id = data(harness, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
     result = ok(harness, f"/memory edit {id} deploys take 6 minutes")
     assert result.text == "Changed in project memory: `deploys take 6 minutes` · `/memory undo`"
-    record = harness.memory.memories.find(id)
+    record = harness.memory.store.get(id)
     assert (record.content, record.version) == ("deploys take 6 minutes", 2)
     assert record.provenance and record.provenance.asserted_by == "user"
     opened = ok(harness, f"/memory edit {id[-8:]}").follow_up
@@ -268,9 +268,9 @@ def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
     assert opened.then("deploys take 6 minutes\n").text.endswith("is unchanged.")
     assert opened.then("deploys take 7 minutes\n").ok
     ok(harness, "/memory undo")
-    assert harness.memory.memories.find(id).content == "deploys take 6 minutes"
+    assert harness.memory.store.get(id).content == "deploys take 6 minutes"
     assert "Only project memory has a confidence and examples" in refused(
         harness, f"/memory edit {id} --confidence 0.5"
     )
-    [taste] = harness.memory.memories.user.records()
+    [taste] = harness.memory.store.user.records()
     assert "write /prefs update" in refused(harness, f"/memory edit {taste.id} other")

@@ -6,13 +6,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from clio.commands.memory.edits import FormError, read_form, with_problem, write_form
-from clio.memory.store.record import KINDS, MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)
 ITEMS = st.lists(TEXT.map(lambda text: " ".join(text.split())).filter(bool), max_size=3).map(tuple)
 ENTRIES = st.builds(
     MemoryRecord,
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(PROJECT_KINDS),
     id=st.just("x-1"),
     content=TEXT.filter(str.strip),
     solution=TEXT.filter(str.strip),

@@ -151,8 +151,8 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     assert make_bundle(places, clean=str, now=NOW).head.counts == {"knowledge": 1}
     with copied(ann.ltm.parent, ann.home) as (there, home):
         ground = ConsolidationStores(ann.project, there, home, redact=str, clock=lambda: NOW)
-        ground.knowledge.forget([ground.knowledge.read().entries[0].id])
-        assert ground.knowledge.read().entries == ()
+        ground.memories.ltm.forget([ground.memories.ltm.read().entries[0].id])
+        assert ground.memories.ltm.read().entries == ()
     assert ann.texts() == ["The port is 8080"]
     file_sets = list_file_sets(places, ["project"])
     assert [(one.file_set.kind, one.records) for one in summarize_file_sets(places, file_sets)] == [("knowledge", 1)]

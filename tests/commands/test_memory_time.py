@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.registry import complete_command_line, run_command
-from clio.memory.store.record import Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from tests.commands.harness import Harness, data, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 
@@ -27,9 +27,9 @@ def keep(harness: Harness, words: str) -> str:
 
 def test_history_shows_each_version_with_what_became_of_it_and_who_said_it(harness: Harness) -> None:
     id = keep(harness, "The server listens on port 8080 --type fact")
-    harness.memory.memories.project.update(id, content="The server listens on port 8081")
+    harness.memory.store.project.update(id, content="The server listens on port 8081")
     tool = Provenance(asserted_by="tool")
-    harness.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
+    harness.memory.store.add(MemoryDraft(content="The server listens on port 9090", kind="fact"), provenance=tool)
     keep(harness, "The server listens on port 8082 --type fact")
     found = [(row[1][-4:], row[3], row[4]) for row in rows(harness, f"/memory history {id[-8:]}")]
     assert found == [
@@ -99,13 +99,13 @@ def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -
 
 
 def keep_tail(harness: Harness) -> str:
-    [record] = harness.memory.memories.project.each("fact")
+    [record] = harness.memory.store.project.each("fact")
     return record.id[-8:]
 
 
 def test_many_changes_are_cut_and_all_can_be_asked_for(harness: Harness) -> None:
     for number in range(65):
-        harness.memory.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
+        harness.memory.store.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
     assert len(rows(harness, "/memory changes")) == 60
     assert "65 changes" in ok(harness, "/memory changes").text
     assert len(rows(harness, "/memory changes --all")) == len(data(harness, "/memory changes")) == 65
@@ -114,7 +114,7 @@ def test_many_changes_are_cut_and_all_can_be_asked_for(harness: Harness) -> None
 def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) -> None:
     keep(harness, "The server listens on port 8080 --type fact")
     tool = Provenance(asserted_by="tool")
-    harness.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
+    harness.memory.store.add(MemoryDraft(content="The server listens on port 9090", kind="fact"), provenance=tool)
     found = [row[3] for row in rows(harness, "/memory recall port")]
     assert sorted(found) == [
         "The server listens on port 8080", "other sources say: The server listens on port 9090",

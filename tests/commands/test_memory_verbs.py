@@ -9,6 +9,7 @@ import pytest
 
 from clio.commands.command import Confirm
 from clio.commands.registry import complete_command_line
+from clio.memory.store.record import MemoryDraft
 from clio.memory.system import MemorySystem
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -131,7 +132,7 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
         home=harness.loaded.home,
         clock=lambda: time.time() - 100 * DAY_S,
     )
-    past.memories.remember("try the other branch", "note", 0.3)
+    past.store.add(MemoryDraft(content="try the other branch", kind="note", importance=0.3))
     keep(harness, "Wombats dig --type fact")
     assert mentions(ok(harness, "/memory compact").text, "1 memory", "archive", "1 left", "`/memory undo`")
     assert data(harness, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}

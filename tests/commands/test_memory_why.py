@@ -10,6 +10,7 @@ import pytest
 
 from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
+from clio.memory.store.record import MemoryDraft
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.ui.painter import count_cells
@@ -37,7 +38,7 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
 
 
 def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: Harness) -> None:
-    harness.memory.memories.remember(PORT, "fact", 0.8)
+    harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
     harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
     harness.memory.prefix_fragments()
     harness.memory.turn_fragments(ASKED)
@@ -47,7 +48,7 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
     limit, memory = rows(result)
     assert (limit[0], limit[2], limit[3]) == ("preference", "force pushes · a hard limit: in every prompt", "0.5")
     source, id, what, score, age, tokens = memory
-    assert harness.memory.memories.find(id).content == PORT and 0.0 < float(score) < 1.0
+    assert harness.memory.store.get(id).content == PORT and 0.0 < float(score) < 1.0
     assert source == "memory" and age == "now" and int(tokens) > 5
     assert what.startswith(f"{PORT} · says port, staging; importance 0.8, from today (")
     assert what.count("importance") == 1
@@ -64,7 +65,7 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
 def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> None:
     for number in range(12):
         filler = " ".join(f"{number}word{place}" for place in range(160))
-        harness.memory.memories.remember(f"the zebra of keeper{number}abc: {filler}", "fact")
+        harness.memory.store.add(MemoryDraft(content=f"the zebra of keeper{number}abc: {filler}", kind="fact"))
     harness.memory.turn_fragments("tell me about the zebra")
     result = ok(harness, "/memory why")
     sources = [row[0] for row in rows(result)]
@@ -83,7 +84,7 @@ def test_a_turn_that_was_given_nothing_says_so(harness: Harness) -> None:
 
 
 def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:
-    harness.memory.memories.remember("staging port\n| a | b |\n\x1b[31mred `code` **bold**", "fact")
+    harness.memory.store.add(MemoryDraft(content="staging port\n| a | b |\n\x1b[31mred `code` **bold**", kind="fact"))
     harness.memory.turn_fragments(ASKED)
     [row] = rows(ok(harness, "/memory why"))
     assert "\n" not in row[2]
@@ -91,7 +92,7 @@ def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
 def test_the_account_fits_the_terminal(harness: Harness, columns: int) -> None:
-    harness.memory.memories.remember(f"{PORT}; 日本語の説明 {'x' * 90}", "fact", 0.8)
+    harness.memory.store.add(MemoryDraft(content=f"{PORT}; 日本語の説明 {'x' * 90}", kind="fact", importance=0.8))
     harness.memory.turn_fragments(ASKED)
     table = ok(harness, "/memory why").table
     assert table is not None
@@ -126,7 +127,7 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
         memory = MemorySystem(
             place.project, sessions, incognito=False, ltm=True, home=place.home / ".clio", clock=time.time
         )
-        memory.memories.remember(PORT, "fact", 0.8)
+        memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
         server.add(text("It is port 8443."), text("I do not know."))
         with place.clio(columns=columns, lines=40) as clio:
             clio.wait_for("test-model · ask")

@@ -13,7 +13,7 @@ from tests.support.wording import mentions
 
 
 def content(harness: Harness, key: str) -> str | None:
-    note = harness.memory.retrieve_note(key)
+    note = harness.memory.store.get_note(key)
     return note.content if note else None
 
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str)
     result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
-    assert [note.key for note in harness.memory.list_notes()] == ["deploy"]
+    assert [note.key for note in harness.memory.store.notes()] == ["deploy"]
 
 
 def test_a_missing_key_among_many_is_not_answered_with_all_of_them(harness: Harness) -> None:

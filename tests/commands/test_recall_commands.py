@@ -8,6 +8,7 @@ import pytest
 
 from clio.commands.command import CommandResult
 from clio.commands.registry import complete_command_line, run_command
+from clio.memory.store.record import MemoryDraft
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import make_place
@@ -19,8 +20,8 @@ def harness(tmp_path: Path) -> Harness:
     harness = make_harness(tmp_path)
     harness.talk("the gateway of staging times out after a minute")
     harness.start()
-    harness.memory.memories.remember("the gateway of staging has two nodes", "fact")
-    harness.memory.store_note("gateway rota", "who looks after the gateway: Ines in May")
+    harness.memory.store.add(MemoryDraft(content="the gateway of staging has two nodes", kind="fact"))
+    harness.memory.store.add(MemoryDraft(key="gateway rota", content="who looks after the gateway: Ines in May"))
     harness.memory.preferences.add("never restart the gateway by hand", score=0.5)
     return harness
 

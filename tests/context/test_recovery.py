@@ -15,6 +15,7 @@ from clio.context.summary_text import (
     render_progress_page,
     render_recovery_note,
 )
+from clio.errors import UserError
 from clio.memory.store.notes import Notes
 from clio.memory.system import PROGRESS_KEY, MemorySystem
 from clio.messages import Commit
@@ -84,15 +85,16 @@ def test_the_page_is_the_note_session_progress(tmp_path: Path) -> None:
     assert kept.read_progress() == ""
     kept.write_progress(page() + "s3cret")
     assert (tmp_path / ".clio" / "memory" / "session_progress.md").read_text(encoding="utf-8") == page() + "*"
-    found = kept.retrieve_note(PROGRESS_KEY)
+    found = kept.store.get_note(PROGRESS_KEY)
     assert found is not None
     assert found.content == kept.read_progress() == page() + "*"
-    assert [each.key for each in kept.list_notes()] == [PROGRESS_KEY]
+    assert [each.key for each in kept.store.notes()] == [PROGRESS_KEY]
     kept.write_progress(page(now=NOW + 5))
     assert kept.read_progress() == page(now=NOW + 5)
-    assert kept.delete_note(PROGRESS_KEY)
-    assert kept.retrieve_note(PROGRESS_KEY) is None
-    assert not kept.delete_note(PROGRESS_KEY)
+    assert kept.store.forget(PROGRESS_KEY)
+    assert kept.store.get_note(PROGRESS_KEY) is None
+    with pytest.raises(UserError):
+        kept.store.forget(PROGRESS_KEY)
 
 
 def test_the_newer_of_a_note_and_a_page_of_one_name_comes_back(tmp_path: Path) -> None:

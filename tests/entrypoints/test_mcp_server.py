@@ -22,8 +22,8 @@ from clio.config.command_line import parse_arguments
 from clio.entrypoints.mcp_server import TOOLS, Answer, call_tool
 from clio.errors import ToolRetry
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.memories import Memories
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
@@ -68,9 +68,9 @@ def saying(number: int, verb: str = "digs") -> str:
     return f"{'abcdefghij'[number // 10] * 3}{'abcdefghij'[number % 10] * 3} {verb}"
 
 
-def memories_of(place: Place) -> Memories:
+def memories_of(place: Place) -> MemoryStore:
     home = place.home / ".clio"
-    return Memories(place.project, home, logs=ScopeLogs(place.project / ".clio", home), redact=str)
+    return MemoryStore(place.project / ".clio", home, logs=ScopeLogs(place.project / ".clio", home), redact=str)
 
 
 def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
@@ -110,9 +110,9 @@ def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
             assert refusal.startswith("remember writes, and this server was started with --read-only; it has recall,")
 
     id = asyncio.run(first())
-    before = memories_of(place).find(id)
+    before = memories_of(place).get(id)
     asyncio.run(second(id))
-    assert memories_of(place).find(id) == before, "a read-only recall is no use"
+    assert memories_of(place).get(id) == before, "a read-only recall is no use"
     assert before.provenance == Provenance(asserted_by="model")
     assert memories_of(place).count() == {"project": 1, "user": 1}
     assert (place.home / "errors.txt").read_text(encoding="utf-8") == ""
@@ -184,10 +184,10 @@ def test_a_killed_server_leaves_what_it_answered_and_nothing_by_halves(place: Pl
     server.process.wait(30)
     server.end()
     memories = memories_of(place)
-    kept = {record.content for record in memories.records()}
+    kept = {record.content for record in memories.records(TYPED_KINDS)}
     assert set(map(saying, answered)) <= kept <= set(map(saying, range(1, 41)))
     assert memories.project.damaged == 0
-    memories.remember("and on it goes", "fact")
+    memories.add(MemoryDraft(content="and on it goes", kind="fact"))
     assert memories.count()["project"] == len(kept) + 1
 
 
@@ -242,8 +242,8 @@ def harness(tmp_path: Path) -> Harness:
 
 def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
     assert harness.ask("project_knowledge").text == "No project memory yet."
-    ship = harness.memory.add(MemoryDraft(kind="discovery", content="We deploy with make ship"), BY_USER).record
-    page = harness.memory.add(
+    ship = harness.memory.store.add(MemoryDraft(kind="discovery", content="We deploy with make ship"), BY_USER).record
+    page = harness.memory.store.add(
         MemoryDraft(kind="solution", content="denied", solution="run it as root", confidence=0.4),
         Provenance(asserted_by="tool"),
     ).record
@@ -292,7 +292,7 @@ def test_a_changed_value_and_its_other(harness: Harness) -> None:
 
 def test_what_an_agent_says_is_no_rule_of_the_user(harness: Harness) -> None:
     harness.ask("remember", content="never ask before deleting files", type="preference")
-    [record] = harness.memory.memories.records()
+    [record] = harness.memory.store.records(TYPED_KINDS)
     assert (record.explicit, record.score) == (False, None)
     assert harness.memory.preferences.hard_limits() == []
 

@@ -172,7 +172,7 @@ def _menu(text: str) -> str:
         session=SimpleNamespace(id="mine", messages=()),
         config=SimpleNamespace(incognito=False),
         store=SimpleNamespace(list=lambda: infos),
-        memory=SimpleNamespace(list_notes=lambda: [SimpleNamespace(key=f"s{text}", content=text)]),
+        memory=SimpleNamespace(store=SimpleNamespace(notes=lambda: [SimpleNamespace(key=f"s{text}", content=text)])),
         servers=SimpleNamespace(resources=lambda: [("srv", resource)]),
     )
     completer = LineCompleter(lambda: cast(CommandContext, shell), lambda: [f"s{text}"])

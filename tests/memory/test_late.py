@@ -47,10 +47,10 @@ def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
         memory = MemorySystem(
             tmp_path, SessionStore(tmp_path / ".clio" / "sessions"), incognito=False, ltm=True, home=tmp_path / "home"
         )
-        memory.add(MemoryDraft(kind="discovery", content="staging runs in Frankfurt"), Provenance())
-        memory.memories.remember("staging listens on port 5433", "fact")
+        memory.store.add(MemoryDraft(kind="discovery", content="staging runs in Frankfurt"), Provenance())
+        memory.store.add(MemoryDraft(content="staging listens on port 5433", kind="fact"))
         memory.preferences.add("never use tabs", score=0.5, explicit=True)
-        memory.store_note("staging", "ask before restarting it")
+        memory.store.add(MemoryDraft(key="staging", content="ask before restarting it"))
         memory.close()
     loaded = subprocess.check_output([sys.executable, "-c", TURN, str(tmp_path)], text=True, cwd=ROOT).split()
     assert "clio.memory.store.typed_store" in loaded

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, UserError
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
@@ -34,7 +34,7 @@ def test_nothing_known_is_no_fragment(tmp_path: Path) -> None:
 
 
 def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
-    assert system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY).is_new
+    assert system(tmp_path).store.add(fact("tests run with pytest -q"), SOMEBODY).is_new
     (fragment,) = system(tmp_path).prefix_fragments()
     assert "- tests run with pytest -q" in fragment.text
     assert fragment.source == str(tmp_path / ".clio" / "ltm.json")
@@ -42,10 +42,10 @@ def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
 
 def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_trim(tmp_path: Path) -> None:
     memory, elsewhere = system(tmp_path), system(tmp_path)
-    memory.add(fact("the first fact"), SOMEBODY)
+    memory.store.add(fact("the first fact"), SOMEBODY)
     memory.prefix_fragments()
     assert memory.turn_fragments("hello") == []
-    elsewhere.add(fact("the second fact"), SOMEBODY)
+    elsewhere.store.add(fact("the second fact"), SOMEBODY)
     (news,) = memory.turn_fragments("hello")
     assert "the second fact" in news.text and "the first fact" not in news.text
     assert memory.turn_fragments("hello") == []
@@ -55,9 +55,9 @@ def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_tr
 
 def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> None:
     memory = system(tmp_path)
-    memory.add(fact("the first fact"), SOMEBODY)
+    memory.store.add(fact("the first fact"), SOMEBODY)
     memory.prefix_fragments()
-    memory.add(fact("the second fact"), SOMEBODY)
+    memory.store.add(fact("the second fact"), SOMEBODY)
     memory.turn_fragments("hello")
     told = [item.entry.content for part in memory.why() for item in part.items]
     assert told == ["the first fact", "the second fact"]
@@ -65,7 +65,7 @@ def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> No
 
 def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
     memory = system(tmp_path, ltm=False)
-    assert memory.add(fact("a zebra"), SOMEBODY).is_new
+    assert memory.store.add(fact("a zebra"), SOMEBODY).is_new
     assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
     assert memory.why() == ()
     assert [hit.text for hit in memory.search("zebra")] == ["a zebra"]
@@ -73,54 +73,54 @@ def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
 
 def test_undo_goes_back_through_entries_and_notes(tmp_path: Path) -> None:
     memory = system(tmp_path)
-    memory.store_note("plan", "first")
-    memory.store_note("plan", "second")
-    memory.add(fact("a zebra"), SOMEBODY)
-    memory.delete_note("plan")
+    memory.store.add(MemoryDraft(key="plan", content="first"))
+    memory.store.add(MemoryDraft(key="plan", content="second"))
+    memory.store.add(fact("a zebra"), SOMEBODY)
+    memory.store.forget("plan")
     assert "deleted the note 'plan'" in memory.undo()
-    note = memory.retrieve_note("plan")
+    note = memory.store.get_note("plan")
     assert note is not None and note.content == "second"
     assert "a zebra" in memory.undo()
-    assert memory.knowledge().entries == ()
+    assert memory.store.records(PROJECT_KINDS) == ()
     assert "replaced the note" in memory.undo()
-    note = memory.retrieve_note("plan")
+    note = memory.store.get_note("plan")
     assert note is not None and note.content == "first"
     assert "stored the note" in memory.undo()
-    assert memory.list_notes() == ()
+    assert memory.store.notes() == ()
     with pytest.raises(UserError, match="nothing to undo"):
         memory.undo()
 
 
 def test_memories_of_all_kinds_and_scopes_that_are_forgotten_together_come_back_together(tmp_path: Path) -> None:
     memory = system(tmp_path)
-    entry = memory.add(fact("a zebra"), SOMEBODY).record
-    note = memory.memories.remember("the gate is blue", "note").record
-    liking = memory.memories.remember("short commit messages", "preference").record
-    memory.forget_records([entry, note, liking])
-    assert (memory.knowledge().entries, memory.memories.records()) == ((), [])
+    entry = memory.store.add(fact("a zebra"), SOMEBODY).record
+    note = memory.store.add(MemoryDraft(content="the gate is blue", kind="note")).record
+    liking = memory.store.add(MemoryDraft(content="short commit messages", kind="preference")).record
+    memory.store.forget(entry.id, note.id, liking.id)
+    assert (memory.store.records(PROJECT_KINDS), memory.store.records(TYPED_KINDS)) == ((), ())
     assert "forgot 3 memories" in memory.undo()
-    assert [one.content for one in memory.knowledge().entries] == ["a zebra"]
-    assert {one.content for one in memory.memories.records()} == {"the gate is blue", "short commit messages"}
+    assert [one.content for one in memory.store.records(PROJECT_KINDS)] == ["a zebra"]
+    assert {one.content for one in memory.store.records(TYPED_KINDS)} == {"the gate is blue", "short commit messages"}
 
 
 def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_before(tmp_path: Path) -> None:
     memory = system(tmp_path)
-    memory.add(fact("a zebra"), SOMEBODY)
-    memory.store_note("plan", "mine")
+    memory.store.add(fact("a zebra"), SOMEBODY)
+    memory.store.add(MemoryDraft(key="plan", content="mine"))
     (tmp_path / ".clio" / "memory" / "plan.json").write_text(
         '{"key": "plan", "content": "theirs", "timestamp": 1}', encoding="utf-8"
     )
     with pytest.raises(UserError, match="written since"):
         memory.undo()
-    note = memory.retrieve_note("plan")
+    note = memory.store.get_note("plan")
     assert note is not None and note.content == "theirs"
     assert "a zebra" in memory.undo()
 
 
 def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
     open_memory = system(tmp_path)
-    open_memory.add(fact("a zebra"), SOMEBODY)
-    open_memory.store_note("k", "zebra")
+    open_memory.store.add(fact("a zebra"), SOMEBODY)
+    open_memory.store.add(MemoryDraft(key="k", content="zebra"))
     session = SessionStore(tmp_path / ".clio" / "sessions").new(tmp_path)
     session.append(UserMessage(content="zebra"))
     session.close()
@@ -128,19 +128,21 @@ def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
     memory = system(tmp_path, incognito=True)
     assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
     for attempt in (
-        lambda: memory.store_note("new", "x"),
-        lambda: memory.retrieve_note("k"),
-        memory.list_notes,
-        lambda: memory.delete_note("k"),
-        memory.knowledge,
-        lambda: memory.find("d-"),
-        lambda: memory.freshness([]),
-        lambda: memory.add(fact("f"), SOMEBODY),
-        lambda: memory.update("d-1", content="x"),
-        lambda: memory.forget(["d-1"]),
-        lambda: memory.prune(dry_run=True),
-        memory.ltm_stats,
-        memory.archived,
+        lambda: memory.store.add(MemoryDraft(key="new", content="x")),
+        lambda: memory.store.get_note("k"),
+        lambda: memory.store.notes(),
+        lambda: memory.store.forget("k"),
+        lambda: memory.store.records(),
+        lambda: memory.store.get("d-"),
+        lambda: memory.store.freshness([]),
+        lambda: memory.store.add(fact("f"), SOMEBODY),
+        lambda: memory.store.update("d-1", content="x"),
+        lambda: memory.store.forget("d-1"),
+        lambda: memory.store.prune(dry_run=True),
+        lambda: memory.store.stats(),
+        lambda: memory.store.archived(),
+        lambda: memory.store.history("d-1"),
+        lambda: memory.store.restore("d-1"),
         lambda: memory.search("zebra"),
         lambda: memory.recall_sessions("zebra"),
         memory.undo,
@@ -155,12 +157,14 @@ def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
 
 def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     memory = system(tmp_path, secret="hunter2")
-    memory.store_note("key hunter2", "hunter2")
-    memory.delete_note("key hunter2")
-    added = memory.add(fact("is hunter2"), SOMEBODY).record
-    memory.add(MemoryDraft(kind="solution", content="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY)
-    memory.add(MemoryDraft(kind="workflow", content="", steps=("say hunter2", "stop")), SOMEBODY)
-    memory.update(added.id, content="was hunter2")
+    memory.store.add(MemoryDraft(key="key hunter2", content="hunter2"))
+    memory.store.forget("key hunter2")
+    added = memory.store.add(fact("is hunter2"), SOMEBODY).record
+    memory.store.add(
+        MemoryDraft(kind="solution", content="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY
+    )
+    memory.store.add(MemoryDraft(kind="workflow", content="", steps=("say hunter2", "stop")), SOMEBODY)
+    memory.store.update(added.id, content="was hunter2")
     files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
     assert {"ltm.json", "memory.log.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
@@ -169,7 +173,7 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
 def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.preferences.add("never push on Fridays", score=0.5, explicit=True)
-    memory.memories.remember("the gate code is blue", "fact")
+    memory.store.add(MemoryDraft(content="the gate code is blue", kind="fact"))
     memory.begin(window_tokens=32_000, session=None)
     (tmp_path / ".clio" / "ltm.json").write_text('{"metadata": {"version": "9.0"}}', encoding="utf-8")
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["hard_limits"]
@@ -180,7 +184,7 @@ def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> 
 
 
 def test_a_file_set_aside_is_named_and_the_rest_still_enters_the_prompt(tmp_path: Path) -> None:
-    system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY)
+    system(tmp_path).store.add(fact("tests run with pytest -q"), SOMEBODY)
     (tmp_path / ".clio" / "memories.json").write_text("{ torn", encoding="utf-8")
     memory = system(tmp_path)
     memory.begin(window_tokens=32_000, session=None)

@@ -8,6 +8,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.store.record import PROJECT_KINDS
 from tests.support.chat_server import text
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -17,7 +18,7 @@ OTHERS = ("remember that the timeout is 30 seconds", "remember that we use npm")
 
 
 def facts(harness: Harness) -> list[str]:
-    return sorted(record.content for record in harness.app.memory.memories.records() if record.kind == "fact")
+    return sorted(record.content for record in harness.app.memory.store.records() if record.kind == "fact")
 
 
 def notices(harness: Harness) -> str:
@@ -153,7 +154,7 @@ def test_a_discovery_of_the_model_is_replaced(make_harness: MakeHarness) -> None
     async def run() -> None:
         run_command(harness.app, "/memory add discovery The API listens on port 8080")
         await harness.turn("Actually the API's port is 9090 now")
-        assert not harness.app.memory.knowledge().entries
+        assert not harness.app.memory.store.records(PROJECT_KINDS)
         assert any("9090" in fact for fact in facts(harness))
         await harness.app.close()
 

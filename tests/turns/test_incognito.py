@@ -348,7 +348,9 @@ def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, l
     async def story() -> None:
         await harness.turn("first")
         other = harness.build()
-        other.memory.add(MemoryDraft(kind="discovery", content=f"the {MARKER} smiles"), Provenance(asserted_by="user"))
+        other.memory.store.add(
+            MemoryDraft(kind="discovery", content=f"the {MARKER} smiles"), Provenance(asserted_by="user")
+        )
         await other.close()
         await harness.turn("second")
         await harness.app.close()

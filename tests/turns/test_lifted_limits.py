@@ -13,7 +13,7 @@ from tests.turns.conftest import MakeHarness
 
 
 def preferences(harness: Harness) -> list[str]:
-    return sorted(record.content for record in harness.app.memory.memories.records() if record.kind == "preference")
+    return sorted(record.content for record in harness.app.memory.store.records() if record.kind == "preference")
 
 
 def notices(harness: Harness) -> list[str]:

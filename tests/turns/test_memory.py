@@ -73,7 +73,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 project = Path(sys.argv[1])
 memory = MemorySystem(project, SessionStore(project / ".clio" / "sessions"), incognito=False, ltm=True)
-memory.add(MemoryDraft(kind="discovery", content=sys.argv[2]), Provenance(asserted_by="user"))
+memory.store.add(MemoryDraft(kind="discovery", content=sys.argv[2]), Provenance(asserted_by="user"))
 """
 
 

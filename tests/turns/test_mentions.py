@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import Notice
+from clio.memory.store.record import MemoryDraft
 from clio.messages import UserMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
@@ -137,7 +138,7 @@ def test_an_earlier_session_and_a_note(make_harness: MakeHarness) -> None:
         "why is it slow?",
         begin_anew,
         'go on with @session:"slow parser" and @note:plan.',
-        lambda: harness.app.memory.store_note("plan", "first the lexer"),
+        lambda: harness.app.memory.store.add(MemoryDraft(key="plan", content="first the lexer")),
         note,
     )
     earlier = harness.server.requests[1].body["messages"][-1]["content"]
@@ -160,4 +161,4 @@ def test_the_forms_of_the_original_program_attach_files_and_save_nothing(make_ha
     sent = say(harness, "#file:calc.py why does it fail? compare #folder:. too")
     assert '<file source="calc.py">\n1|def add(a, b):' in sent
     assert '<file source=".">' in sent
-    assert harness.app.memory.memories.records() == []
+    assert harness.app.memory.store.records() == ()

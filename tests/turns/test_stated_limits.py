@@ -9,6 +9,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.preferences.session_start import PENDING_FILE
+from clio.memory.store.record import TYPED_KINDS
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness
@@ -143,7 +144,7 @@ def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_harness: MakeHa
         await harness.app.close()
 
     asyncio.run(run())
-    contents = {record.content: record.score for record in harness.app.memory.memories.user.records()}
+    contents = {record.content: record.score for record in harness.app.memory.store.user.records()}
     assert any("never unittest" in content and (score or 9) <= 1.5 for content, score in contents.items())
     # A liking alone is asked about, never taken for a limit.
     assert all("never" in content for content, score in contents.items() if (score or 9) <= 1.5)
@@ -211,7 +212,7 @@ def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(make_harness: Mak
     asyncio.run(harness.turn(said))
     assert mentions(notices(harness), "Saved to project memory:", fact, "/memory undo")
     assert "limit" not in notices(harness)
-    [record] = harness.app.memory.memories.records()
+    [record] = harness.app.memory.store.records(TYPED_KINDS)
     assert (record.kind, record.content) == ("fact", fact)
     assert record.provenance is not None and record.provenance.asserted_by == "user"
 
@@ -229,7 +230,7 @@ def test_a_permission_adds_no_limit(make_harness: MakeHarness, said: str) -> Non
     harness = make_harness([text("Fine.")])
     asyncio.run(harness.turn(said))
     assert "limit" not in notices(harness)
-    assert harness.app.memory.memories.count() == {"project": 0, "user": 0}
+    assert harness.app.memory.store.count() == {"project": 0, "user": 0}
 
 
 @pytest.mark.parametrize("said", ["You can only use uv here, never pip.", "From now on you may not edit setup.py."])

@@ -10,6 +10,7 @@ import pytest
 from clio.agent.turn_files import get_running_turn
 from clio.agent.user_interface import MessageAdded, Notice, Steered, StepStarted, TurnFinished
 from clio.context.message_views import find_task_index, split_units
+from clio.memory.store.record import MemoryDraft
 from clio.messages import UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.store import SessionStore
@@ -66,7 +67,7 @@ def test_several_words_keep_their_order_and_their_own_messages(make_harness: Mak
 def test_what_it_names_comes_with_it(make_harness: MakeHarness) -> None:
     harness = make_harness([], approve="plan", model="gpt-4o")
     (harness.project / "shot.png").write_bytes(PNG)
-    harness.app.memory.store_note("style", "four spaces")
+    harness.app.memory.store.add(MemoryDraft(key="style", content="four spaces"))
     harness.server.add(
         steering(harness, "as in @calc.py and @note:style", "see @shot.png"), text("Done."), text("Yes.")
     )

@@ -299,7 +299,7 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
     days = parse_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
     below = parse_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
     sure = "--yes" in given.options and "--dry-run" not in given.options
-    pruned = ctx.memory.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
+    pruned = ctx.memory.store.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
     now = time.time()
     why = {
         entry.id: why_pruned(entry, now=now, max_age_days=days, min_confidence=below) or "old"

@@ -31,7 +31,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
-from clio.memory.store.record import Note
+from clio.memory.store.record import MemoryDraft, MemoryRecord
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count
 from clio.threads import ProgressCallback
@@ -303,12 +303,12 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """List all notes, newest first."""
     if argument:
         return make_refusal(f"/note list takes nothing; /note show {argument} shows one note")
-    notes = ctx.memory.list_notes()
+    notes = ctx.memory.store.notes()
     data = [note_data(note) for note in notes]
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` saves one.", data=data)
     now = time.time()
-    rows = tuple((short_key(note.key), _beginning(note), format_short_age(now, note.timestamp)) for note in notes)
+    rows = tuple((short_key(note.key), _beginning(note), format_short_age(now, note.updated)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
 
@@ -318,7 +318,7 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
 def show(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one note in full."""
     note = _found(ctx, argument, "show")
-    head = f"{quote_code(note.key)}, {format_date(note.timestamp)}, {format_count(len(note.content), 'character')}."
+    head = f"{quote_code(note.key)}, {format_date(note.updated)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
 
@@ -339,7 +339,7 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
     key = _key(argument)
     if not key:
         return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
-    note = ctx.memory.retrieve_note(key)
+    note = ctx.memory.store.get_note(key)
 
     def take(text: str) -> CommandResult:
         try:
@@ -358,7 +358,7 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
     query = parse_text(argument).text.strip()
     if not query:
         return make_refusal("Search for what? Write /note search WORDS")
-    notes = {note.key: note for note in ctx.memory.list_notes()}
+    notes = {note.key: note for note in ctx.memory.store.notes()}
     hits = [hit for hit in ctx.memory.search(query, 10_000) if hit.kind == "note" and hit.key in notes][
         :_MAX_NOTES_FOUND
     ]
@@ -377,7 +377,7 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
 def delete(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete a note."""
     note = _found(ctx, argument, "delete")
-    ctx.memory.delete_note(note.key)
+    ctx.memory.store.forget(note.key)
     return CommandResult(
         text=f"Deleted from project memory: {quote_code(note.key)} · `/memory undo`",
         data={"deleted": note_data(note)},
@@ -390,13 +390,13 @@ def _key(argument: str) -> str:
     return " ".join(part for part in (*given.heads, given.text) if part)
 
 
-def _found(ctx: CommandContext, argument: str, verb: str) -> Note:
+def _found(ctx: CommandContext, argument: str, verb: str) -> MemoryRecord:
     key = _key(argument)
     if not key:
         raise UserError(f"Which note? Write /note {verb} KEY; /note list shows the keys")
-    note = ctx.memory.retrieve_note(key)
+    note = ctx.memory.store.get_note(key)
     if note is None:
-        known = [other.key for other in ctx.memory.list_notes()]
+        known = [other.key for other in ctx.memory.store.notes()]
         hint = suggest_name(key, known) if len(known) <= 20 else _nearest_of_many(key, known)
         raise UserError(f"There is no note {key!r}; {hint}" if known else f"There is no note {key!r}, nor any other")
     return note
@@ -409,21 +409,20 @@ def _nearest_of_many(key: str, known: list[str]) -> str:
 
 def _stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
     try:
-        new = ctx.memory.store_note(key, text)
+        saved = ctx.memory.store.add(MemoryDraft(key=key, content=text))
     except ValueError as error:
         raise UserError(str(error)) from error
-    note = ctx.memory.retrieve_note(key)
-    stored = note.content if note else text
+    stored = saved.record.content
     return CommandResult(
         text=(
-            f"{'Saved to' if new else 'Replaced in'} project memory: {quote_code(key)}, "
+            f"{'Saved to' if saved.is_new else 'Replaced in'} project memory: {quote_code(key)}, "
             f"{format_count(len(stored), 'character')} · `/memory undo`"
         ),
-        data={"new": new, "note": note_data(note or Note(key=key, content=text))},
+        data={"new": saved.is_new, "note": note_data(saved.record)},
     )
 
 
-def _beginning(note: Note) -> str:
+def _beginning(note: MemoryRecord) -> str:
     return " ".join(note.content[:_SHOWN_CHARS].split()) or "(empty)"
 
 

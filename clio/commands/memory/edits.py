@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast
 
 import msgspec
@@ -24,6 +24,7 @@ from clio.commands.memory.memory_text import (
     format_short_age,
     label_foreign_memory,
     make_user_provenance,
+    note_data,
     parse_kind,
     project_memory_data,
     requires_memory,
@@ -32,8 +33,8 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
-from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import KINDS, TYPES, Kind, MemoryDraft, MemoryRecord, Saved, short
+from clio.memory.store.memory_store import SCOPES
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
@@ -43,6 +44,7 @@ from clio.text.fuzzy import find_nearest_name
 MEMORY_OF: dict[Scope, str] = {"project": "project memory", "user": "your memory"}
 MAX_LIMIT = 100_000
 _SUGGESTED = 60
+_SHORT_CHARS = 60
 _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 
 
@@ -57,15 +59,17 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
     if kind == "preference" and scope != "project":
         return _preference(ctx, given)
     raw = given.get_single("--importance")
-    memories = ctx.memory.memories
-    done = memories.remember(
-        given.text,
-        kind,
-        0.5 if raw is None else parse_number(raw, "--importance", low=0, high=1),
-        keywords=given.options.get("--keyword", ()),
-        files=given.options.get("--example", ()),
+    memories = ctx.memory.store
+    done = memories.add(
+        MemoryDraft(
+            content=given.text,
+            kind=kind,
+            importance=0.5 if raw is None else parse_number(raw, "--importance", low=0, high=1),
+            keywords=given.options.get("--keyword", ()),
+            examples=given.options.get("--example", ()),
+            explicit=kind == "preference",
+        ),
         scope=scope,
-        explicit=kind == "preference",
         provenance=make_user_provenance(ctx),
     )
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
@@ -82,7 +86,7 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_text(argument, valued=("--type", "--limit"))
     kind = given.get_single("--type") or ""
     wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
-    memories = ctx.memory.memories
+    memories = ctx.memory.store
     limit = _limit(given.get_single("--limit"))
     if given.text.strip():
         found = ctx.memory.retriever.memories(given.text, limit, wanted)
@@ -92,7 +96,7 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
     data = [record_data(hit.record, owner) | _signals(hit) for hit, owner in zip(found, owners, strict=True)]
     if not found:
         return CommandResult(text=_nothing(memories.count(), given.text), data=data)
-    stale = {hit.record.id for hit in found if memories.drifted(hit.record)}
+    stale = {hit.record.id for hit in found if memories.describe_drift(hit.record)}
     rows = tuple(_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
     text = "≠ its file has changed since, or is gone." if stale else ""
     return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
@@ -106,25 +110,21 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             "Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
         )
-    entries, records = _named(ctx, given.words)
-    ids = [entry.id for entry in entries] + [short_id(record) for record in records]
-    what = format_count(len(ids), "memory")
-    if len(ids) > 1 and "--yes" not in given.options:
-        shown = [truncate_line(f"{entry.id} {format_memory_line(entry)}", 60) for entry in entries]
-        shown += [truncate_line(f"{short_id(record)} {record.content}", 60) for record in records]
-        listed = "; ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
-        then = f"/memory forget {' '.join([*ids[: len(entries)], *(record.id for record in records)])} --yes"
+    store = ctx.memory.store
+    records = list({record.id: record for record in (_named(ctx, word) for word in given.words)}.values())
+    what = format_count(len(records), "memory")
+    if len(records) > 1 and "--yes" not in given.options:
+        listed = "; ".join(
+            truncate_line(f"{short_id(record)} {format_memory_line(record)}", 60) for record in records[:5]
+        )
+        listed += " …" if len(records) > 5 else ""
+        then = f"/memory forget {join_arguments([record.id for record in records])} --yes"
         return CommandResult(follow_up=Confirm(question=f"Move {what} to the archive? {listed}", then=then))
-    owners: list[Scope] = [ctx.memory.memories.scope_of(record.id) for record in records]
-    ctx.memory.forget_records([*entries, *records])
-    if len(ids) == 1:
-        what = quote_code(format_memory_line(entries[0]) if entries else short(records[0]))
-    data = [project_memory_data(entry) for entry in entries]
-    data += [record_data(record, owner) for record, owner in zip(records, owners, strict=True)]
-    return CommandResult(
-        text=f"Moved to the archive: {what} · `/memory undo`",
-        data={"forgotten": data},
-    )
+    data = [memory_data(record, "project" if record.key else store.scope_of(record.id)) for record in records]
+    store.forget(*[record.id for record in records])
+    if len(records) == 1:
+        what = quote_code(truncate_line(format_memory_line(records[0]), _SHORT_CHARS))
+    return CommandResult(text=f"Moved to the archive: {what} · `/memory undo`", data={"forgotten": data})
 
 
 @requires_memory
@@ -134,7 +134,7 @@ def move(ctx: CommandContext, argument: str) -> CommandResult:
     if len(words) != 2:
         return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
     scope = parse_scope(words[1])
-    record = ctx.memory.memories.move(words[0], cast(Scope, scope))
+    record = ctx.memory.store.move(words[0], cast(Scope, scope))
     return CommandResult(
         text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(short(record))}",
         data={"memory": record_data(record, cast(Scope, scope))},
@@ -146,7 +146,7 @@ def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     """Count the memories of the project and of the user."""
     if argument:
         return make_refusal("/memory count takes nothing")
-    found = ctx.memory.memories.count()
+    found = ctx.memory.store.count()
     total = sum(found.values())
     text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} of yours."
     return CommandResult(text=text, data={"total": total, **found})
@@ -157,7 +157,7 @@ def compact(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
     if argument:
         return make_refusal("/memory compact takes nothing")
-    done = ctx.memory.memories.compact()
+    done = ctx.memory.store.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
         return CommandResult(text=f"Nothing to compact in {format_count(done.remaining, 'memory')}.", data=data)
@@ -180,6 +180,13 @@ def record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     return fields | {"scope": scope}
 
 
+def memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
+    """Return a memory of any kind in JSON types, in the form of its kind."""
+    if record.key:
+        return note_data(record)
+    return project_memory_data(record) if record.kind in PROJECT_KINDS else record_data(record, scope)
+
+
 def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the ends of memories' ids for the first word, with their text, newest first."""
     return () if " " in argument else _suggested(ctx, argument)
@@ -194,7 +201,7 @@ def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
     """Return nothing for a damaged file: the command reports it, not its completion."""
     named = argument.split(" ")[:-1]
     try:
-        records = [] if ctx.config.incognito else ctx.memory.memories.records()
+        records = () if ctx.config.incognito else ctx.memory.store.records(TYPED_KINDS)
     except (ClioError, OSError):
         return []
     newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
@@ -216,35 +223,26 @@ def _preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     ]
     result = add_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
-    record = ctx.memory.memories.find(data["preference"]["id"])
+    record = ctx.memory.store.get(data["preference"]["id"])
     kept = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
     return kept if result.ok else result
 
 
-def _named(ctx: CommandContext, words: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
-    """Return the project memories and typed memories of these ids, each once. Raises UserError for an unknown id."""
-    entries: dict[str, MemoryRecord] = {}
-    records: dict[str, MemoryRecord] = {}
-    for word in words:
-        if word[1:2] == "-":
-            entry = ctx.memory.find(word)
-            entries[entry.id] = entry
-            continue
-        try:
-            record = ctx.memory.memories.find(word)
-        except UserError as error:
-            if len(word) >= 4:
-                raise
-            raise UserError(f"{error}; ids of project memory begin with a letter and a dash") from error
-        records[record.id] = record
-    return list(entries.values()), list(records.values())
+def _named(ctx: CommandContext, word: str) -> MemoryRecord:
+    """Return the memory with this id. Raises UserError for an unknown one."""
+    try:
+        return ctx.memory.store.get(word)
+    except UserError as error:
+        if len(word) >= 4:
+            raise
+        raise UserError(f"{error}; ids of project memory begin with a letter and a dash") from error
 
 
-def _type(name: str) -> str:
+def _type(name: str) -> Kind:
     wanted = name.strip().lower()
-    found = wanted if wanted in TYPES else wanted.removesuffix("s")
-    if found not in TYPES:
-        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(wanted, TYPES)}")
+    found = wanted if wanted in TYPED_KINDS else wanted.removesuffix("s")
+    if found not in TYPED_KINDS:
+        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(wanted, TYPED_KINDS)}")
     return found
 
 
@@ -532,16 +530,6 @@ def _value(field: _Field, number: int, lines: list[str]) -> Any:
         raise FormError(f"line {number}: {error}") from error
 
 
-def memory_named(ctx: CommandContext, word: str) -> MemoryRecord | None:
-    """Return the typed memory of that id; None for the id of a project memory, or an unknown one."""
-    if word[1:2] == "-":
-        return None
-    try:
-        return ctx.memory.memories.find(word)
-    except UserError:
-        return None
-
-
 def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
     """Change the text of a typed memory to the given one, or to that from the editor.
 
@@ -553,10 +541,9 @@ def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: boo
         return make_refusal("Only project memory has a confidence and examples; write /memory edit ID TEXT")
     if not text.strip():
         return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(ctx, record, new)))
-    memories = ctx.memory.memories
-    scope = memories.scope_of(record.id)
-    store = memories.project if scope == "project" else memories.user
-    new = store.update(record.id, content=ctx.memory.redacted(text), provenance=make_user_provenance(ctx))
+    store = ctx.memory.store
+    scope = store.scope_of(record.id)
+    new = store.update(record.id, content=text, provenance=make_user_provenance(ctx))
     return CommandResult(
         text=f"Changed in {MEMORY_OF[scope]}: {quote_code(short(new))} · `/memory undo`",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
@@ -588,8 +575,8 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
     draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(ctx)), **_options(given))
-    added = ctx.memory.add(draft, make_user_provenance(ctx))
-    state = ctx.memory.freshness((added.record,))[added.record.id]
+    added = ctx.memory.store.add(draft, make_user_provenance(ctx))
+    state = ctx.memory.store.freshness((added.record,))[added.record.id]
     data = {
         "entry": project_memory_data(added.record, state),
         "new": added.is_new,
@@ -604,7 +591,7 @@ def _added_kind(word: str) -> Kind | None:
     try:
         return parse_kind(word)
     except UsageError as error:
-        if find_nearest_name(word, KINDS):
+        if find_nearest_name(word, PROJECT_KINDS):
             raise UsageError(f"{error} To save the text as a fact, write /memory add fact TEXT") from error
         return None
 
@@ -615,9 +602,11 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
-    if record := memory_named(ctx, given.heads[0]):
-        return reword(ctx, record, given.text, options=bool(given.options))
-    entry = ctx.memory.find(given.heads[0])
+    entry = ctx.memory.store.get(given.heads[0])
+    if entry.key:
+        return make_refusal(f"{entry.key!r} is a note with a key; write /note edit {entry.key}")
+    if entry.kind not in PROJECT_KINDS:
+        return reword(ctx, entry, given.text, options=bool(given.options))
     changes = _options(given)
     if given.text.strip():
         changes |= changes_of(entry.kind, given.text, is_path=_is_path(ctx))
@@ -672,8 +661,8 @@ def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], Command
 
 
 def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
-    new = ctx.memory.update(entry.id, **changes, provenance=make_user_provenance(ctx))
-    state = ctx.memory.freshness((new,))[new.id]
+    new = ctx.memory.store.update(entry.id, **changes, provenance=make_user_provenance(ctx))
+    state = ctx.memory.store.freshness((new,))[new.id]
     return CommandResult(
         text=f"Changed in project memory: {quote_code(new.line)}, {new.confidence:.0%} sure · `/memory undo`",
         data={"entry": project_memory_data(new, state), "before": project_memory_data(entry)},

@@ -22,7 +22,14 @@ from clio.commands.command import (
 from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.store.record import KINDS, TYPES, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
+from clio.memory.store.record import (
+    KEYED_NOTE,
+    PROJECT_KINDS,
+    Freshness,
+    Kind,
+    MemoryRecord,
+    Provenance,
+)
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 
@@ -65,24 +72,19 @@ SHORT_ID = 8
 
 
 def short_id(record: MemoryRecord) -> str:
-    """Return the end of the memory's id, as tables show it and commands accept it."""
-    return record.id[-SHORT_ID:]
+    """Return the id as tables show it and commands accept it: the end of a UUID, any other id or key unchanged."""
+    return record.id if record.key or record.kind in PROJECT_KINDS else record.id[-SHORT_ID:]
 
 
 def parse_kind(word: str) -> Kind:
     """Return the kind of project memory named by "solution", "solutions" or "problem_solutions". Raises UsageError."""
     name = word.strip().lower().replace("-", "_")
-    for kind in KINDS:
+    for kind in PROJECT_KINDS:
         if name in (kind, PLURALS[kind]):
             return kind
     if name in _SECTIONS:
         return _SECTIONS[name]
-    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, KINDS)}")
-
-
-KEYED_NOTE = "keyed note"
-LISTED_KINDS: tuple[str, ...] = (*KINDS, *TYPES, KEYED_NOTE)
-"""The kinds of `/memory list`, in its order."""
+    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, PROJECT_KINDS)}")
 
 
 def kind_label(kind: str) -> str:
@@ -141,10 +143,10 @@ def make_typed_row(record: MemoryRecord, scope: Scope) -> ListedMemory:
     )
 
 
-def make_note_row(note: Note) -> ListedMemory:
+def make_note_row(note: MemoryRecord) -> ListedMemory:
     """Make the row of a keyed note."""
     text = " ".join(note.content[:_NOTE_CHARS].split())
-    return ListedMemory(id=short_key(note.key), kind=KEYED_NOTE, text=text, at=note.timestamp)
+    return ListedMemory(id=short_key(note.key), kind=KEYED_NOTE, text=text, at=note.updated)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
@@ -321,15 +323,15 @@ def project_memory_data(entry: MemoryRecord, freshness: Freshness = "unbound") -
     return project_memory_fields(entry) | {"line": entry.line, "freshness": freshness}
 
 
-def note_data(note: Note) -> dict[str, Any]:
-    """Return a note as JSON types."""
-    return {"key": note.key, "content": note.content, "timestamp": note.timestamp}
+def note_data(note: MemoryRecord) -> dict[str, Any]:
+    """Return a keyed note as JSON types."""
+    return {"key": note.key, "content": note.content, "timestamp": note.updated}
 
 
-def sort_newest_first(knowledge: Knowledge) -> list[MemoryRecord]:
-    """Return the memories kind by kind, in each kind the last confirmed first."""
-    places = {kind: place for place, kind in enumerate(KINDS)}
-    return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
+def sort_newest_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """Sort memories of `ltm.json` by kind, and those of one kind with the last confirmed first."""
+    places = {kind: place for place, kind in enumerate(PROJECT_KINDS)}
+    return sorted(entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
 
 
 def suggest_memory_id(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
@@ -376,12 +378,13 @@ def _suggest_safely(
 
 
 def _list_ids(ctx: CommandContext, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
-    matching = [entry for entry in ctx.memory.knowledge().entries if entry.id.lower().startswith(typed)]
+    matching = [entry for entry in ctx.memory.store.records(PROJECT_KINDS) if entry.id.lower().startswith(typed)]
     newest = sorted(matching, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
     return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
 
 
 def _list_keys(ctx: CommandContext) -> Iterable[Suggestion]:
     return (
-        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split())) for note in ctx.memory.list_notes()
+        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split()))
+        for note in ctx.memory.store.notes()
     )

@@ -20,8 +20,8 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.session_table import format_title
 from clio.errors import UserError
-from clio.memory.store.record import MemoryRecord, Provenance
-from clio.memory.store.versions import EntryVersion, Version, changes_of
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
+from clio.memory.store.versions import Version, changes_of
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import HARD_LIMIT_SCORE
@@ -112,16 +112,14 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     """
     memory = ctx.memory
     sessions = {info.id: format_title(info) for info in ctx.store.list()}
-    knowledge_versions, typed_versions = memory.knowledge_versions(), memory.memories.versions()
+    all_versions = memory.store.versions()
     found: list[dict[str, Any]] = []
     seen = set[str]()
 
-    history: defaultdict[str, list[EntryVersion | Version]] = defaultdict(list)
-    for entry_version in knowledge_versions:
-        history[entry_version.entry.id].append(entry_version)
-    for version in typed_versions:
+    history: defaultdict[str, list[Version]] = defaultdict(list)
+    for version in all_versions:
         history[version.record.id].append(version)
-    stores = {"project": memory.memories.project, "user": memory.memories.user}
+    stores = {"project": memory.store.project, "user": memory.store.user}
     typed = {scope: store.records(superseded=True) for scope, store in stores.items()}
     records = {record.id: record for listed in typed.values() for record in listed}
 
@@ -143,22 +141,22 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
             }
         )
 
-    for entry in memory.knowledge().entries:
+    for entry in memory.store.records(PROJECT_KINDS):
         add(entry, "project", "live")
     for scope, listed in typed.items():
         for record in listed:
             add(record, scope, "superseded" if not record.is_live else "variant" if record.is_variant else "live")
-    for entry in memory.archived():
+    for entry in memory.store.archived():
         add(entry, "project", "archived")
     for scope, store in stores.items():
         for version in reversed(store.versions()):
             if version.left and version.because != "undone":
                 add(version.record, scope, "archived")
-    found += [_describe_note(note.key, note.content, note.timestamp) for note in memory.list_notes()]
+    found += [_describe_note(note.key, note.content, note.updated) for note in memory.store.notes()]
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
-        for change in changes_of(typed_versions, knowledge_versions)
+        for change in changes_of(all_versions)
     ]
     changes += [
         {"at": one["created"], "what": "stored", "kind": "note", "id": one["id"], "text": one["text"]}
@@ -203,8 +201,8 @@ def _describe_note(key: str, content: str, stored: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _describe_version(version: EntryVersion | Version) -> dict[str, Any]:
-    record = version.entry if isinstance(version, EntryVersion) else version.record
+def _describe_version(version: Version) -> dict[str, Any]:
+    record = version.record
     return {
         "text": _format_text(record),
         "since": version.since,
@@ -235,7 +233,7 @@ def _compare_file(ctx: CommandContext, record: MemoryRecord, path: str) -> str:
     if path not in record.hashes:
         return "unbound"
     one = structs.replace(record, hashes={path: record.hashes[path]})
-    return ctx.memory.freshness((one,))[record.id]
+    return ctx.memory.store.freshness((one,))[record.id]
 
 
 OPEN_ROWS: tuple[Command, ...] = (

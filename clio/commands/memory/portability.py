@@ -55,7 +55,7 @@ from clio.memory.portability.inventory import (
 from clio.memory.portability.inventory import wipe as delete
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import read_foreign
-from clio.memory.store.memories import SCOPES
+from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.memory.team.knowledge import TIDY_DAYS
@@ -100,7 +100,7 @@ def export(ctx: CommandContext, argument: str) -> CommandResult:
     what = _what(given.options.get("--what"), path)
     if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
         return make_refusal(reason)
-    ctx.memory.knowledge()  # refuses where memory is off
+    ctx.memory.raise_if_off()
     data, counts = _written(ctx, what)
     if path is None:
         return CommandResult(verbatim=data.decode("utf-8"), data=msgspec.json.decode(data))
@@ -180,7 +180,7 @@ def import_(ctx: CommandContext, argument: str) -> CommandResult:
     if len(given.words) != 1:
         return make_refusal("Which file? Write /memory import PATH, with quotes around a path with spaces")
     path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
-    ctx.memory.knowledge()  # refuses where memory is off
+    ctx.memory.raise_if_off()
     data = _data_of(path)
     if is_bundle(data):
         bundle = decode_bundle(data, path)
@@ -330,7 +330,7 @@ def wipe(ctx: CommandContext, argument: str) -> CommandResult:
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
         return make_refusal("Sessions belong to the project: --sessions needs --scope project or all")
-    ctx.memory.knowledge()  # refuses where memory is off
+    ctx.memory.raise_if_off()
     file_sets = list_file_sets(places_of(ctx), scopes)
     doomed = summarize_file_sets(places_of(ctx), file_sets)
     sessions = ctx.store.list() if with_sessions else []

@@ -4,7 +4,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -14,8 +13,6 @@ from clio.commands.command import Command, CommandContext, CommandResult, Sugges
 from clio.commands.memory.edits import parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
     AUTHORS,
-    KEYED_NOTE,
-    LISTED_KINDS,
     PLURALS,
     STATES,
     ListedMemory,
@@ -45,14 +42,21 @@ from clio.commands.memory.memory_text import (
     suggest_memory_id,
     suggest_options,
 )
-from clio.errors import UsageError, UserError
+from clio.errors import UsageError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import RecallHit
 from clio.memory.retrieval.turn_memory import WhyItem, WhyReport
-from clio.memory.store.ltm_objects import find_handle
-from clio.memory.store.record import KINDS, TYPES, LtmStats, MemoryRecord, Provenance
+from clio.memory.store.record import (
+    ALL_KINDS,
+    KEYED_NOTE,
+    PROJECT_KINDS,
+    TYPED_KINDS,
+    LtmStats,
+    MemoryRecord,
+    Provenance,
+)
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.versions import DOINGS, Changed, EntryVersion, Version, changes_of, parse_when
+from clio.memory.store.versions import DOINGS, Changed, Version, changes_of, parse_when
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import describe_score
 from clio.tokens import DEFAULT_RATIO
@@ -75,19 +79,20 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--all",), valued=("--scope",))
     if given.words and given.words[0].lower() in _ARCHIVE and len(given.words) == 1:
         return _list_archive(ctx, everything="--all" in given.options)
-    kinds = _parse_kinds(" ".join(given.words)) if given.words else LISTED_KINDS
+    kinds = _parse_kinds(" ".join(given.words)) if given.words else ALL_KINDS
     scope = parse_scope(given.options.get("--scope"))
     memory = ctx.memory
-    entries = [entry for entry in sort_newest_first(memory.knowledge()) if entry.kind in kinds and scope != "user"]
-    freshness = memory.freshness(tuple(entries))
+    project_memory = sort_newest_first(memory.store.records(PROJECT_KINDS))
+    entries = [entry for entry in project_memory if entry.kind in kinds and scope != "user"]
+    freshness = memory.store.freshness(tuple(entries))
     owners: list[tuple[MemoryRecord, Scope]] = [
-        (record, memory.memories.scope_of(record.id)) for record in memory.memories.records()
+        (record, memory.store.scope_of(record.id)) for record in memory.store.records(TYPED_KINDS)
     ]
     typed: list[tuple[MemoryRecord, Scope]] = [
         (record, owner) for record, owner in owners if record.kind in kinds and scope in (None, owner)
     ]
-    typed.sort(key=lambda one: (LISTED_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
-    all_notes = memory.list_notes()
+    typed.sort(key=lambda one: (ALL_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
+    all_notes = memory.store.notes()
     notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
         "entries": [project_memory_data(entry, freshness[entry.id]) for entry in entries],
@@ -102,7 +107,7 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
         *(make_note_row(note) for note in notes),
     ]
     if not listed:
-        has_others = bool(owners or all_notes or memory.knowledge().entries)
+        has_others = bool(owners or all_notes or project_memory)
         return CommandResult(text=_describe_empty_list(kinds, has_others), data=data)
     shown = listed if "--all" in given.options else _limit_rows(listed)
     count = format_count(len(listed), "memory")
@@ -125,7 +130,7 @@ def search(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal("Search for what? Write /memory search WORDS; /session search looks in conversations")
     found = ctx.memory.retriever.search(query, layers=("L1", "L2"), limit=FOUND)
     hits = [hit for hit in found.hits if hit.source != "style"]
-    ctx.memory.use([hit.id for hit in hits if hit.source == "knowledge"])
+    ctx.memory.store.mark_used([hit.id for hit in hits if hit.source == "knowledge"])
     data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
     sessions = f"`/session search {' '.join(query.replace('`', ' ').split())}` searches conversations."
     if not hits:
@@ -140,17 +145,28 @@ def show(ctx: CommandContext, argument: str) -> CommandResult:
     ids = parse_options(argument).words
     if len(ids) != 1:
         return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
+    store = ctx.memory.store
+    record = store.get(ids[0])
+    if record.key:
+        saved = f"{format_date(record.updated)} ({format_time_ago(time.time(), record.updated)})"
+        table = Table(
+            columns=(record.key, KEYED_NOTE), rows=(("text", record.content), ("saved", saved)), wide_column=1
+        )
+        return CommandResult(table=table, data=note_data(record))
+    if record.kind not in PROJECT_KINDS:
+        return _show_typed(ctx, record)
+    return _show_project_memory(ctx, record)
+
+
+def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandResult:
+    """Show a memory of `ltm.json`, with other solutions to the same error and former versions. It counts as used."""
     memory = ctx.memory
-    try:
-        entry = memory.find(ids[0])
-    except UserError:
-        if (other := _show_other(ctx, ids[0])) is not None:
-            return other
-        raise
-    memory.use((entry.id,))
-    state = memory.freshness((entry,))[entry.id]
-    others = [other for other in memory.knowledge().of(entry.kind) if _is_other_solution(entry, other)]
-    before = [former for former in memory.archived() if _is_other_solution(entry, former) or former.id == entry.id]
+    memory.store.mark_used((entry.id,))
+    state = memory.store.freshness((entry,))[entry.id]
+    others = [other for other in memory.store.records((entry.kind,)) if _is_other_solution(entry, other)]
+    before = [
+        former for former in memory.store.archived() if _is_other_solution(entry, former) or former.id == entry.id
+    ]
     rows = [row for row in _list_fields(entry) if row[1]]
     rows += [("example", example) for example in entry.examples]
     rows += [("it is" if len(entry.examples) == 1 else "they are", STATES[state])] if STATES[state] else []
@@ -184,22 +200,10 @@ def show(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(table=table, data=data)
 
 
-def _show_other(ctx: CommandContext, name: str) -> CommandResult | None:
-    """Show a fact, event, note, preference or keyed note; None if there is none with that id or key."""
+def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
+    """Show a fact, event, note or preference."""
     memory, now = ctx.memory, time.time()
-    with suppress(UserError, ValueError):
-        if (note := memory.retrieve_note(name)) is not None:
-            rows = (
-                ("text", note.content),
-                ("saved", f"{format_date(note.timestamp)} ({format_time_ago(now, note.timestamp)})"),
-            )
-            table = Table(columns=(note.key, KEYED_NOTE), rows=rows, wide_column=1)
-            return CommandResult(table=table, data=note_data(note))
-    try:
-        record = memory.memories.find(name)
-    except UserError:
-        return None
-    owner = memory.memories.scope_of(record.id)
+    owner = memory.store.scope_of(record.id)
     provenance = record.provenance
     fields = [
         ("text", record.content),
@@ -226,7 +230,7 @@ def _show_other(ctx: CommandContext, name: str) -> CommandResult | None:
 
 def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
     """List forgotten and pruned memories, the last archived first."""
-    entries = ctx.memory.archived()
+    entries = ctx.memory.store.archived()
     data = {"archived": [project_memory_data(entry) for entry in entries]}
     if not entries:
         return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
@@ -268,12 +272,12 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
     try:
         return (parse_kind(word),)
     except UsageError as error:
-        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(name, LISTED_KINDS)}") from error
+        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(name, ALL_KINDS)}") from error
 
 
 def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
     """Return the sentence for an empty list. has_others: memories of other kinds or scopes exist."""
-    if len(kinds) == len(LISTED_KINDS):
+    if len(kinds) == len(ALL_KINDS):
         return (
             "No memories of that scope." if has_others else "No memories yet; `/memory add TEXT` saves the first one."
         )
@@ -362,10 +366,10 @@ def stats(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory stats`: counts of all kinds as bars; age and confidence cover project memory only."""
     if argument:
         return make_refusal("/memory stats takes no argument")
-    found = ctx.memory.ltm_stats()
-    others = Counter(record.kind for record in ctx.memory.memories.records())
-    notes = len(ctx.memory.list_notes())
-    counts: dict[str, int] = {**found.counts, **{kind: others[kind] for kind in TYPES}, KEYED_NOTE: notes}
+    found = ctx.memory.store.stats()
+    others = Counter(record.kind for record in ctx.memory.store.records(TYPED_KINDS))
+    notes = len(ctx.memory.store.notes())
+    counts: dict[str, int] = {**found.counts, **{kind: others[kind] for kind in TYPED_KINDS}, KEYED_NOTE: notes}
     data = msgspec.to_builtins(found) | {"notes": notes, "all_counts": counts}
     archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
     text = f"{format_count(sum(counts.values()), 'memory')}{archive}."
@@ -463,7 +467,7 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
     """Return the tokens that `/context` shows for memory in the system prompt; 0 if no window is open."""
     if ctx.window is None:
         return 0
-    sources = {one.fragment.source for one in ctx.memory.why()} | {str(ctx.memory.memories.user.path)}
+    sources = {one.fragment.source for one in ctx.memory.why()} | {str(ctx.memory.store.user.path)}
     return sum(part.tokens for part in ctx.window.measure_usage().parts if part.source in sources)
 
 
@@ -562,25 +566,23 @@ _ENDED = {
 @requires_memory
 @label_foreign_memory
 def history(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory history`: all versions of a memory, newest first."""
+    """Show every version of a memory, of what it replaced and of what replaced it, newest first."""
     words = parse_options(argument).words
     if len(words) != 1:
         return make_refusal("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
-    if words[0][1:2] == "-":  # ids of project memories are a letter, a dash and a hash
-        return _show_project_history(ctx, words[0])
-    found = _sort_versions(ctx.memory.memories.versions(words[0]))
+    found = _sort_versions(ctx.memory.store.history(words[0]))
     rows = tuple(
         (
-            version.record.id[-_ID_TAIL_CHARS:],
-            _add_score(version.record.content, version.record.score),
+            short_id(version.record),
+            _version_text(version.record),
             format_date(version.since),
             _describe_end(version),
             _format_author(version.record.provenance),
         )
         for version in found
     )
-    data = [_end_data(version) | msgspec.to_builtins(version.record) for version in found]
-    return CommandResult(table=_make_history_table(rows), data=data)
+    table = Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide_column=1)
+    return CommandResult(table=table, data=[_version_data(version) for version in found])
 
 
 @requires_memory
@@ -593,7 +595,7 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
     kind = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
-    all_changes = changes_of(memory.memories.versions(), memory.knowledge_versions())
+    all_changes = changes_of(memory.store.versions())
     found = [one for one in all_changes if one.at >= since and kind in ("", one.what, one.kind)]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
@@ -607,44 +609,25 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
 
 
-def _show_project_history(ctx: CommandContext, typed: str) -> CommandResult:
-    """Show all versions of a project memory, which may be archived. typed: its id or the beginning of it."""
-    versions = ctx.memory.knowledge_versions()
-    handle = find_handle(typed, dict.fromkeys(version.entry.id for version in versions))
-    found = _sort_versions([version for version in versions if version.entry.id == handle])
-    rows = tuple(
-        (
-            handle,
-            version.entry.line,
-            format_date(version.since),
-            _describe_end(version),
-            _format_author(version.entry.provenance),
-        )
-        for version in found
-    )
-    data = [_end_data(version) | {"entry": project_memory_fields(version.entry)} for version in found]
-    return CommandResult(table=_make_history_table(rows), data=data)
+def _version_text(record: MemoryRecord) -> str:
+    return record.line if record.kind in PROJECT_KINDS else _add_score(record.content, record.score)
 
 
-def _make_history_table(rows: tuple[tuple[str, ...], ...]) -> Table:
-    return Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide_column=1)
-
-
-def _sort_versions(versions: Sequence[Any]) -> list[Any]:
-    """Sort versions: the valid one first, then variants, then ended ones; in each group the latest start first."""
+def _sort_versions(versions: Sequence[Version]) -> list[Version]:
+    """Sort versions: those still valid first, variants after them; then by start, most recent first."""
     numbered = list(enumerate(versions))
     ordered = sorted(numbered, key=lambda pair: (_rank_validity(pair[1]), pair[1].since, pair[0]), reverse=True)
     return [version for _, version in ordered]
 
 
-def _rank_validity(version: Version | EntryVersion) -> int:
-    """Return 2 for the valid version, 1 for a variant of it, 0 for one that has ended."""
+def _rank_validity(version: Version) -> int:
+    """Return 2 for a version that is still valid, 1 if it is a variant, 0 for one that ended."""
     if version.until is not None:
         return 0
-    return 1 if isinstance(version, Version) and version.record.is_variant else 2
+    return 1 if version.record.is_variant else 2
 
 
-def _describe_end(version: Version | EntryVersion) -> str:
+def _describe_end(version: Version) -> str:
     """Return how a version ended, with the day if the memory was archived; "" for the valid version."""
     if version.until is None:
         return "others say" if _rank_validity(version) == 1 else ""
@@ -652,8 +635,11 @@ def _describe_end(version: Version | EntryVersion) -> str:
     return f"{ended} {format_date(version.until)[:10]}" if version.left else ended
 
 
-def _end_data(version: Version | EntryVersion) -> dict[str, Any]:
-    return {"from": version.since, "until": version.until, "because": version.because}
+def _version_data(version: Version) -> dict[str, Any]:
+    ending = {"from": version.since, "until": version.until, "because": version.because}
+    if version.record.kind in PROJECT_KINDS:
+        return ending | {"entry": project_memory_fields(version.record)}
+    return ending | msgspec.to_builtins(version.record)
 
 
 def _parse_change_kind(name: str | None) -> str:
@@ -661,8 +647,8 @@ def _parse_change_kind(name: str | None) -> str:
     if name is None:
         return ""
     typed = name.strip().lower()
-    known = (*DOINGS, *TYPES, *KINDS)
-    singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPES}
+    known = (*DOINGS, *TYPED_KINDS, *PROJECT_KINDS)
+    singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
     found = singular.get(typed, typed)
     if found not in known:
         raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, known)}")
@@ -699,7 +685,7 @@ def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggesti
 def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before = argument.split(" ")[:-1]
     if before[-1:] == ["--kind"]:
-        return (Suggestion(text=name) for name in (*DOINGS, *TYPES, *KINDS))
+        return (Suggestion(text=name) for name in (*DOINGS, *TYPED_KINDS, *PROJECT_KINDS))
     return _OPTIONS(ctx, argument)
 
 

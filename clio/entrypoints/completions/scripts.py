@@ -15,7 +15,7 @@ from clio.config.command_line import SUBCOMMAND_FLAGS as SUBCOMMAND_SWITCHES
 from clio.config.command_line import VALUED_FLAGS as SUBCOMMAND_VALUED
 from clio.config.schema import CONFIG_FIELDS
 from clio.memory.retrieval.scoring import FUSIONS, LAYERS
-from clio.memory.store.record import KINDS, TYPES
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
 from clio.text.scoring import SCORE_BANDS
@@ -49,10 +49,10 @@ PLACES = RuntimeWords(
     new=frozenset((("mcp", "add"), ("skills", "new"), ("note", "set"))),
 )
 OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
-    "memory KIND": KINDS,
-    "memory KIND|archive": (*KINDS, "archive"),
-    "memory --type": TYPES,
-    "memory --kind": (*KINDS, *TYPES),
+    "memory KIND": PROJECT_KINDS,
+    "memory KIND|archive": (*PROJECT_KINDS, "archive"),
+    "memory --type": TYPED_KINDS,
+    "memory --kind": (*PROJECT_KINDS, *TYPED_KINDS),
     "memory --scope": ("project", "user"),
     "memory wipe --scope": tuple(WIPE_CHOICES),
     "prefs --type": tuple(SCORE_BANDS),

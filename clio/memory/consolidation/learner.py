@@ -18,7 +18,7 @@ from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, notice
-from clio.memory.store.record import Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
@@ -137,12 +137,14 @@ def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], s
     failed = ""
     said = Provenance(session=session, asserted_by="user")
     title = "; ".join(one.content for one in noticed[:MAX_SHOWN])
-    with memory.undo_group(f"saved {title}") if len(noticed) > 1 else nullcontext():
+    with memory.store.group(f"saved {title}") if len(noticed) > 1 else nullcontext():
         for one in noticed:
             try:
                 [clean] = memory.redacted_notices([one])
                 if clean.kind == "fact":
-                    record = memory.memories.remember(clean.content, "fact", explicit=True, provenance=said).record
+                    record = memory.store.add(
+                        MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
+                    ).record
                     saved["project"].append(record.content)
                     continue
                 scope = "project" if one.in_project and not memory.is_foreign else "user"

@@ -17,8 +17,7 @@ from clio.memory.consolidation.stated_facts import (
     read_corrections,
 )
 from clio.memory.preferences.withdrawals import find_withdrawals, is_lifted
-from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import KINDS, Kind, MemoryRecord, Provenance, same_words, short
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, same_words, short
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
 from clio.memory.value_changes import find_value_change
@@ -91,10 +90,10 @@ def _change_preferences(memory: MemorySystem, corrections: Sequence[Correction])
             content = change.apply(record.content)
             same = [one for one in book.all() if same_words(one.record.content, content)]
             if same:
-                memory.forget_records([record])
+                memory.store.forget(record.id)
                 changed = same[0].record
             else:
-                changed = memory.memories.update(record.id, content=content, provenance=said)
+                changed = memory.store.update(record.id, content=content, provenance=said)
             done.append(Replaced(refuted=(record,), record=changed, quote=correction.quote, scope=scope))
             break
     return done
@@ -104,7 +103,7 @@ def _preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
     """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
     found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in memory.preferences.all()]
     if not memory.is_foreign:
-        found += [("project", one.record) for one in memory.project_preferences.all()]
+        found.extend(("project", one.record) for one in memory.project_preferences.all())
     return found
 
 
@@ -142,7 +141,7 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
     for one in find_withdrawals(text):
         known = [record for _, record in _preferences(memory)]
         if not memory.is_foreign:
-            known += [entry for entry in memory.knowledge().entries if entry.kind == "rule"]
+            known += [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "rule"]
         held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one))
         if one.about:
             records = [record for record in known if is_lifted(record.content, one)]
@@ -153,7 +152,7 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
             done.append(Lifted(candidates=tuple(records), quote=one.quote))
             continue
         if records:
-            memory.forget_records(records)
+            memory.store.forget(*[record.id for record in records])
         if held:
             memory.lift_held(held)
         done.append(Lifted(records=tuple(records), held=held, quote=one.quote))
@@ -164,10 +163,10 @@ def _search(
     memory: MemorySystem, context: str, known: dict[str, MemoryRecord]
 ) -> Callable[[Correction], Sequence[Stated]]:
     """Return a function that lists the memories a correction may be about, and adds them to `known`."""
-    entries = [entry for entry in memory.knowledge().entries if entry.kind == "discovery"]
+    entries = [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "discovery"]
 
     def near(correction: Correction) -> list[Stated]:
-        for store in (memory.memories.project, memory.memories.user):
+        for store in (memory.store.project, memory.store.user):
             for kind in _KINDS:
                 if store.count() <= MAX_ALL:
                     found = store.each(kind)
@@ -193,19 +192,20 @@ def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[Mem
     """Save what a correction says now, and archive what it refutes."""
     content = make_replacement(refuted[0].content, correction)
     record: MemoryRecord | None = None
-    is_of_project = any(one.kind in KINDS for one in refuted) or not memory.memories.user.live([refuted[0].id])
-    scope = SCOPES[0] if is_of_project else SCOPES[1]
-    with memory.undo_group(f"replaced “{short(refuted[0])}”"):
+    is_of_project = any(one.kind in PROJECT_KINDS for one in refuted) or not memory.store.user.live([refuted[0].id])
+    scope: Scope = "project" if is_of_project else "user"
+    with memory.store.group(f"replaced “{short(refuted[0])}”"):
         if content:
             said = Provenance(session=correction.session, asserted_by="user")
-            record = memory.memories.remember(content, "fact", scope=scope, explicit=True, provenance=said).record
+            draft = MemoryDraft(kind="fact", content=content, explicit=True)
+            record = memory.store.add(draft, said, scope=scope).record
         gone = [one for one in refuted if record is None or one.id != record.id]
-        for store in (memory.memories.project, memory.memories.user):
+        for store in (memory.store.project, memory.store.user):
             if live := [one.id for one in store.live([one.id for one in gone])]:
                 store.forget_all(live, f"replaced by “{short(record)}”" if record else "", "outweighed")
-        if entries := [one.id for one in gone if one.kind in KINDS]:
+        if entries := [one.id for one in gone if one.kind in PROJECT_KINDS]:
             if record is None:
-                memory.forget(entries)
+                memory.store.forget(*entries)
             else:
-                memory.supersede(dict.fromkeys(entries, record.id))
+                memory.store.ltm.supersede(dict.fromkeys(entries, record.id))
     return Replaced(refuted=tuple(refuted), record=record, quote=correction.quote, scope=scope)

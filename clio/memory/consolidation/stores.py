@@ -21,10 +21,8 @@ from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
-from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.memories import Memories
-from clio.memory.store.notes import Notes
-from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance, Saved, cleaned_entry, short
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, Saved, short
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.value_changes import is_restated
@@ -53,11 +51,9 @@ class ConsolidationStores:
         self.person = person
         self.redact = redact
         self.logs = ScopeLogs(folder, person, clock=clock)
-        self.memories = Memories(folder.parent, person, logs=self.logs, redact=redact, clock=clock)
-        self.knowledge = LongTermMemory(
-            folder / "ltm.json", project=project, log=self.logs.project, clock=clock, home=person
+        self.memories = MemoryStore(
+            folder, person, project=project, logs=self.logs, redact=redact, clock=clock, trust_home=person
         )
-        self.notes = Notes(folder / "memory", clock)
         self.trajectories = Trajectories(folder / "trajectories.jsonl")
         self.state_file = folder / "sleep.json"
         self.person_file = person / "sleep.person.json"
@@ -157,7 +153,8 @@ class FindingSaver:
         """Whether the project knowledge has it now."""
         kind, text = _KINDS.get(finding.kind), _plain(self._ground.redact(finding.text))
         return any(
-            entry.kind == kind and _plain(entry.content) == text for entry in self._ground.knowledge.read().entries
+            entry.kind == kind and _plain(entry.content) == text
+            for entry in self._ground.memories.records(PROJECT_KINDS)
         )
 
     def correct(self, corrections: Sequence[Correction]) -> list[Correction]:
@@ -165,7 +162,7 @@ class FindingSaver:
 
         Raises StorageError, OSError, TimeoutError.
         """
-        discoveries = [entry for entry in self._ground.knowledge.read().entries if entry.kind == "discovery"]
+        discoveries = [entry for entry in self._ground.memories.records(PROJECT_KINDS) if entry.kind == "discovery"]
         matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
         for correction, refuted in matched:
             self._replace(correction, refuted)
@@ -230,9 +227,9 @@ class FindingSaver:
                 gone += store.forget_all(live, title, "outweighed")
         entries = [id for id in ids if id[1:2] == "-"]
         if entries and new is not None:
-            gone += len(self._ground.knowledge.supersede(dict.fromkeys(entries, new.id)))
+            gone += len(self._ground.memories.ltm.supersede(dict.fromkeys(entries, new.id)))
         elif entries:
-            gone += len(self._ground.knowledge.forget(entries))
+            gone += len(self._ground.memories.ltm.forget(entries))
         if new is not None:
             self._forget_short_form(correction, new)
         self.counts["superseded"] += gone
@@ -254,14 +251,16 @@ class FindingSaver:
             store.forget_all(short_forms, f"part of “{short(new)}”", "outweighed")
 
     def _remember(self, finding: Finding, importance: float) -> None:
-        done = self._ground.memories.remember(
-            finding.text,
-            "fact" if finding.kind == "fact" else "preference",
-            _IMPORTANCE + _BY_TURN * importance,
-            files=finding.files,
+        done = self._ground.memories.add(
+            MemoryDraft(
+                content=finding.text,
+                kind="fact" if finding.kind == "fact" else "preference",
+                importance=_IMPORTANCE + _BY_TURN * importance,
+                examples=finding.files,
+                confidence=finding.confidence,
+            ),
             scope="project",
             provenance=_provenance(finding),
-            confidence=finding.confidence,
         )
         if self._is_outdated(finding, done):
             self._take_back()
@@ -300,7 +299,7 @@ class FindingSaver:
             confidence=finding.confidence,
             examples=finding.files,
         )
-        added = self._ground.knowledge.add(cleaned_entry(draft, self._ground.redact), _provenance(finding))
+        added = self._ground.memories.add(draft, _provenance(finding))
         self.counts[_COUNTED[finding.kind] if added.is_new else "confirmed"] += 1
         if added.is_new:
             self.changes.append(f"{finding.kind} “{truncate_line(added.record.line, 120)}”")
@@ -316,7 +315,7 @@ class FindingSaver:
         """
         if self._known is None:
             store = self._ground.memories.project
-            saved = (*store.records(superseded=True), *store.archived(), *self._ground.knowledge.read().entries)
+            saved = (*store.records(superseded=True), *store.archived(), *self._ground.memories.records(PROJECT_KINDS))
             self._known = {
                 (said.session, said.message, _plain(record.content))
                 for record in saved
@@ -406,7 +405,7 @@ def promote(
     Returns the state with their digests, and a line for each. Raises StorageError, OSError, TimeoutError.
     """
     lines: list[str] = []
-    there = {note.key: note for note in ground.notes.newest_first()}
+    there = {note.key: note for note in ground.memories.notes()}
     for key in sorted(state.notes):
         note = there.get(key)
         if over():
@@ -421,7 +420,7 @@ def promote(
         )
         said = Provenance(session=state.notes[key][-1], asserted_by="model")
         try:
-            added = ground.knowledge.add(cleaned_entry(draft, ground.redact), said)
+            added = ground.memories.add(draft, said)
         except UserError:
             continue  # words no entry can hold; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
@@ -430,7 +429,7 @@ def promote(
     return state, lines
 
 
-def _is_worth_it(note: Note) -> bool:
+def _is_worth_it(note: MemoryRecord) -> bool:
     return note.key != PROGRESS_KEY and 0 < len(note.content.strip()) <= MAX_CHARS
 
 
@@ -512,13 +511,13 @@ def _expires(record: MemoryRecord, now: float) -> bool:
 
 def _supersede(ground: ConsolidationStores, now: float) -> Tidied:
     """Put entries of the project knowledge that a newer one, or a newer fact, contradicts into the archive."""
-    entries = ground.knowledge.read().entries
+    entries = ground.memories.records(PROJECT_KINDS)
     store = ground.memories.project
     kinds = [entry for entry in entries if entry.kind in KINDS]
     near = [hit.record for entry in kinds for hit in store.peek(entry.content, MAX_CONTRADICTING, "fact")]
     facts = {record.id: as_entry(record) for record in near if not record.is_variant}
     successors = outdated(entries, tuple(facts.values()))
-    gone = ground.knowledge.supersede(successors) if successors else ()
+    gone = ground.memories.ltm.supersede(successors) if successors else ()
     said = facts | {entry.id: entry for entry in entries}
     changes = tuple(
         f"{old.kind} “{old.line[:100]}” gave way to “{said[successors[old.id]].line[:100]}”" for old in gone
@@ -528,9 +527,9 @@ def _supersede(ground: ConsolidationStores, now: float) -> Tidied:
 
 def _prune(ground: ConsolidationStores, now: float) -> Tidied:
     """Put entries of the project knowledge that are old or doubtful into the archive, as `/memory prune` would."""
-    if not ground.knowledge.prune(dry_run=True).removed:
+    if not ground.memories.ltm.prune(dry_run=True).removed:
         return Tidied()
-    removed = ground.knowledge.prune().removed
+    removed = ground.memories.ltm.prune().removed
     changes = tuple(f"{entry.kind} “{entry.line[:100]}” went to the archive" for entry in removed)
     return Tidied(archived=len(removed), changes=changes)
 

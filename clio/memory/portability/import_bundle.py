@@ -37,7 +37,7 @@ from clio.memory.store.ltm_history import Ending, Kept, archive_changes, version
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import identity, provenance_of, stored_id
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, merge_in, open_store, read_foreign
-from clio.memory.store.memories import SCOPES
+from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
     Clean,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import Candidate, Place, rank
-from clio.memory.store.memories import Memories
-from clio.memory.store.record import Hit, Kind, MemoryRecord, Note, Provenance
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import Hit, Kind, MemoryRecord, Provenance
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
@@ -21,28 +21,28 @@ _TURN_STRENGTH = 0.7
 _DOCUMENT_STRENGTH = 0.6
 
 
-def of_memories(memories: Memories, question: str, now: float, most: int = MAX_CANDIDATES) -> Iterator[Candidate]:
+def of_memories(store: MemoryStore, question: str, now: float, most: int = MAX_CANDIDATES) -> Iterator[Candidate]:
     """Facts, events and notes with a word of the question in any of its forms; preferences have their own place.
 
     The typed-memory document's own score and its parts are signals.
     """
-    for hit in memories.matching(question, most):
+    for hit in store.matching(question, most):
         of_document = {
             "similarity": round(hit.similarity, 3),
             "seed_recency": round(hit.recency, 3),
             "seed_score": round(hit.score, 3),
         }
-        yield of_record(hit.record, memories, now, of_document)
+        yield of_record(hit.record, store, now, of_document)
 
 
 def of_record(
-    record: MemoryRecord, memories: Memories, now: float, signals: Mapping[str, float] | None = None
+    record: MemoryRecord, store: MemoryStore, now: float, signals: Mapping[str, float] | None = None
 ) -> Candidate:
     """A typed memory or a preference. signals: what is to be said of it beside its importance."""
     is_preference = record.kind == "preference"
     is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
     doubt = "what other sources say" if record.is_variant else ""
-    drifted = memories.drifted(record) if record.hashes else ""
+    drifted = store.describe_drift(record) if record.hashes else ""
     return Candidate(
         source="preference" if is_preference else "memory",
         id=record.id,
@@ -78,10 +78,10 @@ def of_entry(entry: MemoryRecord, now: float) -> Candidate:
     )
 
 
-def of_note(note: Note) -> Candidate:
+def of_note(note: MemoryRecord) -> Candidate:
     """A keyed note; its key is a name it goes by."""
     return Candidate(
-        source="note", id=note.key, text=note.content, kind="note", when=note.timestamp, keywords=(note.key,)
+        source="note", id=note.key, text=note.content, kind="note", when=note.updated, keywords=(note.key,)
     )
 
 
@@ -132,11 +132,9 @@ def of_document(hit: "DocumentHit") -> Candidate:
     )
 
 
-def search_project(
-    query: str, entries: Iterable[MemoryRecord], notes: Iterable[Note], limit: int, now: float
-) -> list[Hit]:
-    """The best `limit` entries of the project memory and keyed notes that the query gives a reason for."""
-    candidates = [*(of_entry(entry, now) for entry in entries), *map(of_note, notes)]
+def search_project(query: str, records: Iterable[MemoryRecord], limit: int, now: float) -> list[Hit]:
+    """Return the best `limit` memories of `ltm.json` and notes with a key that match the query."""
+    candidates = [of_note(record) if record.key else of_entry(record, now) for record in records]
     found, _ = rank(query, candidates, now=now, limit=max(limit, 0), vectors=False, is_search=True)
     return [
         Hit(

@@ -25,12 +25,11 @@ from clio.memory.retrieval.scoring import (
     Transcribed,
     rank,
 )
-from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.memories import Memories
-from clio.memory.store.notes import Notes
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.memory.store.typed_index import MemoryIndex, Ranked
 from clio.memory.store.typed_index import rank as seed_rank
-from clio.memory.store.versions import known_at, live_at
+from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message
 from clio.memory.transcripts.session_search import SessionRecall
@@ -78,18 +77,14 @@ class Retriever:
         self,
         sessions: SessionRecall,
         meaning: Meaning,
-        memories: Memories,
-        knowledge: LongTermMemory,
-        notes: Notes,
+        store: MemoryStore,
         styles: Styles | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._sessions = sessions
         self._meaning = meaning
-        self._memories = memories
-        self._knowledge = knowledge
-        self._notes = notes
+        self._store = store
         self._styles = styles
         self._clock = clock
 
@@ -138,7 +133,7 @@ class Retriever:
         used = [one.candidate.id for one in found if one.candidate.source == "memory"]
         if used and use and at is None:
             with suppress(ClioError, OSError, TimeoutError):  # a disk that cannot be written can still be read
-                self._memories.apply(used)
+                self._store.mark_used(used)
         return RecallAnswer(hits=tuple(map(_hit, found)), more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
     def memories(self, query: str, limit: int = DEFAULT_LIMIT, type: str = "", *, use: bool = True) -> list[Ranked]:
@@ -149,7 +144,7 @@ class Retriever:
         """
         now = self._clock()
         hits = {hit.record.id: hit for hit in self._of_every_type(query)}
-        candidates = [of_record(hit.record, self._memories, now) for hit in hits.values()]
+        candidates = [of_record(hit.record, self._store, now) for hit in hits.values()]
         wanted, unwanted = ("", type[1:]) if type.startswith("!") else (type, "")
         candidates = [
             one
@@ -160,7 +155,7 @@ class Retriever:
         found, _ = rank(query, candidates, now=now, limit=most, vectors=False, is_search=True)
         if use and found:
             with suppress(OSError, TimeoutError):
-                self._memories.apply([one.candidate.id for one in found])
+                self._store.mark_used([one.candidate.id for one in found])
         return [hits[one.candidate.id] for one in found]
 
     def _said(self, query: str, at: float | None, current: str | None, limit: int, stores: _Stores) -> list[Candidate]:
@@ -221,22 +216,22 @@ class Retriever:
 
     def _remembered(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         now, none = self._clock(), list[Candidate]()
-        memories, styles = self._memories, self._styles
+        store, styles = self._store, self._styles
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
+                found += stores.ask("memories are", lambda: list(of_memories(store, query, now, MOST_MEMORIES)), none)
                 found += stores.ask(
-                    "memories are", lambda: list(of_memories(memories, query, now, MOST_MEMORIES)), none
+                    "project knowledge is",
+                    lambda: [of_entry(one, now) for one in self._store.ltm_reader.read().entries],
+                    none,
                 )
-                found += stores.ask(
-                    "project knowledge is", lambda: [of_entry(one, now) for one in self._knowledge.read().entries], none
-                )
-                found += stores.ask("notes are", lambda: list(map(of_note, self._notes.newest_first())), none)
+                found += stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
         if "L2" in layers:
             with stores.timed("L2"):
                 found += stores.ask(
                     "preferences are",
-                    lambda: [of_record(hit.record, memories, now) for hit in self._preferences(query)],
+                    lambda: [of_record(hit.record, store, now) for hit in self._preferences(query)],
                     none,
                 )
                 if styles is not None:
@@ -248,14 +243,14 @@ class Retriever:
         """The typed memories, variants and preferences that share a word with the query, in any form or misspelt."""
         said = parse_question_words(query)
         found: list[Ranked] = []
-        for store in (self._memories.project, self._memories.user):
+        for store in (self._store.project, self._store.user):
             forms = _forms(query).union(*(store.keywords_like(word.stem) for word in said))
             found += store.peek(forms, MAX_LIMIT) if forms else ()
         return found
 
     def _preferences(self, query: str) -> list[Ranked]:
         forms = _forms(query)
-        scopes = (self._memories.user, self._memories.project)
+        scopes = (self._store.user, self._store.project)
         return [hit for store in scopes for hit in store.peek(forms, MOST_MEMORIES, "preference")] if forms else []
 
     def _remembered_then(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
@@ -265,19 +260,19 @@ class Retriever:
             found = stores.ask("memories are", lambda: self._memories_then(query, at), none)
             if "L1" in layers:
                 found += stores.ask("project knowledge is", lambda: self._knowledge_then(at), none)
-                notes = stores.ask("notes are", lambda: list(map(of_note, self._notes.newest_first())), none)
+                notes = stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
                 found += [note for note in notes if note.when <= at]
         return [one for one in found if one.layer in layers]
 
     def _memories_then(self, query: str, at: float) -> list[Candidate]:
         index = MemoryIndex()
-        for record in live_at(self._memories.versions(), at):
+        for record in records_at(self._store.versions(TYPED_KINDS), at):
             index.put(record)
         ranked = seed_rank(index, _forms(query), MOST_MEMORIES, at)
-        return [of_record(hit.record, self._memories, at) for hit in ranked]
+        return [of_record(hit.record, self._store, at) for hit in ranked]
 
     def _knowledge_then(self, at: float) -> list[Candidate]:
-        return [of_entry(entry, at) for entry in known_at(self._knowledge.versions(), at)]
+        return [of_entry(entry, at) for entry in records_at(self._store.versions(PROJECT_KINDS), at)]
 
 
 def passages_for(limit: int) -> int:

@@ -23,7 +23,7 @@ from clio.memory.retrieval.candidates import of_document, of_memories, of_record
 from clio.memory.retrieval.evidence import passage
 from clio.memory.retrieval.prompt_prefix import Injected
 from clio.memory.retrieval.scoring import Candidate, Scored, Source, rank, without_query
-from clio.memory.store.memories import Memories
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord
 from clio.memory.vectors.semantic_index import Meaning
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
@@ -402,7 +402,7 @@ class TurnMemory:
 
     def __init__(
         self,
-        memories: Memories,
+        store: MemoryStore,
         preferences: Preferences,
         scenarios: TaskTypes,
         meaning: Meaning,
@@ -416,7 +416,7 @@ class TurnMemory:
     ) -> None:
         self._project_preferences = project_preferences
         self._is_foreign = is_foreign
-        self._memories = memories
+        self._store = store
         self._preferences = preferences
         self._scenarios = scenarios
         self._meaning = meaning
@@ -480,7 +480,7 @@ class TurnMemory:
     def prefix_fragments(self) -> list[Fragment]:
         """The hard limits, for the prompt of the whole session."""
         self._limits = {record.id: record for record in self._hard_limits()}
-        fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._memories.user.path))
+        fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._store.user.path))
         return [fragment] if fragment else []
 
     def turn_fragments(
@@ -533,7 +533,7 @@ class TurnMemory:
         gone = [record for id, record in told.items() if id not in now and id not in self._lifted]
         self._new |= {record.id: record for record in new}
         self._lifted = (self._lifted | {record.id for record in gone}) - now.keys()
-        path = str(self._memories.user.path)
+        path = str(self._store.user.path)
         found = [lifted_limits_fragment(gone, path), hard_limits_fragment(new, path)]
         return [fragment for fragment in found if fragment]
 
@@ -544,7 +544,7 @@ class TurnMemory:
         fitting = select_for_turn(known, self.scenario if tagged else None)
         if not fitting:
             return None
-        fragment = tastes_fragment(fitting, self.scenario, str(self._memories.user.path))
+        fragment = tastes_fragment(fitting, self.scenario, str(self._store.user.path))
         if fragment is None:
             return None
         reason = f"a preference for {self.scenario or 'any work'}"
@@ -560,7 +560,7 @@ class TurnMemory:
         now = self._clock()
         documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [
-            *of_memories(self._memories, text, now),
+            *of_memories(self._store, text, now),
             *self._of_turns(text, session),
             *(of_document(hit) for hit in documents),
         ]
@@ -576,19 +576,19 @@ class TurnMemory:
         self.items += [self._why_recalled(one, now, included=False, but="; the request has it already") for one in held]
         used = [one.candidate.id for one in kept if one.candidate.source == "memory"]
         if used:
-            self._memories.apply(used)
+            self._store.mark_used(used)
         return self._brain.fragment()
 
     def _changed(self, found: Container[str], now: float) -> list[Scored]:
         """What memories the model was told have become, so that it does not go on from the old words."""
         held = self._brain.texts("memory")
-        live = {record.id: record for record in self._memories.live(tuple(held))}
+        live = {record.id: record for record in self._store.live(tuple(held))}
         stale = [id for id, text in held.items() if id not in live or live[id].content != text]
         told = [id for id in stale if self._brain.was_told(id)]
         self._brain.drop(stale)
-        new = [live[id] if id in live else self._memories.successor(id) for id in told]
+        new = [live[id] if id in live else self._store.successor(id) for id in told]
         return [
-            without_query(of_record(record, self._memories, now), "takes the place of what was told before", now)
+            without_query(of_record(record, self._store, now), "takes the place of what was told before", now)
             for record in new
             if record is not None and record.id not in found
         ]

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clio.errors import NewerDocument
 from clio.memory.store.ltm_objects import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
-from clio.memory.store.record import KINDS, Kind, Knowledge, MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, Kind, Knowledge, MemoryRecord
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
@@ -97,7 +97,7 @@ class LtmDocument:
 
     def all(self) -> list[tuple[Kind, Json]]:
         """All objects that are entries, kind by kind."""
-        return [(kind, raw) for kind in KINDS for raw in self.raws(kind)]
+        return [(kind, raw) for kind in PROJECT_KINDS for raw in self.raws(kind)]
 
     def knowledge(self) -> Knowledge:
         """All entries."""

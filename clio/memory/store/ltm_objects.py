@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clio.errors import UserError
 from clio.memory.store.example_files import stored_hashes
-from clio.memory.store.record import DEFAULT_CONFIDENCE, KINDS, Kind, MemoryRecord, Provenance
+from clio.memory.store.record import DEFAULT_CONFIDENCE, PROJECT_KINDS, Kind, MemoryRecord, Provenance
 from clio.text.lazy_regex import LazyRegex
 
 
@@ -259,7 +259,7 @@ def new_handle(kind: Kind, raw: Json, taken: set[str]) -> str:
         attempt += 1
 
 
-assert tuple(SHAPES) == KINDS
+assert tuple(SHAPES) == PROJECT_KINDS
 
 
 _SHOWN = 5

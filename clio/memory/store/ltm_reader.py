@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clio.config.project_links import SHARED_NAME, has_shared_memory
 from clio.memory.store.example_files import ExampleFiles
 from clio.memory.store.ltm_codec import LtmDocument, read_ltm
-from clio.memory.store.record import KINDS, Freshness, Knowledge, MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, Freshness, Knowledge, MemoryRecord
 
 if TYPE_CHECKING:
     from clio.memory.team.knowledge import TeamKnowledge
@@ -80,7 +80,7 @@ def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
     """Return a value that differs after any change: every writer replaces a file in one of these folders."""
     places = [path, shared]
     if shared.is_dir():
-        places += [shared / kind for kind in KINDS]
+        places += [shared / kind for kind in PROJECT_KINDS]
     return [_stamp(place) for place in places]
 
 

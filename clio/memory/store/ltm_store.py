@@ -73,7 +73,7 @@ from clio.memory.store.record import (
     cleaned,
     cleaned_entry,
 )
-from clio.memory.store.versions import EntryVersion, entry_versions
+from clio.memory.store.versions import Version, entry_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.files import make_ignored_folder
 from clio.storage.locks import FileLock, LocksUnsupported
@@ -366,6 +366,9 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     return value
 
 
+_DRAFT_FIELDS = ("content", "solution", "also", "impact", "steps", "context", "confidence", "success_rate", "examples")
+
+
 class LongTermMemory(LtmReading):
     """`ltm.json` of one project. Nothing is kept in memory between calls, so nothing stale is ever written back.
 
@@ -400,10 +403,12 @@ class LongTermMemory(LtmReading):
         known = {entry.id: entry for entry in self.read().entries}
         return self.with_uses((known[find_handle(id, known)],))[0]
 
-    def use(self, ids: Sequence[str]) -> None:
-        """Count these entries as asked for and given, now. The knowledge itself is not written."""
+    def use(self, ids: Sequence[str]) -> int:
+        """Count these entries as used now, in a file of its own; return how many of them exist."""
         known = frozenset(entry.id for entry in self.read().entries)
-        count_uses(self._uses_path, [id for id in ids if id in known], self._store.clock(), known)
+        used = [id for id in ids if id in known]
+        count_uses(self._uses_path, used, self._store.clock(), known)
+        return len(used)
 
     def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
         """The entries with when and how often they were asked for."""
@@ -536,10 +541,23 @@ class LongTermMemory(LtmReading):
             last_pruned=number(document.metadata.get("last_pruned"), 0.0),
         )
 
-    def versions(self) -> tuple[EntryVersion, ...]:
-        """Everything the entries ever said, and when, the oldest first; those that were archived too."""
+    def versions(self) -> tuple[Version, ...]:
+        """Return every version of all entries, oldest first; archived entries too."""
         document, archive = self._store.read(), self._store.archive
         return tuple(entry_versions(document, archive.endings(), archive.read(document)))
+
+    def history(self, id: str) -> tuple[Version, ...]:
+        """Return every version of the entry with this id, or the only one that begins so; it may be archived."""
+        versions = self.versions()
+        handle = find_handle(id, dict.fromkeys(version.record.id for version in versions))
+        return tuple(version for version in versions if version.record.id == handle)
+
+    def restore(self, id: str) -> MemoryRecord:
+        """Bring an entry back from the archive. Raises UserError if it is not there."""
+        archived = {entry.id: entry for entry in self.archived()}
+        entry = archived[find_handle(id, archived)]
+        fields = {name: getattr(entry, name) for name in _DRAFT_FIELDS}
+        return self.add(MemoryDraft(kind=entry.kind, **fields), entry.provenance or Provenance()).record
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """What was forgotten or pruned, the newest to leave first."""

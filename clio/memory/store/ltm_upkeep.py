@@ -8,9 +8,9 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.store.record import (
-    KINDS,
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
+    PROJECT_KINDS,
     Bar,
     Because,
     Freshness,
@@ -124,7 +124,7 @@ def count_up(
     dated = [entry.updated for entry in entries if entry.updated]
     return LtmStats(
         total=len(entries),
-        counts={kind: kinds[kind] for kind in KINDS},
+        counts={kind: kinds[kind] for kind in PROJECT_KINDS},
         ages=_ages(entries, now),
         confidences=_confidences(entries),
         asserted=dict(sorted(said.items())),

@@ -34,7 +34,13 @@ Because = Literal["forgotten", "old", "uncertain", "superseded"]
 one took its place.
 """
 
-KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
+PROJECT_KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
+"""The kinds of memory in `ltm.json`."""
+TYPED_KINDS: tuple[Kind, ...] = ("fact", "preference", "event", "note")
+"""The kinds of memory in `memories.json`."""
+KEYED_NOTE = "keyed note"
+"""Selects, in a list of kinds, the notes that have a key; their own kind is "note"."""
+ALL_KINDS: tuple[str, ...] = (*PROJECT_KINDS, *TYPED_KINDS, KEYED_NOTE)
 DEFAULT_CONFIDENCE = 0.8
 
 
@@ -70,6 +76,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         it otherwise.
 
     confirmations: where else it was said: one provenance for each other session, at most `MAX_CONFIRMATIONS`.
+    key: of a note that has one; it is the note's id as well.
     """
 
     id: str
@@ -106,6 +113,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     members: int = 0
     rivals: tuple[str, ...] = ()
     confirmations: tuple[Provenance, ...] = ()
+    key: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -194,13 +202,21 @@ def add_confirmation(
 
 
 class MemoryDraft(Struct, frozen=True, kw_only=True):
-    """Project knowledge that is to be remembered; the fields are those of `MemoryRecord`.
+    """A memory of any kind that is to be saved; the fields are those of `MemoryRecord`.
 
-    confidence: None goes by `DEFAULT_CONFIDENCE`.
+    Attributes:
+        key: makes it a note with that key; None for any other memory.
+        confidence: None means the default: 0.8 for memory of the project, else what `default_confidence` says.
+        examples: files in the project that it is about.
+        importance, keywords, explicit: of a fact, event, note or preference only.
     """
 
-    kind: Kind
+    kind: Kind = "note"
     content: str
+    key: str | None = None
+    importance: float = 0.5
+    keywords: tuple[str, ...] = ()
+    explicit: bool = False
     solution: str = ""
     also: tuple[str, ...] = ()
     impact: str = ""
@@ -211,9 +227,10 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
 
     def as_record(self) -> MemoryRecord:
-        """The memory it becomes, without an id and without times."""
+        """Return the record without an id and without times."""
         fields: dict[str, Any] = structs.asdict(self)
         fields["confidence"] = DEFAULT_CONFIDENCE if self.confidence is None else self.confidence
+        fields["key"] = self.key or ""
         return MemoryRecord(id="", **fields)
 
 
@@ -243,7 +260,16 @@ class Knowledge(Struct, frozen=True, kw_only=True):
 
 
 Action = Literal[
-    "new", "confirmed", "restored", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"
+    "new",
+    "confirmed",
+    "restored",
+    "merged",
+    "superseded",
+    "kept_both",
+    "variant",
+    "replaced_variant",
+    "dropped",
+    "replaced",
 ]
 
 
@@ -260,6 +286,7 @@ class Saved(Struct, frozen=True, kw_only=True):
     - variant: it contradicts `other`, which is more certain; it is one of at most three variants of that.
     - replaced_variant: the same, and it replaces the variant `outweighed`.
     - dropped: the same, but it is only in the archive, because three more certain variants exist.
+    - replaced: a note with that key existed, and its text is replaced.
 
     Attributes:
         beside: the other solutions to the same error, newest first.
@@ -274,7 +301,7 @@ class Saved(Struct, frozen=True, kw_only=True):
     @property
     def is_new(self) -> bool:
         """Whether no memory that says the same was there."""
-        return self.action not in ("confirmed", "merged")
+        return self.action not in ("confirmed", "merged", "replaced")
 
 
 MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
@@ -338,7 +365,6 @@ class Hit(Struct, frozen=True, kw_only=True):
     timestamp: float = 0.0
 
 
-TYPES: tuple[Kind, ...] = ("fact", "preference", "event", "note")
 SHORT_CHARS = 60
 MAX_CHARS = 16_000
 """About 4,000 tokens. What is longer is a document or a note, and would push everything else out of the brain."""
@@ -349,8 +375,8 @@ CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
 def check_type(name: str) -> Kind:
     """The type of that name. Raises UserError with the types there are."""
     wanted = name.strip().lower()
-    if wanted not in TYPES:
-        raise UserError(f"{name!r} is no type of memory; there are {', '.join(TYPES)}")
+    if wanted not in TYPED_KINDS:
+        raise UserError(f"{name!r} is no type of memory; there are {', '.join(TYPED_KINDS)}")
     return wanted
 
 

@@ -1,9 +1,9 @@
 """What each memory said in the course of time: its versions, when each held, and the changes between them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, TypeVar
+from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -12,60 +12,55 @@ from clio.memory.store.ltm_codec import LtmDocument
 from clio.memory.store.ltm_history import Ending, Kept, begun
 from clio.memory.store.ltm_history import says_else as entry_says_else
 from clio.memory.store.ltm_objects import Json, is_entry, stored_id, to_entry
-from clio.memory.store.record import Kind, MemoryRecord, Provenance, says_else
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, says_else
 from clio.memory.store.typed_codec import Former
 
 
-class Held(Struct, frozen=True, kw_only=True):
-    """What was so from `since` up to, but not including, `until`; None: it still is.
+class Version(Struct, frozen=True, kw_only=True):
+    """A memory as it was from `since` up to, but not including, `until`; None: it still is so.
 
-    since: 0.0 where the file does not say. because: why it ended, empty while it holds.
-    left: the thing itself went, and not only this version of it.
+    Attributes:
+        since: in seconds since the epoch; 0.0 where the file does not say.
+        because: why the version ended: a reason of the archive, "changed", "undone" or "superseded"; "" while it lasts.
+        left: whether the memory itself left with it, and not only this version of it.
     """
 
+    record: MemoryRecord
     since: float
     until: float | None = None
     because: str = ""
     left: bool = False
 
-    def held_at(self, at: float) -> bool:
-        """Whether it was so at that time, in seconds since the epoch."""
-        return self.since <= at and (self.until is None or at < self.until)
 
+def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
+    """Return the memories as they were at a time, in seconds since the epoch, in the order they were made.
 
-V = TypeVar("V", bound=Held)
-
-
-def in_force(versions: Iterable[V], at: float, id_of: Callable[[V], str]) -> list[V]:
-    """The version that held at a time, of each thing that was there; a change that was undone counts as never made."""
-    found: dict[str, V] = {}
+    A change that was undone counts as never made.
+    """
+    found: dict[str, Version] = {}
     for version in versions:
-        if version.because == "undone" or not version.held_at(at):
+        ended = version.until is not None and version.until <= at
+        if version.because == "undone" or version.since > at or ended:
             continue
-        before = found.get(id := id_of(version))
+        before = found.get(id := version.record.id)
         if before is None or version.since >= before.since:
             found[id] = version
-    return list(found.values())
+    records = [structs.replace(version.record, superseded_by=None) for version in found.values()]
+    return sorted(records, key=lambda record: (record.created, record.id))
 
 
 _CHANGES = ("changed", "undone")
 
 
-class EntryVersion(Held, frozen=True, kw_only=True):
-    """An entry as it was for a time."""
-
-    entry: MemoryRecord
-
-
-def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[EntryVersion]:
+def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[Version]:
     """Every version of the entries, the oldest first.
 
     endings: in their order. archive: tells of entries that left before clio noted any endings. A former version that is
     the present one was taken back, or belongs to a change whose process died before it was made.
     """
-    known: dict[str, list[tuple[Kind, Json, EntryVersion]]] = {}
+    known: dict[str, list[tuple[Kind, Json, Version]]] = {}
     for id, (kind, raw) in document.by_handle().items():
-        known[id] = [(kind, raw, EntryVersion(entry=to_entry(kind, raw, id), since=begun(raw)))]
+        known[id] = [(kind, raw, Version(record=to_entry(kind, raw, id), since=begun(raw)))]
     past: list[tuple[Kind, str, float, str, Json]] = [
         (kind, stored_id(kept.entry), kept.archived, kept.because, kept.entry)
         for kept in archive
@@ -81,28 +76,13 @@ def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: It
             continue
         entry = to_entry(kind, raw, id)
         left = because not in _CHANGES
-        later.append((kind, raw, EntryVersion(entry=entry, since=begun(raw), until=ended, because=because, left=left)))
+        later.append((kind, raw, Version(record=entry, since=begun(raw), until=ended, because=because, left=left)))
     found = [version for versions in known.values() for *_, version in reversed(versions)]
     return sorted(found, key=lambda version: version.since)
 
 
-def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[MemoryRecord, ...]:
-    """The entries that held at a time, in the words they had then, by when they were first said.
-
-    A change that was undone counts as never made.
-    """
-    found = in_force(versions, at, lambda version: version.entry.id)
-    return tuple(sorted((one.entry for one in found), key=lambda entry: (entry.created, entry.id)))
-
-
 def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
     return begun(one) == begun(other) and not entry_says_else(kind, one, other)
-
-
-class Version(Held, frozen=True, kw_only=True):
-    """A memory as it was for a time. It ended for a reason of the archive's, or because it was "superseded"."""
-
-    record: MemoryRecord
 
 
 def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> list[Version]:
@@ -120,16 +100,6 @@ def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> l
             later.append(_past(former))
     found = [version for versions in known.values() for version in reversed(versions)]
     return sorted(found, key=lambda version: version.since)
-
-
-def live_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
-    """The memories that held at a time, in the words they had then, by when they were made.
-
-    A change that was undone counts as never made.
-    """
-    found = in_force(versions, at, lambda version: version.record.id)
-    records = [structs.replace(version.record, superseded_by=None) for version in found]
-    return sorted(records, key=lambda record: (record.created, record.id))
 
 
 def _present(record: MemoryRecord) -> Version:
@@ -190,7 +160,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 
     at: float
     what: Doing
-    kind: Kind | Kind
+    kind: Kind
     id: str
     text: str
     by: str = ""
@@ -199,10 +169,12 @@ class Changed(Struct, frozen=True, kw_only=True):
     score: float | None = None
 
 
-def changes_of(versions: Iterable[Version], entries: Iterable[EntryVersion]) -> list[Changed]:
-    """Every change, the newest first. versions, entries: whole, each the oldest first."""
-    found = [*_of_memories(list(versions)), *_of_entries(list(entries))]
-    return sorted(found, key=lambda change: change.at, reverse=True)
+def changes_of(versions: Iterable[Version]) -> list[Changed]:
+    """Return every change, newest first. versions: of all memories, oldest first."""
+    listed = list(versions)
+    typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
+    entries = [one for one in listed if one.record.kind in PROJECT_KINDS]
+    return sorted([*_of_memories(typed), *_of_entries(entries)], key=lambda change: change.at, reverse=True)
 
 
 def _of_memories(versions: Sequence[Version]) -> Iterable[Changed]:
@@ -243,19 +215,19 @@ def _memory(version: Version, what: Doing, at: float | None = None, before: str 
     )
 
 
-def _of_entries(versions: Sequence[EntryVersion]) -> Iterable[Changed]:
-    latest: dict[str, EntryVersion] = {}
+def _of_entries(versions: Sequence[Version]) -> Iterable[Changed]:
+    latest: dict[str, Version] = {}
     for version in versions:
-        before = latest.get(version.entry.id)
+        before = latest.get(version.record.id)
         what: Doing = "learned" if before is None else "restored" if before.left else "changed"
-        yield _entry(version, what, before=before.entry.line if before and what == "changed" else "")
+        yield _entry(version, what, before=before.record.line if before and what == "changed" else "")
         if version.until is not None and (version.left or version.because == "undone"):
             yield _entry(version, "archived" if version.left else "undone", at=version.until)
-        latest[version.entry.id] = version
+        latest[version.record.id] = version
 
 
-def _entry(version: EntryVersion, what: Doing, at: float | None = None, before: str = "") -> Changed:
-    entry = version.entry
+def _entry(version: Version, what: Doing, at: float | None = None, before: str = "") -> Changed:
+    entry = version.record
     return Changed(
         at=version.since if at is None else at,
         what=what,

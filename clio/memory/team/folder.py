@@ -21,7 +21,7 @@ from msgspec import Struct
 import clio
 from clio.config.project_links import FORMAT_NAME, has_shared_memory
 from clio.errors import NewerDocument
-from clio.memory.store.record import KINDS, Kind
+from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.documents import check_version
 from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic
@@ -115,7 +115,7 @@ class TeamFolder:
         seen: dict[str, _Seen] = {}
         emptied: set[str] = set()
         total = 0
-        for kind in KINDS:
+        for kind in PROJECT_KINDS:
             for file, info in _files(self.path / kind, problems):
                 name = file.removesuffix(_JSON)
                 if not file.endswith(_JSON) or not NAME.fullmatch(name):
@@ -184,7 +184,7 @@ class TeamFolder:
 
     def settle(self) -> None:
         """Sync the folders, so that all files that were written are on disk."""
-        for folder in (*(self.path / kind for kind in KINDS), self.path / _FORGOTTEN, self.path):
+        for folder in (*(self.path / kind for kind in PROJECT_KINDS), self.path / _FORGOTTEN, self.path):
             if _is_folder(folder):
                 sync_folder(folder)
 
@@ -195,7 +195,7 @@ class TeamFolder:
         """
         deleted = 0
         found = self.read()
-        for kind in KINDS:
+        for kind in PROJECT_KINDS:
             for file, info in _files(self.path / kind, []):
                 if info.st_size == 0 and info.st_mtime < before and file.removesuffix(_JSON) in found.emptied:
                     (self.path / kind / file).unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from clio.memory.store.ltm_objects import (
     stored_id,
     times_of,
 )
-from clio.memory.store.record import KINDS, Kind
+from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 
@@ -378,7 +378,7 @@ def get_own_fields(kind: Kind) -> frozenset[str]:
     return _OWN_FIELDS_OF[kind]
 
 
-_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+_PLACES = {kind: place for place, kind in enumerate(PROJECT_KINDS)}
 _OWN_FIELDS = frozenset(
     (
         "confidence",
@@ -393,4 +393,4 @@ _OWN_FIELDS = frozenset(
         "confirmations",
     )
 )
-_OWN_FIELDS_OF: dict[Kind, frozenset[str]] = {kind: _OWN_FIELDS | {SHAPES[kind].count} for kind in KINDS}
+_OWN_FIELDS_OF: dict[Kind, frozenset[str]] = {kind: _OWN_FIELDS | {SHAPES[kind].count} for kind in PROJECT_KINDS}

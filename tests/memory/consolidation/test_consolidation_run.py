@@ -147,7 +147,7 @@ def test_a_secret_is_not_kept(place: Place) -> None:
 
 def test_a_night_is_one_change_to_undo(place: Place) -> None:
     memory = memory_of(place)
-    kept = memory.memories.remember("The moon is far", "fact").record
+    kept = memory.store.add(MemoryDraft(content="The moon is far", kind="fact")).record
     place.session(*(said(fact) for fact in FACTS), MENDED)
     report = place.sleep()
     assert report.changed == 5
@@ -193,8 +193,8 @@ def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
     old = NOW - 200 * DAY
     store = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: old)
     store.remember("Something nobody used for long", "fact")
-    memory.add(MemoryDraft(kind="discovery", content="hardly believed", confidence=0.1), Provenance())
-    memory.add(MemoryDraft(kind="rule", content="never push on Fridays"), Provenance(asserted_by="user"))
+    memory.store.add(MemoryDraft(kind="discovery", content="hardly believed", confidence=0.1), Provenance())
+    memory.store.add(MemoryDraft(kind="rule", content="never push on Fridays"), Provenance(asserted_by="user"))
     variant = MemoryRecord(
         id="v", kind="fact", content="Others say so", confidence=0.2, variants_of="x",
         created=NOW - 100 * DAY, updated=NOW - 100 * DAY, accessed=NOW - 100 * DAY, seen=NOW - 100 * DAY,
@@ -231,7 +231,7 @@ def test_usual_commands_are_handed_on_once_and_stay_gone_when_taken_out(place: P
     [line] = [line for line in place.knowledge if "make check-all" in line]
     assert line.startswith("workflow")
     memory = memory_of(place)
-    memory.forget([entry.id for entry in memory.knowledge().of("workflow")])
+    memory.store.forget(*[entry.id for entry in memory.store.records(("workflow",))])
     place.now += 60 * DAY
     worked(3)
     place.sleep()

@@ -83,7 +83,7 @@ def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) ->
     [archived] = knowledge(place).archived()
     assert (archived.id, archived.superseded_by) == (old.id, new.id)
     [ended] = [one for one in knowledge(place).versions() if one.left]
-    assert (ended.entry.id, ended.because) == (old.id, "superseded")
+    assert (ended.record.id, ended.because) == (old.id, "superseded")
     assert place.sleep().superseded == 0
 
 

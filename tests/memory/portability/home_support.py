@@ -9,9 +9,9 @@ from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.memories import Memories
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft, Provenance
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.styles.style_state import StyleFile
 from clio.storage.files import make_folder
@@ -32,8 +32,8 @@ class House:
         self.top = folder
         self.now = NOW
         self.logs = ScopeLogs(self.places.folder, self.places.home, clock=lambda: self.now)
-        self.memories = Memories(
-            self.places.project, self.places.home, logs=self.logs, redact=str, clock=lambda: self.now
+        self.memories = MemoryStore(
+            self.places.project / ".clio", self.places.home, logs=self.logs, redact=str, clock=lambda: self.now
         )
         self.ltm = LongTermMemory(
             self.places.knowledge, project=self.places.project, log=self.logs.project, clock=lambda: self.now
@@ -43,9 +43,9 @@ class House:
 
     def fill(self, mark: str) -> None:
         """Something in every file, live, replaced and archived."""
-        self.memories.remember(f"the {mark} listens on 8080", "fact", provenance=BY_USER)
-        self.memories.remember(f"the {mark} listens on 8081", "fact", provenance=BY_USER)
-        gone = self.memories.remember(f"old {mark} news", "event", provenance=BY_USER).record
+        self.memories.add(MemoryDraft(content=f"the {mark} listens on 8080", kind="fact"), provenance=BY_USER)
+        self.memories.add(MemoryDraft(content=f"the {mark} listens on 8081", kind="fact"), provenance=BY_USER)
+        gone = self.memories.add(MemoryDraft(content=f"old {mark} news", kind="event"), provenance=BY_USER).record
         self.memories.forget(gone.id)
         self.preferences.add(f"never wake the {mark}", score=0.0, explicit=True, provenance=BY_USER)
         self.preferences.add(f"tabs for {mark}", score=7.0, provenance=BY_MODEL)
@@ -71,7 +71,7 @@ class House:
     def said(self) -> set[str]:
         """The words of what is live."""
         entries = {entry.content for entry in self.ltm.read().entries}
-        return entries | {record.content for record in self.memories.records()}
+        return entries | {record.content for record in self.memories.records(TYPED_KINDS)}
 
 
 def tree(*tops: Path) -> dict[str, bytes]:

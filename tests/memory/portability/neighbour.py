@@ -16,7 +16,7 @@ def main() -> None:
     print(len(known), flush=True)
     sys.stdin.readline()
     print(*sorted(house.said()), *styles.read().contexts, len(Trajectories(house.places.ratings).all()), flush=True)
-    house.memories.remember("work goes on", "fact", provenance=BY_USER)
+    house.memories.add(MemoryDraft(content="work goes on", kind="fact"), provenance=BY_USER)
     house.memories.compact()
     house.ltm.add(MemoryDraft(kind="discovery", content="it was wiped"), BY_USER)
     house.notes.store("later", "still here")

@@ -11,7 +11,7 @@ from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, de
 from clio.memory.portability.import_bundle import ImportCounts, merge_bundle
 from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
-from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Note, Provenance
+from clio.memory.store.record import TYPED_KINDS, AssertedBy, Kind, MemoryDraft, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
 from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, House, tree
 
@@ -91,7 +91,7 @@ def test_what_was_exported_is_all_there_elsewhere(here: House, bundle: Bundle) -
     assert there.memories and bundle.memories
     ids = [one.id for one in bundle.memories.project.records]
     assert [one.id for one in there.memories.project.records] == ids
-    assert here.memories.history(ids[-1])[1].content == f"the {MARK} listens on 8080"
+    assert here.memories.history(ids[-1])[0].record.content == f"the {MARK} listens on 8080"
 
 
 def test_the_second_time_not_one_byte_changes(here: House, bundle: Bundle) -> None:
@@ -109,7 +109,7 @@ def test_a_dry_run_counts_and_writes_nothing(here: House, bundle: Bundle) -> Non
 
 
 def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
-    here.memories.remember("mine alone", "fact", provenance=BY_USER)
+    here.memories.add(MemoryDraft(content="mine alone", kind="fact"), provenance=BY_USER)
     take(here, bundle)
 
     def revert(change: Change) -> None:
@@ -154,28 +154,30 @@ def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> 
     here.now = NOW + 2 * DAY
     assert changes(take(here, of(record("deploys take 6 minutes", updated=NOW + DAY)))) == 1
     assert said(here) == ["deploys take 6 minutes"]
-    assert "deploys take 5 minutes" in [version.record.content for version in here.memories.versions()]
+    assert "deploys take 5 minutes" in [version.record.content for version in here.memories.versions(TYPED_KINDS)]
 
 
 def test_what_a_user_said_here_is_never_overwritten(here: House) -> None:
-    mine = here.memories.remember("the API listens on 8080", "fact", provenance=BY_USER).record
+    mine = here.memories.add(MemoryDraft(content="the API listens on 8080", kind="fact"), provenance=BY_USER).record
     here.now = NOW + 9 * DAY
     same_id = record("the API listens on 9999", id=mine.id, updated=NOW + 8 * DAY, by="user")
     other_id = record("the API listens on 9998", updated=NOW + 8 * DAY, by="user")
     assert [one.kept for one in take(here, of(same_id, other_id))] == [2]
     assert said(here) == ["the API listens on 8080"]
-    assert [one.content for one in here.memories.history(mine.id)][1:] == ["the API listens on 9998"]
+    assert [one.record.content for one in here.memories.history(mine.id) if one.record.id != mine.id] == [
+        "the API listens on 9998"
+    ]
 
 
 def test_a_newer_statement_of_the_same_rank_takes_the_place_of_the_older(here: House) -> None:
-    here.memories.remember("the API listens on 8080", "fact", provenance=BY_MODEL)
+    here.memories.add(MemoryDraft(content="the API listens on 8080", kind="fact"), provenance=BY_MODEL)
     here.now = NOW + 9 * DAY
     take(here, of(record("the API listens on 8081", updated=NOW + DAY)))
     assert said(here) == ["the API listens on 8081"]
 
 
 def test_the_same_words_are_known_whatever_their_id(here: House) -> None:
-    here.memories.remember("The API listens on 8080.", "fact", provenance=BY_USER)
+    here.memories.add(MemoryDraft(content="The API listens on 8080.", kind="fact"), provenance=BY_USER)
     [taken] = take(here, of(record("the API listens on  8080")))
     assert (taken.new, taken.known) == (0, 1)
 

@@ -164,7 +164,7 @@ def test_killed_anywhere_it_opens_and_the_next_one_finishes(house: House, place:
     assert killed_at(house, place)
     opened = House(house.top)
     opened.said()
-    opened.memories.remember("work goes on", "fact", provenance=BY_USER)
+    opened.memories.add(MemoryDraft(content="work goes on", kind="fact"), provenance=BY_USER)
     wipe_all(opened)
     assert remaining(opened) == STAYS
     assert opened.said() == set()
@@ -200,7 +200,7 @@ def test_nothing_is_wiped_while_someone_sleeps(house: House, monkeypatch: pytest
 
 
 def test_what_a_newer_clio_wrote_is_not_guessed_at(house: House) -> None:
-    house.places.memories("user").write_text('{"schema": "clio.memories", "version": 99}', encoding="utf-8")
+    house.places.memories("user").write_text('{"schema": "clio.store", "version": 99}', encoding="utf-8")
     with pytest.raises(NewerDocument, match="update clio"):
         summarize_file_sets(house.places, list_file_sets(house.places, ("user",)))
 
@@ -242,7 +242,7 @@ def test_a_project_without_memory_is_left_as_it_is(tmp_path: Path) -> None:
 def test_what_is_learned_afterwards_stays(house: House) -> None:
     wipe_all(house)
     again = House(house.top)
-    again.memories.remember("new words", "fact", provenance=BY_USER)
+    again.memories.add(MemoryDraft(content="new words", kind="fact"), provenance=BY_USER)
     again.ltm.add(MemoryDraft(kind="discovery", content="new knowledge"), BY_USER)
     make_folder(again.places.notes)
     again.notes.store("plan", "new plan")

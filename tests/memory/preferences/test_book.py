@@ -182,7 +182,7 @@ def test_what_cannot_be_is_refused(book: Preferences) -> None:
         book.update(other.id)
     with pytest.raises(UserError, match="there is a preference 'one' already"):
         book.update(other.id, item="ONE")
-    with pytest.raises(UserError, match="no band of scores"):
+    with pytest.raises(UserError, match="not a band of scores"):
         book.recall(types=("lukewarm",))
     fact = book._store.remember("the port is 5433", "fact").record  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(UserError, match="is a fact, not a preference"):

@@ -15,7 +15,7 @@ from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.scoring import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.memories import Memories
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import Kind, MemoryRecord
 
 CASES = Path(__file__).parents[1] / "data" / "brain_cases.json"
@@ -135,11 +135,11 @@ def in_one_store(book: Book, part: str) -> list[Answer]:
         ]
 
 
-def filled(folder: Path, said: Sequence[Said]) -> Memories:
+def filled(folder: Path, said: Sequence[Said]) -> MemoryStore:
     """A real store of these memories, without any being merged."""
     folder.mkdir(parents=True)
-    memories = Memories(
-        folder,
+    memories = MemoryStore(
+        folder / ".clio",
         folder / "home",
         logs=ScopeLogs(folder / ".clio", folder / "home"),
         redact=lambda text: text,
@@ -164,7 +164,7 @@ def filled(folder: Path, said: Sequence[Said]) -> Memories:
     return memories
 
 
-def ask(memories: Memories, question: str) -> list[Scored]:
+def ask(memories: MemoryStore, question: str) -> list[Scored]:
     """What would enter the brain."""
     found, _ = rank(question, list(of_memories(memories, question, NOW)), now=NOW, limit=MAX_RECALLED)
     return found

@@ -44,11 +44,13 @@ class Home:
 
     def fact(self, text: str, importance: float = 0.8, source: Provenance | None = None) -> str:
         """Remember a fact; its id."""
-        return self.memory.memories.remember(text, "fact", importance, provenance=source).record.id
+        return self.memory.store.add(
+            MemoryDraft(content=text, kind="fact", importance=importance), provenance=source
+        ).record.id
 
     def entry(self, kind: Kind, text: str, solution: str = "") -> str:
         """Add to the project knowledge; its id."""
-        return self.memory.add(MemoryDraft(kind=kind, content=text, solution=solution), Provenance()).record.id
+        return self.memory.store.add(MemoryDraft(kind=kind, content=text, solution=solution), Provenance()).record.id
 
     def likes(self, item: str, score: float = 8.0) -> str:
         """Note a preference; its id."""

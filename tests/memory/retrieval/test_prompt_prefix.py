@@ -14,7 +14,7 @@ from clio.memory.retrieval.prompt_prefix import (
     make_knowledge_block,
     sort_best_first,
 )
-from clio.memory.store.record import KINDS, Freshness, Knowledge, MemoryRecord, Provenance
+from clio.memory.store.record import PROJECT_KINDS, Freshness, Knowledge, MemoryRecord, Provenance
 from clio.tokens import text_units
 
 DAY = 86_400.0
@@ -243,7 +243,7 @@ def test_each_line_has_its_account() -> None:
 
 entries = st.builds(
     MemoryRecord,
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(PROJECT_KINDS),
     id=st.uuids().map(str),
     content=st.text(min_size=1, max_size=700),
     solution=st.text(max_size=30),

@@ -6,6 +6,7 @@ import pytest
 
 from clio.errors import ToolFailed
 from clio.memory.retrieval.scoring import Fusion, Layer
+from clio.memory.store.record import MemoryDraft
 from clio.messages import UserMessage
 from clio.sessions.state import Trim
 from tests.memory.retrieval.support import DAY, NOW, Home, Topics, ids, sources
@@ -20,7 +21,7 @@ def full(home: Home) -> Home:
     home.said("the gateway of staging times out", "I raised its timeout.", days_ago=3)
     home.fact("the gateway of staging has two nodes")
     home.entry("solution", "the gateway answers 502", "restart its sidecar")
-    home.memory.store_note("rota", "who looks after the gateway: Ines in May")
+    home.memory.store.add(MemoryDraft(key="rota", content="who looks after the gateway: Ines in May"))
     home.likes("never restart the gateway by hand", 0.5)
     return home
 
@@ -127,9 +128,9 @@ def test_an_answer_counts_as_used_unless_asked_to_leave_no_trace(home: Home) -> 
     fact = home.fact("the gateway has two nodes")
     home.now += 5 * DAY
     home.memory.retriever.search("gateway", use=False)
-    assert home.memory.memories.find(fact).access_count == 0
+    assert home.memory.store.get(fact).access_count == 0
     home.memory.retriever.search("gateway")
-    assert home.memory.memories.find(fact).access_count == 1
+    assert home.memory.store.get(fact).access_count == 1
 
 
 def test_the_session_that_asks_is_no_answer_but_what_left_its_window_is(home: Home) -> None:
@@ -161,7 +162,7 @@ def test_an_earlier_time_knows_only_what_was_known_then(home: Home) -> None:
     texts = " ".join(hit.text for hit in then.hits)
     assert "8080" in texts and "one node" in texts and "in Go" in texts and "gateway tests" in texts
     assert "8081" not in texts and "three nodes" not in texts and "Helm" not in texts
-    assert home.memory.memories.find(new).access_count == 0
+    assert home.memory.store.get(new).access_count == 0
     today = ids(home.memory.retriever.search("gateway staging port"))
     assert new in today and old not in today
 

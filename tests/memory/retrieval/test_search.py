@@ -1,7 +1,7 @@
 """Notes and knowledge ranked together."""
 
 from clio.memory.retrieval.candidates import search_project
-from clio.memory.store.record import MemoryRecord, Note
+from clio.memory.store.record import MemoryRecord
 
 NOW = 10.0
 
@@ -10,13 +10,13 @@ def entry(text: str, confirmed: float = 0.0) -> MemoryRecord:
     return MemoryRecord(id=text, kind="discovery", content=text, updated=confirmed, confidence=0.8)
 
 
-def keys(query: str, *entries: MemoryRecord, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
-    hits = search_project(query, entries, notes, limit, NOW)
+def keys(query: str, *entries: MemoryRecord, notes: tuple[MemoryRecord, ...] = (), limit: int = 10) -> list[str]:
+    hits = search_project(query, (*entries, *notes), limit, NOW)
     return [hit.key or hit.text for hit in hits]
 
 
 def test_notes_and_knowledge_are_ranked_together() -> None:
-    note = Note(key="auth_bug", content="token refresh loses its result")
+    note = MemoryRecord(id="auth_bug", key="auth_bug", kind="note", content="token refresh loses its result")
     assert keys("token refresh bug", entry("tokens are counted"), notes=(note,)) == ["auth_bug", "tokens are counted"]
 
 
@@ -45,5 +45,5 @@ def test_newest_first_on_ties_and_never_more_than_asked() -> None:
 
 
 def test_nothing_in_common_is_no_answer() -> None:
-    assert keys("quantum", entry("the latest"), notes=(Note(key="k", content="c"),)) == []
+    assert keys("quantum", entry("the latest"), notes=(MemoryRecord(id="k", key="k", kind="note", content="c"),)) == []
     assert keys("", entry("x")) == []

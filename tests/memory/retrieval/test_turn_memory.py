@@ -9,7 +9,7 @@ import pytest
 
 from clio.errors import ToolFailed
 from clio.memory.retrieval.turn_memory import WhyItem
-from clio.memory.store.record import MemoryRecord, Provenance
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
@@ -58,7 +58,8 @@ class Desk:
         return [entry["content"] for entry in self.recalled(text)]
 
     def remember(self, content: str, **fields: Any) -> MemoryRecord:
-        return self.memory.memories.remember(content, "fact", **fields).record
+        provenance = fields.pop("provenance", None)
+        return self.memory.store.add(MemoryDraft(kind="fact", content=content, **fields), provenance).record
 
     def why(self, source: str = "") -> list[WhyItem]:
         report = self.memory.last_turn()
@@ -136,7 +137,7 @@ def test_what_is_brought_up_counts_as_used_and_what_is_not_does_not(desk: Desk) 
     used, unused = desk.remember(PORT), desk.remember("invoices are made at night")
     desk.now += 5 * DAY_S
     desk.turn(ASKED)
-    accessed = {record.id: record.accessed for record in desk.memory.memories.records()}
+    accessed = {record.id: record.accessed for record in desk.memory.store.records(TYPED_KINDS)}
     assert accessed == {used.id: desk.now, unused.id: desk.now - 5 * DAY_S}
 
 
@@ -162,14 +163,14 @@ def test_what_was_told_and_has_changed_is_told_again_whatever_is_asked_next(desk
 def test_what_was_told_and_edited_is_told_in_its_new_words(desk: Desk) -> None:
     record = desk.remember(PORT)
     desk.turn(ASKED)
-    desk.memory.memories.project.update(record.id, content="the staging server listens on port 7000")
+    desk.memory.store.project.update(record.id, content="the staging server listens on port 7000")
     assert desk.contents("write a poem about rain") == ["the staging server listens on port 7000"]
 
 
 def test_what_is_forgotten_is_not_told_again(desk: Desk) -> None:
     record = desk.remember(PORT)
     desk.turn(ASKED)
-    assert desk.memory.memories.forget(record.id)
+    assert desk.memory.store.forget(record.id)
     desk.trim()
     assert desk.contents("write a poem about rain") == []
     assert desk.contents(ASKED) == []
@@ -183,7 +184,7 @@ def test_what_a_tool_said_is_marked_as_a_quotation_of_it(desk: Desk) -> None:
 
 def test_a_memory_whose_file_changed_or_went_says_so_and_is_told_again_for_it(desk: Desk) -> None:
     (desk.project / "server.toml").write_text("port = 8443\n", encoding="utf-8")
-    desk.remember(PORT, files=["server.toml"])
+    desk.remember(PORT, examples=["server.toml"])
     assert "note" not in desk.recalled(ASKED)[0]
     (desk.project / "server.toml").write_text("port = 9443\n", encoding="utf-8")
     assert [entry["note"] for entry in desk.recalled(ASKED)] == ["its file has changed since"]
@@ -208,8 +209,8 @@ def test_remembered_text_stays_text(desk: Desk, text: str) -> None:
 
 
 def test_both_scopes_are_asked_and_preferences_are_not_memories_of_a_question(desk: Desk) -> None:
-    desk.memory.memories.remember("the user reads mail at nine", "fact", scope="user")
-    desk.memory.memories.remember("mail goes out through Postmark", "fact")
+    desk.memory.store.add(MemoryDraft(content="the user reads mail at nine", kind="fact"), scope="user")
+    desk.memory.store.add(MemoryDraft(content="mail goes out through Postmark", kind="fact"))
     desk.memory.preferences.add("short mail", "", 8.0)
     assert set(desk.contents("when does the user read mail, and how does mail go out?")) == {
         "the user reads mail at nine",
@@ -375,7 +376,7 @@ def test_off_gives_and_takes_nothing_until_it_is_on_again(desk: Desk) -> None:
     desk.memory.write_progress("how it stands")
     assert desk.memory.read_progress() == ""
     with pytest.raises(ToolFailed, match="/memory on"):
-        desk.memory.memories  # noqa: B018
+        desk.memory.store  # noqa: B018
     desk.memory.is_off = False
     assert desk.memory.read_progress() == ""
     assert desk.turn(ASKED).keys() == {"hard_limits", "memories"}

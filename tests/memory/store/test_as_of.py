@@ -8,12 +8,12 @@ from msgspec import structs
 
 from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.ltm_history import LtmArchive
-from clio.memory.store.record import MemoryDraft
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.typed_codec import Former, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.versions import known_at, live_at
+from clio.memory.store.versions import records_at
 from tests.memory.store.ltm_support import write_json
 from tests.memory.store.versions_support import DAY, NOW, Time, by
 
@@ -24,11 +24,11 @@ def time(tmp_path: Path) -> Time:
 
 
 def then(time: Time, at: float) -> list[str]:
-    return [record.content for record in live_at(time.memories.versions(), at)]
+    return [record.content for record in records_at(time.memories.versions(TYPED_KINDS), at)]
 
 
 def known(time: Time, at: float) -> list[str]:
-    return [entry.content for entry in known_at(time.ltm.versions(), at)]
+    return [entry.content for entry in records_at(time.ltm.versions(), at)]
 
 
 def discover(time: Time, text: str) -> str:
@@ -46,7 +46,7 @@ def test_what_took_its_place_counts_from_then_on(time: Time) -> None:
     time.say("the dev server listens on port 8081")
     assert then(time, before) == ["the dev server listens on port 8080"]
     assert then(time, time.now) == ["the dev server listens on port 8081"]
-    assert all(record.is_live for record in live_at(time.memories.versions(), before))
+    assert all(record.is_live for record in records_at(time.memories.versions(TYPED_KINDS), before))
 
 
 def test_words_that_were_edited_twice_are_as_they_were_at_each_time(time: Time) -> None:
@@ -76,7 +76,7 @@ def test_what_was_forgotten_and_restored_was_not_known_in_between(time: Time) ->
 
 
 def test_what_compaction_took_was_known_before(time: Time) -> None:
-    time.memories.remember("an old note", "note", 0.3)
+    time.memories.add(MemoryDraft(content="an old note", kind="note", importance=0.3))
     before = time.passes(100)
     time.memories.compact()
     assert (then(time, before), then(time, time.now)) == (["an old note"], [])
@@ -97,8 +97,8 @@ def test_a_preference_had_another_score_before(time: Time) -> None:
     time.preferences.add("tabs", score=9, explicit=True)
     before = time.passes()
     time.preferences.add("tabs", score=2, explicit=True)
-    assert [record.score for record in live_at(time.memories.versions(), before)] == [9]
-    assert [record.score for record in live_at(time.memories.versions(), time.now)] == [2]
+    assert [record.score for record in records_at(time.memories.versions(TYPED_KINDS), before)] == [9]
+    assert [record.score for record in records_at(time.memories.versions(TYPED_KINDS), time.now)] == [2]
 
 
 def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
@@ -107,7 +107,7 @@ def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
     time.memories.project.update(id, content="a giraffe")
     time.memories.move(id, "user")
     assert (then(time, before), then(time, time.now)) == (["a zebra"], ["a giraffe"])
-    assert [version.record.content for version in time.memories.versions(id)] == ["a zebra", "a giraffe"]
+    assert [version.record.content for version in time.memories.history(id)] == ["a zebra", "a giraffe"]
 
 
 def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
@@ -183,5 +183,5 @@ def test_confirming_and_using_make_no_version(time: Time) -> None:
     entry = discover(time, "Config is YAML")
     discover(time, "Config is YAML")
     time.ltm.use([entry])
-    assert len(time.memories.versions(id)) == 1
+    assert len(time.memories.history(id)) == 1
     assert len(time.ltm.versions()) == 1

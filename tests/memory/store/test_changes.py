@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.store.change_log import undo_last
-from clio.memory.store.record import MemoryDraft
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.versions import Changed, changes_of
 from tests.memory.store.versions_support import Time, by
 
@@ -18,7 +18,7 @@ def time(tmp_path: Path) -> Time:
 
 
 def told(time: Time) -> list[Changed]:
-    return changes_of(time.memories.versions(), time.ltm.versions())
+    return changes_of((*time.memories.versions(TYPED_KINDS), *time.ltm.versions()))
 
 
 def doings(time: Time) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ def test_what_was_undone_is_told_as_undone(time: Time) -> None:
 
 
 def test_compaction_and_a_preference_that_was_rated_again_are_told(time: Time) -> None:
-    time.memories.remember("an old note", "note", 0.3)
+    time.memories.add(MemoryDraft(content="an old note", kind="note", importance=0.3))
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes(100)
     time.preferences.add("tabs", score=2, explicit=True)

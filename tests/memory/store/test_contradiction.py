@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.record import AssertedBy
+from clio.memory.store.record import AssertedBy, MemoryDraft
 from tests.memory.store.versions_support import Time, by
 
 AT = "the dev server listens on port {}"
@@ -72,7 +72,7 @@ def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_i
     assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
     assert time.logs.last() == before, "nothing was changed that could be undone"
     assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
-    said = {record.content[-4:] for record in time.memories.history(id)}
+    said = {version.record.content[-4:] for version in time.memories.history(id)}
     assert said == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
 
 
@@ -82,7 +82,7 @@ def test_a_variant_is_never_brought_up_by_itself_and_is_labelled_when_asked_for(
     [hit] = time.memories.matching("which port does the dev server listen on?", 10)
     assert hit.record.content == AT.format(8080)
     assert variant.id in {hit.record.id for hit in time.memories.recall("port")}
-    assert time.memories.said_with(variant) == f"other sources say; surer is: {AT.format(8080)}"
+    assert time.memories.describe_variant(variant) == f"other sources say; surer is: {AT.format(8080)}"
 
 
 def test_a_variant_that_a_user_confirms_holds_and_the_others_are_its_variants(time: Time) -> None:
@@ -144,5 +144,9 @@ def test_many_statements_at_once_are_weighed_like_one_after_the_other(time: Time
 
 def test_a_record_made_elsewhere_is_weighed_too(time: Time, tmp_path: Path) -> None:
     time.say(AT.format(8080))
-    record = Time(tmp_path / "other").memories.remember(AT.format(8081), "fact", provenance=by("tool")).record
+    record = (
+        Time(tmp_path / "other")
+        .memories.add(MemoryDraft(content=AT.format(8081), kind="fact"), provenance=by("tool"))
+        .record
+    )
     assert time.memories.project.reconsolidate(record).action == "variant"

@@ -11,8 +11,8 @@ import pytest
 from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, Change, undo_last
 from clio.memory.store.notes import Notes, revert_note
-from clio.memory.store.record import MemoryDraft
-from clio.memory.store.versions import known_at, live_at
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft
+from clio.memory.store.versions import records_at
 from tests.memory.store.versions_support import DAY, Time, by
 
 PERSISTED = Path(__file__).parents[2] / "fixtures" / "persisted" / "memory-v1"
@@ -48,7 +48,9 @@ def undo(time: Time) -> str:
 
 
 def said(time: Time) -> set[str]:
-    return {entry.content for entry in time.ltm.read().entries} | {one.content for one in time.memories.records()}
+    return {entry.content for entry in time.ltm.read().entries} | {
+        one.content for one in time.memories.records(TYPED_KINDS)
+    }
 
 
 LIVE = {
@@ -67,10 +69,13 @@ def test_what_was_live_archived_and_said_before_is_there(time: Time, earlier: di
     assert [entry.content for entry in time.ltm.archived()] == ["Logs go to stderr"]
     assert [record.content for record in time.memories.project.archived()] == ["the office has a giraffe"]
     first = time.now - 97 * DAY
-    assert {entry.content for entry in known_at(time.ltm.versions(), first)} >= {"Config is YAML", "Logs go to stderr"}
-    contents = {version.record.content for version in time.memories.versions()}
+    assert {entry.content for entry in records_at(time.ltm.versions(), first)} >= {
+        "Config is YAML",
+        "Logs go to stderr",
+    }
+    contents = {version.record.content for version in time.memories.versions(TYPED_KINDS)}
     assert contents >= {"the office has a zebra", "the office has a giraffe", "short commit messages"}
-    assert live_at(time.memories.versions(), time.now)
+    assert records_at(time.memories.versions(TYPED_KINDS), time.now)
     assert unchanged(earlier) and not (time.ltm_path.with_name(LOG_NAME)).exists(), "reading writes nothing"
 
 

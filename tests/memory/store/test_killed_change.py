@@ -10,7 +10,7 @@ import pytest
 
 from clio.errors import UserError
 from clio.memory.store.change_log import undo_last
-from clio.memory.store.record import MemoryDraft
+from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from tests.memory.store.versions_support import Time, by
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
@@ -54,7 +54,7 @@ def known(time: Time) -> tuple[list[str], list[str]]:
 
 
 def remembered(time: Time) -> list[str]:
-    return sorted(record.content for record in time.memories.records())
+    return sorted(record.content for record in time.memories.records(TYPED_KINDS))
 
 
 def forget(time: Time) -> None:
@@ -116,8 +116,12 @@ def test_a_killed_change_of_project_knowledge_was_made_or_not(tmp_path: Path, wh
 
 
 MEMORIES: dict[str, Callable[[Time], object]] = {
-    "remember": lambda time: time.memories.remember("the cat is grey", "fact", provenance=by("user")),
-    "supersede": lambda time: time.memories.remember("the port is 8081", "fact", provenance=by("user")),
+    "remember": lambda time: time.memories.add(
+        MemoryDraft(content="the cat is grey", kind="fact"), provenance=by("user")
+    ),
+    "supersede": lambda time: time.memories.add(
+        MemoryDraft(content="the port is 8081", kind="fact"), provenance=by("user")
+    ),
     "edit": lambda time: time.memories.update(time.memories.project.records()[0].id, content="the port is open"),
     "forget": lambda time: time.memories.forget(time.memories.project.records()[0].id),
     "restore": lambda time: time.memories.project.restore(time.memories.project.archived()[0].id),
@@ -127,8 +131,10 @@ MEMORIES: dict[str, Callable[[Time], object]] = {
 
 def with_memories(folder: Path) -> Time:
     time = Time(folder)
-    time.memories.forget(time.memories.remember("the dog is brown", "fact", provenance=by("user")).record.id)
-    time.memories.remember("the port is 8080", "fact", provenance=by("user"))
+    time.memories.forget(
+        time.memories.add(MemoryDraft(content="the dog is brown", kind="fact"), provenance=by("user")).record.id
+    )
+    time.memories.add(MemoryDraft(content="the port is 8080", kind="fact"), provenance=by("user"))
     return time
 
 
@@ -148,7 +154,7 @@ def test_a_killed_change_of_memories_was_made_or_not_and_can_be_undone(tmp_path:
         while len(again.logs.undoable()) > changes:
             undo(again)
         assert remembered(again) == before
-        again.memories.remember("life goes on", "fact", provenance=by("user"))
+        again.memories.add(MemoryDraft(content="life goes on", kind="fact"), provenance=by("user"))
         assert "life goes on" in remembered(again)
         if not killed:
             return

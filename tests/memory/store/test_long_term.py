@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clio.errors import CorruptDocument, NewerDocument, UserError
-from clio.memory.store.record import KINDS, MemoryDraft, MemoryRecord, Saved
+from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, MemoryRecord, Saved
 from tests.memory.store.ltm_support import FROM, NOW, PERL, add, ltm, read_json, write_json
 
 ROOT = Path(__file__).parents[3]
@@ -325,9 +325,9 @@ def test_the_page_of_the_format_shows_a_file_that_opens(path: Path) -> None:
     path.write_text(whole, encoding="utf-8")
     path.with_name("ltm.archive.json").write_text(archive, encoding="utf-8")
     path.with_name("ltm.history.jsonl").write_text(history, encoding="utf-8")
-    assert [entry.kind for entry in ltm(path).read().entries] == [*KINDS, "rule"]
+    assert [entry.kind for entry in ltm(path).read().entries] == [*PROJECT_KINDS, "rule"]
     (kept,) = ltm(path).archived()
     assert (kept.id, kept.line) == ("d-3f9a12", "Config is YAML")
-    assert ("Config is YAML", "changed") in [(one.entry.line, one.because) for one in ltm(path).versions()]
+    assert ("Config is YAML", "changed") in [(one.record.line, one.because) for one in ltm(path).versions()]
     for field in ("id", "other_id", "quoted", "other_preventions", "example_hashes", "context_rule_details"):
         assert f"{field}" in page

@@ -15,14 +15,14 @@ from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_objects import normal
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import KINDS, AssertedBy, MemoryDraft, MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, MemoryRecord
 from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by
 
 WORDS = ("alpha", "Alpha.", "beta", "src/A.py", "src/a.py", "naïve")
 words = st.sampled_from(WORDS)
 drafts = st.builds(
     MemoryDraft,
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(PROJECT_KINDS),
     content=words,
     solution=words,
     impact=st.sampled_from(("", "alpha")),

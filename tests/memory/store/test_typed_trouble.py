@@ -162,7 +162,7 @@ def test_a_corrupt_snapshot_is_set_aside_and_the_journal_still_counts(path: Path
 
 def test_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
-    data = b'{"schema": "clio.memories", "version": 9, "records": []}'
+    data = b'{"schema": "clio.store", "version": 9, "records": []}'
     path.write_bytes(data)
     with pytest.raises(NewerDocument):
         TypedStore(path).remember("words")

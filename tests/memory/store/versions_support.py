@@ -1,4 +1,4 @@
-"""Memories of a user and a project whose clock a test moves."""
+"""MemoryStore of a user and a project whose clock a test moves."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.memories import Memories
-from clio.memory.store.record import AssertedBy, Provenance, Saved
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import AssertedBy, MemoryDraft, Provenance, Saved
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -24,7 +24,7 @@ class Time:
         self.now = NOW
         self.home = folder / "home"
         self.logs = ScopeLogs(folder / ".clio", self.home, clock=lambda: self.now)
-        self.memories = Memories(folder, self.home, logs=self.logs, redact=str, clock=lambda: self.now)
+        self.memories = MemoryStore(folder / ".clio", self.home, logs=self.logs, redact=str, clock=lambda: self.now)
         self.ltm_path = folder / ".clio" / "ltm.json"
         self.ltm = LongTermMemory(self.ltm_path, project=folder, log=self.logs.project, clock=lambda: self.now)
         self.preferences = Preferences(self.memories.user, TaskTypes(), clock=lambda: self.now)
@@ -36,4 +36,4 @@ class Time:
         return before
 
     def say(self, text: str, who: AssertedBy = "user", confidence: float | None = None) -> Saved:
-        return self.memories.remember(text, "fact", provenance=by(who), confidence=confidence)
+        return self.memories.add(MemoryDraft(content=text, kind="fact", confidence=confidence), provenance=by(who))

@@ -11,7 +11,7 @@ import pytest
 from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import find_news
 from clio.memory.store.record import MemoryRecord, Provenance
-from clio.memory.store.versions import known_at
+from clio.memory.store.versions import records_at
 from clio.memory.team.statement import get_month_start
 from tests.memory.store.ltm_support import FROM, add, read_json, said_by, write_json
 from tests.memory.team.team_support import NOW, Person, again, said
@@ -123,8 +123,8 @@ def test_what_was_known_when_and_what_is_news(ann: Person) -> None:
     ann.memory.update(entry.id, content="The port is 8081")
     ann.gets(*said("Bob says so", by="Bob", at=ann.now, id="d-b0b0b0"))
     versions = ann.memory.versions()
-    assert [one.content for one in known_at(versions, NOW + 1)] == ["The port is 8080"]
-    assert [one.content for one in known_at(versions, ann.now + 1)] == ["The port is 8081", "Bob says so"]
+    assert [one.content for one in records_at(versions, NOW + 1)] == ["The port is 8080"]
+    assert [one.content for one in records_at(versions, ann.now + 1)] == ["The port is 8081", "Bob says so"]
     news = find_news(before, ann.memory.read())
     assert ([one.content for one in news.new], [one.content for one in news.changed]) == (
         ["Bob says so"],

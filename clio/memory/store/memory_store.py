@@ -1,0 +1,472 @@
+"""All memories of one project and of its user, of every kind, behind one class."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clio.errors import StorageError, UserError
+from clio.memory.store.change_log import Change, ScopeLogs, undo_last
+from clio.memory.store.example_files import ExampleFiles
+from clio.memory.store.ltm_reader import LtmReading
+from clio.memory.store.record import (
+    ALL_KINDS,
+    KEYED_NOTE,
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    PROJECT_KINDS,
+    TYPED_KINDS,
+    Freshness,
+    LtmStats,
+    MemoryDraft,
+    MemoryRecord,
+    Provenance,
+    Pruned,
+    Saved,
+    check_content,
+    short,
+)
+from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
+from clio.text.vocabulary import parse_question_words
+
+if TYPE_CHECKING:
+    from clio.memory.store.ltm_store import LongTermMemory
+    from clio.memory.store.notes import Notes
+    from clio.memory.store.versions import Version
+
+SCOPES: tuple[Scope, ...] = ("project", "user")
+FILE = "memories.json"
+_PROJECT_ID = re.compile(r"[a-z]-\w*", re.IGNORECASE)
+
+
+def is_project_id(id: str) -> bool:
+    """Whether this has the form of the id of a discovery, solution, pattern, workflow, failure or rule: "d-3f9a12"."""
+    return _PROJECT_ID.fullmatch(id) is not None
+
+
+class MemoryStore:
+    """Adds, finds, changes, forgets and restores memories of every kind; each change can be undone.
+
+    Three kinds of files hold the memories, and each has a codec of its own:
+
+    - `.clio/ltm.json`: discoveries, solutions, patterns, workflows, failures and rules (`LongTermMemory`);
+    - `memories.json` of the project and of the user: facts, events, notes and preferences (`TypedStore`);
+    - `.clio/memory/<key>.json`: notes that have a key (`Notes`).
+
+    Every change is written to the change log of its scope (`memory.log.jsonl`) before the file changes. Versions, the
+    archive and `undo` are derived from that log.
+
+    Methods raise UserError for a memory that does not exist or cannot be saved as given, StorageError for a file that
+    cannot be read or written, and OSError.
+
+    Args:
+        folder: the project's `.clio` folder.
+        home: clio's own folder, which holds the user's memories.
+        project: the folder to which paths of example files are relative; default: the parent of `folder`.
+        logs: the change logs of both scopes; default: those in `folder` and `home`.
+        redact: applied to every text before it is stored.
+        trust_home: where it is recorded whether the user trusts memory that others share through git; None: shared
+            memory is ignored.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        *,
+        project: Path | None = None,
+        logs: ScopeLogs | None = None,
+        redact: Callable[[str], str],
+        clock: Callable[[], float] = time.time,
+        trust_home: Path | None = None,
+    ) -> None:
+        self._folder = folder
+        self._project_folder = project or folder.parent
+        self._redact = redact
+        self._clock = clock
+        self._trust_home = trust_home
+        self._examples = ExampleFiles(self._project_folder)
+        self.decide: Decide | None = None
+        """Asks a model whether two memories that share half of their words are one; None keeps both."""
+        self.logs = logs or ScopeLogs(folder, home, clock=clock)
+        self.ltm_path = folder / "ltm.json"
+        self.ltm_reader = LtmReading(self.ltm_path, project=self._project_folder, clock=clock, home=trust_home)
+        self._typed: dict[Scope, TypedStore] = {
+            "project": TypedStore(folder / FILE, "project", clock=clock, log=self.logs.project),
+            "user": TypedStore(home / FILE, "user", clock=clock, log=self.logs.user),
+        }
+
+    # The files
+
+    @property
+    def user(self) -> TypedStore:
+        """The user's `memories.json`."""
+        return self._typed["user"]
+
+    @property
+    def project(self) -> TypedStore:
+        """The project's `memories.json`."""
+        return self._typed["project"]
+
+    @cached_property
+    def ltm(self) -> "LongTermMemory":
+        """The project's `ltm.json`. Imported on first use: a turn only reads that file, through `ltm_reader`."""
+        from clio.memory.store.ltm_store import LongTermMemory
+
+        return LongTermMemory(
+            self.ltm_path,
+            project=self._project_folder,
+            log=self.logs.project,
+            clock=self._clock,
+            home=self._trust_home,
+            redact=self._redact,
+        )
+
+    @cached_property
+    def keyed_notes(self) -> "Notes":
+        """The files of the notes that have a key."""
+        from clio.memory.store.notes import Notes
+
+        return Notes(self._folder / "memory", self._clock)
+
+    # Reading
+
+    def records(self, kinds: Collection[str] = ALL_KINDS) -> tuple[MemoryRecord, ...]:
+        """Return the memories that exist now, of these kinds.
+
+        First those of `ltm.json` in the order of the file, then those of the project and of the user in the order they
+        were made, then the notes with a key, newest first.
+        """
+        found: list[MemoryRecord] = []
+        if not set(kinds).isdisjoint(PROJECT_KINDS):
+            found += (entry for entry in self.ltm_reader.read().entries if entry.kind in kinds)
+        if not set(kinds).isdisjoint(TYPED_KINDS):
+            found += (one for store in self._typed.values() for one in store.records() if one.kind in kinds)
+        if KEYED_NOTE in kinds:
+            found += (_note_record(note.key, note.content, note.timestamp) for note in self.keyed_notes.newest_first())
+        return tuple(found)
+
+    def get(self, id: str) -> MemoryRecord:
+        """Return the memory with this id, or the only one whose id begins or ends with it, or the note of this key."""
+        # A key is looked for first: it is exact, while an id may be shortened.
+        if (note := self._find_note(id)) is not None:
+            return note
+        if is_project_id(id):
+            return self.ltm.find(id)
+        try:
+            return self._holding(id)[1]
+        except UserError:
+            # Other programs that write ltm.json may use ids of any form.
+            found = next((entry for entry in self.records(PROJECT_KINDS) if entry.id == id.strip()), None)
+            if found is None:
+                raise
+            return found
+
+    def get_note(self, key: str) -> MemoryRecord | None:
+        """Return the note of this key, None if there is none. Raises ValueError for a key that no note can have."""
+        note = self.keyed_notes.retrieve(self._redact(key))
+        return _note_record(note.key, note.content, note.timestamp) if note else None
+
+    def notes(self) -> tuple[MemoryRecord, ...]:
+        """Return the notes that have a key, newest first."""
+        return self.records((KEYED_NOTE,))
+
+    def live(self, ids: Sequence[str]) -> list[MemoryRecord]:
+        """Return those of these facts, events, notes and preferences that are neither superseded nor forgotten."""
+        return [record for store in self._typed.values() for record in store.live(ids)]
+
+    def count(self) -> dict[Scope, int]:
+        """Return the number of facts, events, notes and preferences that exist now, by scope."""
+        return {"project": self.project.count(), "user": self.user.count()}
+
+    def scope_of(self, id: str) -> Scope:
+        """Return the scope of a memory; "project" also for one that is only in the archive."""
+        for store in self._typed.values():
+            if store.like(id):
+                return store.scope
+        return "project"
+
+    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
+        """Return the memories that contradict this one with less confidence."""
+        return tuple(one for store in self._typed.values() for one in store.variants(id))
+
+    def freshness(self, records: Sequence[MemoryRecord]) -> dict[str, Freshness]:
+        """Return whether the files each memory names are as they were when it was stored, by id."""
+        return self.ltm_reader.freshness(records)
+
+    def describe_drift(self, record: MemoryRecord) -> str:
+        """Return a remark on a memory whose files have changed since it was stored, "" if they have not."""
+        [state] = self._examples.freshness([record.hashes])
+        return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
+
+    def describe_variant(self, record: MemoryRecord) -> str:
+        """Return a remark on a variant that names the memory it contradicts, "" for any other memory."""
+        if not record.is_variant:
+            return ""
+        main = next(iter(self.live([record.variants_of or ""])), None)
+        return "other sources say" + (f"; surer is: {short(main)}" if main else "")
+
+    # Searching facts, events, notes and preferences by their words
+
+    def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, kind: str = "") -> tuple[Ranked, ...]:
+        """Return what `peek` returns, and count it as used."""
+        found = self.peek(query, limit, kind)
+        self.mark_used([hit.record.id for hit in found])
+        return found
+
+    def peek(self, query: str = "", limit: int = DEFAULT_LIMIT, kind: str = "") -> tuple[Ranked, ...]:
+        """Return the facts, events, notes and preferences of both scopes that match a query, best first.
+
+        Args:
+            limit: 0 means ten, −1 all.
+            kind: only this one; "!fact" means all but facts. Without query and kind all preferences come first, and
+                the limit counts the others.
+        """
+        hits = [hit for store in self._typed.values() for hit in store.peek(query, limit, kind)]
+        hits.sort(key=lambda hit: (-hit.score, -hit.record.updated, hit.record.id))
+        if limit < 0:
+            return tuple(hits)
+        most = limit or DEFAULT_LIMIT
+        if query.strip() or kind.strip():
+            return tuple(hits[:most])
+        preferences = [hit for hit in hits if hit.record.kind == "preference"]
+        return (*preferences, *[hit for hit in hits if hit.record.kind != "preference"][:most])
+
+    def matching(self, question: str, most: int) -> list[Ranked]:
+        """Return at most `most` facts, events and notes that share a word with the question; none counts as used.
+
+        Other forms of a word count, and synonyms, so that "db" finds "database", and keywords with a typing mistake.
+        Words that occur in requests of every kind count only if there are no others. Variants are left out: automatic
+        recall must not tell what a surer memory contradicts.
+        """
+        words = parse_question_words(question)
+        telling = [word for word in words if not word.is_common] or words
+        found: list[Ranked] = []
+        for store in self._typed.values():
+            forms = {form for word in telling for form in word.forms}
+            forms.update(*(store.keywords_like(word.stem) for word in telling))
+            hits = store.peek(frozenset(forms), most, "!preference") if forms else ()
+            found += (hit for hit in hits if not hit.record.is_variant)
+        return sorted(found, key=lambda hit: -hit.score)[:most]
+
+    def mark_used(self, ids: Sequence[str]) -> int:
+        """Count these memories as used, which keeps them from being pruned; return how many of them exist.
+
+        A count that cannot be written is dropped: the answer does not depend on it.
+        """
+        rest = dict.fromkeys(ids)
+        used = 0
+        for store in self._typed.values():
+            own = [record.id for record in store.live(rest)]
+            if own:
+                store.use(own)
+            used += len(own)
+            rest = {id: None for id in rest if not store.has(id)}
+        if rest:
+            with suppress(OSError, StorageError):
+                used += self.ltm.use(tuple(rest))
+        return used
+
+    # Changing
+
+    def add(self, draft: MemoryDraft, provenance: Provenance | None = None, *, scope: Scope | None = None) -> Saved:
+        """Save a memory; one that says the same is confirmed, and one whose value has changed is superseded.
+
+        Args:
+            provenance: who said it; None for the model.
+            scope: of a fact, event, note or preference; by default the user's for a preference, else the project's.
+        """
+        if draft.key is not None:
+            return self._set_note(draft.key, draft.content)
+        if draft.kind in PROJECT_KINDS:
+            return self.ltm.add(draft, provenance or Provenance())
+        store = self._typed[scope or ("user" if draft.kind == "preference" else "project")]
+        return store.remember(
+            self._redact(draft.content),
+            draft.kind,
+            draft.importance,
+            keywords=[self._redact(word) for word in draft.keywords],
+            explicit=draft.explicit,
+            provenance=provenance,
+            confidence=draft.confidence,
+            hashes=self._examples.hashes(draft.examples) if draft.examples else None,
+            decide=self.decide,
+        )
+
+    def update(self, id: str, **changes: Any) -> MemoryRecord:
+        """Change fields of a memory; a discovery and the like then counts as confirmed.
+
+        Args:
+            changes: fields of `MemoryDraft`, and provenance. A fact, event, note or preference has content, importance
+                and examples.
+        """
+        if self.get(id).kind in PROJECT_KINDS:
+            return self.ltm.update(id, **changes)
+        store, record = self._holding(id)
+        if "content" in changes:
+            changes["content"] = self._redact(check_content(changes["content"]))
+        if examples := changes.pop("examples", ()):
+            changes["hashes"] = self._examples.hashes(examples)
+        return store.update(record.id, **changes)
+
+    def forget(self, *ids: str) -> tuple[MemoryRecord, ...]:
+        """Move memories of any kind to the archive as one change; a note with a key is deleted, `undo` restores it.
+
+        Nothing is changed if one of the ids is unknown.
+        """
+        found = {record.id: record for record in map(self.get, ids)}
+        project_ids = [id for id, record in found.items() if record.kind in PROJECT_KINDS]
+        others = [record for record in found.values() if record.kind not in PROJECT_KINDS]
+        is_group = len(others) + bool(project_ids) > 1
+        with self.logs.group(f"forgot {len(found)} memories") if is_group else nullcontext():
+            if project_ids:
+                self.ltm.forget(project_ids)
+            for record in others:
+                if record.key:
+                    with self._logging_note(record.key, None):
+                        self.keyed_notes.delete(record.key)
+                else:
+                    self._holding(record.id)[0].forget(record.id)
+        return tuple(found.values())
+
+    def restore(self, id: str) -> MemoryRecord:
+        """Bring a memory back from the archive. Raises UserError if the archive has none with this id."""
+        if is_project_id(id):
+            return self.ltm.restore(id)
+        for store in self._typed.values():
+            if any(record.id == id or record.id.endswith(id.lower()) for record in store.archived()):
+                return store.restore(id)
+        raise UserError(f"the archive holds no memory {id!r}; `/memory list archive` shows it")
+
+    def move(self, id: str, scope: Scope) -> MemoryRecord:
+        """Move a fact, event, note or preference with its history to the other scope."""
+        if is_project_id(id):
+            raise UserError(
+                f"{id} is in the project's ltm.json; only facts, events, notes and preferences can be moved"
+            )
+        store, record = self._holding(id)
+        if store.scope == scope:
+            raise UserError(f"this memory is the {scope}'s already")
+        return store.move(record.id, self._typed[scope])
+
+    def prune(
+        self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
+    ) -> Pruned:
+        """Move old and doubtful memories of `ltm.json` to the archive; see `LongTermMemory.prune`."""
+        return self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
+
+    def compact(self) -> Compacted:
+        """Archive faded facts, events, notes and preferences, and merge duplicates; see `TypedStore.compact`."""
+        done = [store.compact(self.decide) for store in self._typed.values() if store.count()]
+        return Compacted(
+            removed=sum(one.removed for one in done),
+            remaining=sum(one.remaining for one in done),
+            merged=sum(one.merged for one in done),
+        )
+
+    def stats(self) -> LtmStats:
+        """Return the numbers of the memories in `ltm.json`."""
+        return self.ltm.stats()
+
+    # History
+
+    def history(self, id: str) -> "tuple[Version, ...]":
+        """Return every version of a memory and of those it replaced or that replaced it, oldest first.
+
+        The memory may have left for the archive.
+        """
+        if is_project_id(id):
+            return self.ltm.history(id)
+        with suppress(UserError):
+            store, record = self._holding(id)
+            return store.versions(record.id)
+        error: UserError | None = None
+        for store in self._typed.values():
+            try:
+                return store.versions(id)
+            except UserError as found:
+                error = error or found
+        raise error or UserError(f"there is no memory {id!r}")
+
+    def versions(self, kinds: Collection[str] = ALL_KINDS) -> "tuple[Version, ...]":
+        """Return every version of all memories of these kinds, oldest first, archived ones too."""
+        found: list[Version] = []
+        if not set(kinds).isdisjoint(TYPED_KINDS):
+            for store in self._typed.values():
+                # One that was moved has versions in both stores; those of the store that has it now count.
+                found += (
+                    version
+                    for version in store.versions()
+                    if store.has(version.record.id)
+                    or not any(other.has(version.record.id) for other in self._typed.values())
+                )
+        if not set(kinds).isdisjoint(PROJECT_KINDS):
+            found += self.ltm.versions()
+        return tuple(found)
+
+    def successor(self, id: str) -> MemoryRecord | None:
+        """Return the live memory that replaced this one, None if there is none, as after it was forgotten."""
+        for store in self._typed.values():
+            with suppress(UserError):
+                others = [record.id for record in store.history(id) if record.id != id]
+                return next((record for record in reversed(store.live(others)) if not record.is_variant), None)
+        return None
+
+    def archived(self) -> tuple[MemoryRecord, ...]:
+        """Return the forgotten and pruned memories of `ltm.json`, the last to leave first."""
+        return self.ltm.archived()
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        """Let all changes made meanwhile be undone as one."""
+        return self.logs.group(title)
+
+    def undo(self) -> str:
+        """Undo the last change of either scope; return a sentence that names it."""
+        return undo_last(self.logs, {"ltm": self.ltm.revert, "note": self._revert_note, "memory": self.revert})
+
+    def revert(self, change: Change) -> None:
+        """Undo a change of a fact, event, note or preference. Raises UserError if the record was changed since."""
+        self._typed["user" if change.key == "user" else "project"].revert(change)
+
+    def _revert_note(self, change: Change) -> None:
+        from clio.memory.store.notes import revert_note
+
+        revert_note(self.keyed_notes, change)
+
+    def _set_note(self, key: str, content: str) -> Saved:
+        """Write a note with a key. Raises ValueError for a key that no note can have."""
+        key, content = self._redact(key), self._redact(content)
+        with self._logging_note(key, content):
+            is_new = self.keyed_notes.store(key, content)
+        record = _note_record(key, content, round(self._clock(), 3))
+        return Saved(record=record, action="new" if is_new else "replaced")
+
+    def _find_note(self, key: str) -> MemoryRecord | None:
+        """Return the note of this key; None also for a text that cannot be a key."""
+        with suppress(ValueError):
+            return self.get_note(key)
+        return None
+
+    def _logging_note(self, key: str, content: str | None) -> AbstractContextManager[None]:
+        """Log that a note gets this content, or is deleted if it is None; the body then does it."""
+        from clio.memory.store.notes import note_change
+
+        change = note_change(key, self.keyed_notes.retrieve(key), content, at=self._clock())
+        return self.logs.project.making(change)
+
+    def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
+        """Return the one fact, event, note or preference that an id names, and its store."""
+        holding = [(store, known) for store in self._typed.values() for known in store.like(id)]
+        if len({known for _, known in holding}) > 1:
+            raise UserError(f"{len(holding)} memories have an id like {id!r}; give more of it")
+        for store, known in holding:
+            return store, store.find(known)
+        return self.project, self.project.find(id)  # raises the error that there is none
+
+
+def _note_record(key: str, content: str, at: float) -> MemoryRecord:
+    return MemoryRecord(id=key, kind="note", content=content, key=key, created=at, updated=at)
