@@ -248,7 +248,7 @@ class Conversation:
     # Turns
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """Run one turn; see `Loop.run_turn`. Preferences stated plainly in the text are memories first.
+        """Run one turn; see `Loop.run_turn`. Preferences stated plainly in the text are remembered first.
 
         Raises:
             ConfigError: spending is limited and the price of the model is unknown.

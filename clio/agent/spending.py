@@ -207,7 +207,7 @@ class Reservation:
         self._is_open = True
 
     def count_bill(self, usage: Usage, stated_cost: int | None) -> int | None:
-        """Count the stated_cost cost, otherwise the cost by price; return it, or None if neither is known."""
+        """Count the cost that the server stated, else the cost by price; return it, or None if neither is known."""
         self._is_open = False
         return self._spending.count_bill(self, usage, stated_cost)
 

@@ -232,7 +232,7 @@ class _Listener:
 
 def _definition_fragment(agent: SubagentDefinition) -> Fragment:
     return Fragment(
-        name="agent", text=agent.text, source=agent.shown, reason="instructions of this sub-agent", whole=True
+        name="agent", text=agent.text, source=agent.displayed_path, reason="instructions of this sub-agent", whole=True
     )
 
 

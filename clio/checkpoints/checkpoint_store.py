@@ -450,7 +450,7 @@ class DiskChangeLog:
         read_part.records += _decode_records(self.path, complete, from_start=read_part.end == 0)
         read_part.end += data.rfind(b"\n") + 1
         read_part.last = complete[-1] if complete else read_part.last
-        # a last line is accepted if only its line end is missing
+        # A last line is accepted if only its line end is missing.
         rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines
         return [*read_part.records, *_decode_records(self.path, rest, from_start=read_part.end == 0)]
 
@@ -471,15 +471,15 @@ class MemoryChangeLog:
     """A log in memory only."""
 
     def __init__(self) -> None:
-        self._decode_records: list[Record] = []
+        self._records: list[Record] = []
 
     def read(self) -> list[Record]:
         """See ChangeLog."""
-        return list(self._decode_records)
+        return list(self._records)
 
     def append(self, record: Record) -> None:
         """See ChangeLog."""
-        self._decode_records.append(record)
+        self._records.append(record)
 
 
 def get_project_folder_in_store(store: Path, root: Path) -> Path:

@@ -88,7 +88,8 @@ def list_agents(ctx: CommandContext, argument: str) -> CommandResult:
         general = "Only the general sub-agent, which has all tools; `/agents new NAME` creates another."
         return CommandResult(text=f"{general}\n\n{problem_lines}".strip(), data=data)
     rows = tuple(
-        (agent.name, "" if agent in usable else "waits for /trust", agent.shown, agent.description) for agent in found
+        (agent.name, "" if agent in usable else "waits for /trust", agent.displayed_path, agent.description)
+        for agent in found
     )
     table = Table(columns=("agent", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
     return CommandResult(text=problem_lines, table=table, data=data)
@@ -110,7 +111,7 @@ def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
     rows = [
         ("agent", agent.name),
         ("when it is used", agent.description),
-        ("where", agent.shown + ("" if is_usable else " (waits for /trust)")),
+        ("where", agent.displayed_path + ("" if is_usable else " (waits for /trust)")),
         ("tools", ", ".join(agent.tools) if agent.tools else "all except those of a conversation"),
         ("model", agent.model or "the session's model"),
         ("max steps", str(agent.max_steps)),
@@ -132,7 +133,7 @@ def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
     path = home / "agents" / f"{name}.md"
     text = fill_prompt("context/new_agent", agent=name)
     try:
-        parse_subagent_definition(text, stem=name, shown=path.name, own=own)
+        parse_subagent_definition(text, stem=name, displayed_path=path.name, own=own)
     except UnreadableFile as error:
         return make_refusal(f"No agent can be called {name[:64]!r}: {error}")
     if path.exists():
@@ -148,12 +149,12 @@ def _store_agent(ctx: CommandContext, path: Path, text: str, *, own: bool) -> Co
             f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; shorten it"
         )
     try:
-        parse_subagent_definition(text, stem=path.stem, shown=path.name, own=own)
+        parse_subagent_definition(text, stem=path.stem, displayed_path=path.name, own=own)
     except UnreadableFile as error:
         return make_refusal(f"The agent was not saved: {error}")
     make_folder(path.parent)
     write_atomic(path, data, 0o644)
-    written = next((agent for agent in _make_catalog(ctx).find()[0] if agent.shown.endswith(path.name)), None)
+    written = next((agent for agent in _make_catalog(ctx).find()[0] if agent.displayed_path.endswith(path.name)), None)
     if written is not None and not own:
         TrustStore(ctx.loaded.home).add(ctx.loaded.project, describe_subagent_trust(written))
     return CommandResult(text=f"Wrote {quote_code(str(path))}. The model can use it from the next session on.")
@@ -167,7 +168,7 @@ def _agent_data(agent: SubagentDefinition, usable: bool) -> dict[str, object]:
     return {
         "name": agent.name,
         "description": agent.description,
-        "path": agent.shown,
+        "path": agent.displayed_path,
         "own": agent.own,
         "usable": usable,
         "tools": list(agent.tools) if agent.tools else None,
@@ -223,7 +224,7 @@ def list_skills(ctx: CommandContext, argument: str) -> CommandResult:
             text="\n".join(["No skills; `/skills new NAME` creates one.", "", *problem_lines]), data=data
         )
     rows = tuple(
-        (skill.name, "" if skill in usable else "waits for /trust", skill.shown, skill.description)
+        (skill.name, "" if skill in usable else "waits for /trust", skill.displayed_path, skill.description)
         for skill in found.skills
     )
     table = Table(columns=("skill", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
@@ -244,7 +245,7 @@ def use_skill(ctx: CommandContext, argument: str) -> CommandResult:
     opened = ctx.skills.open(skill)
 
     async def make() -> ExpandedCommand:
-        return ExpandedCommand(text=opened.text, source=skill.shown, lead_prompt="context/skill")
+        return ExpandedCommand(text=opened.text, source=skill.displayed_path, lead_prompt="context/skill")
 
     return CommandResult(follow_up=RunExpandedCommand(line=f"/skills use {argument}", expand=make))
 
@@ -262,7 +263,7 @@ def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
     rows = [
         ("skill", skill.name),
         ("when it is used", skill.description),
-        ("where", skill.shown + ("" if is_usable else " (waits for /trust)")),
+        ("where", skill.displayed_path + ("" if is_usable else " (waits for /trust)")),
         ("files", ", ".join(files)),
         ("tools", f"{', '.join(skill.tools)} (approvals as usual)" if skill.tools else ""),
         ("needs", skill.compatibility),
@@ -305,7 +306,11 @@ def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
         )
     try:
         make_skill(
-            split_front_matter(text, SKILL_FILE_NAME), folder_name=name, folder=folder, shown=SKILL_FILE_NAME, own=True
+            split_front_matter(text, SKILL_FILE_NAME),
+            folder_name=name,
+            folder=folder,
+            displayed_path=SKILL_FILE_NAME,
+            own=True,
         )
     except UnreadableFile as error:
         return make_refusal(f"The skill was not saved: {error}")
@@ -319,7 +324,7 @@ def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
     ctx.skills.trust(skill)
     return CommandResult(
         text=(
-            f"Wrote {quote_code(skill.shown)}. The model knows it from the next session on; `/skills "
+            f"Wrote {quote_code(skill.displayed_path)}. The model knows it from the next session on; `/skills "
             f"use {skill.name}` now."
         ),
         data=_skill_data(skill, usable=True),
@@ -339,7 +344,7 @@ def _skill_data(skill: Skill, usable: bool) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,
-        "path": skill.shown,
+        "path": skill.displayed_path,
         "own": skill.own,
         "usable": usable,
         "problems": list(skill.problems),

@@ -60,7 +60,7 @@ class ServerLog:
         self._clean = clean
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._lock = threading.Lock()
-        self._format_size: int | None = None
+        self._size: int | None = None
 
     def write(self, line: str) -> None:
         """Append a line. If the file cannot be written, the line is lost; the server keeps running."""
@@ -81,20 +81,20 @@ class ServerLog:
 
     def _append(self, path: Path, data: bytes) -> None:
         try:
-            if self._format_size is None:
+            if self._size is None:
                 make_folder(path.parent)
-                self._format_size = path.stat().st_size if path.exists() else 0
-            if self._format_size + len(data) > MAX_LOG_BYTES:
+                self._size = path.stat().st_size if path.exists() else 0
+            if self._size + len(data) > MAX_LOG_BYTES:
                 path.replace(path.with_name(path.name + ".1"))
-                self._format_size = 0
+                self._size = 0
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(descriptor, data)
             finally:
                 os.close(descriptor)
-            self._format_size += len(data)
+            self._size += len(data)
         except OSError:
-            self._format_size = None
+            self._size = None
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
@@ -182,11 +182,9 @@ def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
     if structured is not None and not any(part.strip() for part in parts):
         parts = [msgspec.json.format(msgspec.json.encode(structured), indent=1).decode("utf-8")]
     text = "\n\n".join(part for part in parts if part)
-    return (
-        text
-        if len(text) <= MAX_ANSWER_CHARS
-        else f"{text[:MAX_ANSWER_CHARS]}\n[… {len(text) - MAX_ANSWER_CHARS:,} characters left out]"
-    )
+    if len(text) <= MAX_ANSWER_CHARS:
+        return text
+    return f"{text[:MAX_ANSWER_CHARS]}\n[… {len(text) - MAX_ANSWER_CHARS:,} characters left out]"
 
 
 def decode_block_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
@@ -226,8 +224,8 @@ def _format_block(block: Any) -> str:
         case "audio":
             return f"[{block.type}: {block.mime_type}, {_format_size(block.data)}, not shown]"
         case "resource_link":
-            about = " - ".join(part for part in (block.title or block.name, block.description) if part)
-            return f"[resource {block.uri}: {about}]"
+            description = " - ".join(part for part in (block.title or block.name, block.description) if part)
+            return f"[resource {block.uri}: {description}]"
         case "resource":
             return f"[resource {block.resource.uri}]\n{format_resource(block.resource)}"
         case kind:
@@ -258,7 +256,9 @@ MAX_LINE_BYTES = 64_000_000
 MAX_STRAY_LINES = 10_000
 """Maximum number of lines on standard output that are not protocol messages; then the connection is closed."""
 _EXIT_GRACE_S = 0.4
+"""Time for a server to exit after its input was closed, and for its exit code to be known after its output ended."""
 _TERM_GRACE_S = 0.4
+"""Time between SIGTERM and SIGKILL: clio must not delay its exit for a server that ignores signals."""
 
 
 class EndSignal:

@@ -183,7 +183,7 @@ class Skill(Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: where it is, with links resolved.
-        shown: path of its `SKILL.md` for display.
+        displayed_path: path of its `SKILL.md` for display.
         own: the user's own, not the project's.
         tools: the tools its author expects. They grant no permission.
         problems: sentences on violations of the format that do not prevent its use.
@@ -192,7 +192,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     folder: Path
-    shown: str
+    displayed_path: str
     own: bool
     license: str = ""
     compatibility: str = ""
@@ -208,7 +208,7 @@ def describe_name_problem(name: str) -> str:
     return f"a name has up to {MAX_NAME_CHARS} lowercase letters, digits and single dashes between them"
 
 
-def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str, own: bool) -> Skill:
+def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, displayed_path: str, own: bool) -> Skill:
     """Return the skill that these properties describe.
 
     Args:
@@ -247,13 +247,16 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
         name=name,
         description=description[:MAX_SKILL_DESCRIPTION_CHARS],
         folder=folder,
-        shown=shown,
+        displayed_path=displayed_path,
         own=own,
         license=to_safe_line(values.get("license", "")),
         compatibility=compatibility[:_MAX_COMPATIBILITY_CHARS],
         metadata={key[9:]: to_safe_line(value) for key, value in values.items() if key.startswith("metadata.")},
         tools=split_tool_list(to_safe_line(values.get("allowed-tools", ""))),
-        problems=tuple(f"{shown}: {problem}" if not problem.startswith(shown) else problem for problem in problems),
+        problems=tuple(
+            f"{displayed_path}: {problem}" if not problem.startswith(displayed_path) else problem
+            for problem in problems
+        ),
     )
 
 
@@ -300,24 +303,26 @@ def find_skills(definition_folders: Sequence[DefinitionFolder], *, project: Path
     problems: list[str] = []
     for definition_folder in definition_folders:
         for folder in _list_subfolders(definition_folder.folder):
-            shown = display_path(folder / SKILL_FILE_NAME, project=project, user_home=user_home_folder)
+            displayed_path = display_path(folder / SKILL_FILE_NAME, project=project, user_home=user_home_folder)
             try:
-                skill = _read_skill(folder, shown, definition_folder.root)
+                skill = _read_skill(folder, displayed_path, definition_folder.root)
             except UnreadableFile as error:
-                problems.append(f"{shown} is not used: {error}")
+                problems.append(f"{displayed_path} is not used: {error}")
                 continue
             if skill is None:
                 continue
             problems.extend(skill.problems)
             if (first := found.setdefault(skill.name, skill)) is not skill:
-                problems.append(f"{shown} is not used: {skill.name!r} is also in {first.shown}, which comes first")
+                problems.append(
+                    f"{displayed_path} is not used: {skill.name!r} is also in {first.displayed_path}, which comes first"
+                )
     return SkillSet(skills=tuple(found.values()), problems=tuple(problems))
 
 
 def read_skill_body(skill: Skill, *, root: Path | None) -> str:
     """Return the skill's instructions. root: see `DefinitionFolder`. Raises UnreadableFile."""
     return split_front_matter(
-        read_text(skill.folder / SKILL_FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.shown
+        read_text(skill.folder / SKILL_FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.displayed_path
     ).body
 
 
@@ -334,13 +339,15 @@ def _list_subfolders(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in names[:MAX_SKILLS])
 
 
-def _read_skill(folder: Path, shown: str, root: Path | None) -> Skill | None:
+def _read_skill(folder: Path, displayed_path: str, root: Path | None) -> Skill | None:
     """Return the skill in a folder; None if the folder contains no SKILL.md."""
     file = folder / SKILL_FILE_NAME
     if not os.path.lexists(file):
         return None
-    front = split_front_matter(read_text(file, inside=root, max_bytes=MAX_SKILL_BYTES), shown)
-    return make_skill(front, folder_name=folder.name, folder=folder.resolve(), shown=shown, own=root is None)
+    front = split_front_matter(read_text(file, inside=root, max_bytes=MAX_SKILL_BYTES), displayed_path)
+    return make_skill(
+        front, folder_name=folder.name, folder=folder.resolve(), displayed_path=displayed_path, own=root is None
+    )
 
 
 def _iter_files(folder: Path, prefix: str, depth: int) -> Iterator[str]:
@@ -432,7 +439,9 @@ class SkillCatalog:
         try:
             body = read_skill_body(skill, root=None if skill.own else self._root)
         except UnreadableFile as error:
-            raise UserError(f"the skill {skill.name!r} cannot be used: {error}; look at {skill.shown}") from None
+            raise UserError(
+                f"the skill {skill.name!r} cannot be used: {error}; look at {skill.displayed_path}"
+            ) from None
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
         lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it are relative to that folder."]
         if files := ", ".join(map(to_safe_line, list_skill_files(skill))):
@@ -447,11 +456,13 @@ class SkillCatalog:
 def describe_skill_trust(skill: Skill) -> TrustRequest:
     """Return what the user is asked to trust: the part of the skill that is in the prompt, and its origin."""
     # Name, place and description are in every prompt. The body is read when used, and scripts need approval.
-    digest = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
+    digest = hashlib.sha256(
+        json.dumps([skill.displayed_path, skill.name, skill.description]).encode("ascii")
+    ).hexdigest()
     return TrustRequest(
         key=f"skill {skill.name}",
         value=skill.description,
-        where=skill.shown,
+        where=skill.displayed_path,
         fingerprint=f"skill:{digest}",
     )
 
@@ -470,7 +481,7 @@ def make_skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Calla
     text = next((text for text in texts if tokens(text) <= cap), None) or _format_names_that_fit(
         heading, skills, cap, tokens
     )
-    folders = dict.fromkeys(skill.shown.rsplit("/", 2)[0] for skill in skills)
+    folders = dict.fromkeys(skill.displayed_path.rsplit("/", 2)[0] for skill in skills)
     reason = f"{format_count(len(skills), 'skill')} the model may load"
     return Fragment(name="skills", text=text, source=", ".join(folders), reason=reason, cap_tokens=cap)
 
@@ -522,7 +533,7 @@ class SubagentDefinition(Struct, frozen=True, kw_only=True):
         text: its instructions besides the task.
         tools: the only tools it may use; None for all.
         model: "" for the model of the session.
-        shown: path of the file for display.
+        displayed_path: path of the file for display.
         own: the user's own, not the project's.
         problem: which of its properties were not understood.
     """
@@ -530,7 +541,7 @@ class SubagentDefinition(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     text: str
-    shown: str
+    displayed_path: str
     own: bool
     tools: tuple[str, ...] | None = None
     model: str = ""
@@ -558,12 +569,14 @@ class SubagentCatalog:
         problems: list[str] = []
         for folder in self._definition_folders:
             for path in _list_definition_files(folder.folder):
-                shown = display_path(path, project=self._project, user_home=self._user_home)
+                displayed_path = display_path(path, project=self._project, user_home=self._user_home)
                 try:
                     text = read_text(path, inside=folder.root, max_bytes=MAX_SUBAGENT_BYTES)
-                    definition = parse_subagent_definition(text, stem=path.stem, shown=shown, own=folder.root is None)
+                    definition = parse_subagent_definition(
+                        text, stem=path.stem, displayed_path=displayed_path, own=folder.root is None
+                    )
                 except UnreadableFile as error:
-                    problems.append(f"{shown} is not used: {error}")
+                    problems.append(f"{displayed_path} is not used: {error}")
                     continue
                 problems += [definition.problem] if definition.problem else []
                 found.setdefault(definition.name, definition)
@@ -591,7 +604,7 @@ def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
     """Return what the user is asked to trust; any change of the definition asks again."""
     # All of it is instructions, so any change asks again.
     content = [
-        definition.shown,
+        definition.displayed_path,
         definition.name,
         definition.description,
         definition.text,
@@ -603,7 +616,7 @@ def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
     return TrustRequest(
         key=f"agent {definition.name}",
         value=definition.description,
-        where=definition.shown,
+        where=definition.displayed_path,
         fingerprint=f"agent:{digest}",
     )
 
@@ -616,13 +629,13 @@ def _list_definition_files(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in names[:MAX_FILES] if not name.startswith("."))
 
 
-def parse_subagent_definition(text: str, *, stem: str, shown: str, own: bool) -> SubagentDefinition:
+def parse_subagent_definition(text: str, *, stem: str, displayed_path: str, own: bool) -> SubagentDefinition:
     """Return the sub-agent that a file's text defines. Raises UnreadableFile.
 
     Args:
         stem: the name to use if the text gives none.
     """
-    front = split_front_matter(text, shown)
+    front = split_front_matter(text, displayed_path)
     values = front.values
     name = to_safe_line(values.get("name", "") or stem).lower()
     if not _SUBAGENT_NAME.fullmatch(name) or len(name) > 64:
@@ -638,13 +651,13 @@ def parse_subagent_definition(text: str, *, stem: str, shown: str, own: bool) ->
         name=name,
         description=description[:MAX_SUBAGENT_DESCRIPTION_CHARS],
         text=front.body,
-        shown=shown,
+        displayed_path=displayed_path,
         own=own,
         tools=_translate_tool_names(split_tool_list(to_safe_line(values["tools"])))
         if values.get("tools", "").strip()
         else None,
         # Models in Claude Code's files are its own aliases, such as "sonnet".
-        model="" if _CLAUDE_AGENTS_FOLDER in shown else to_safe_line(values.get("model", "")),
+        model="" if _CLAUDE_AGENTS_FOLDER in displayed_path else to_safe_line(values.get("model", "")),
         max_steps=_parse_max_steps(values),
         problem=front.problem,
     )

@@ -164,6 +164,6 @@ class UseSkillTool:
             except UserError as error:
                 raise ToolFailed(f"{error}; go on without it") from None
             lines = format_count(len(text.splitlines()), "line")
-            return ToolOutput(text=text, summary=lines, side_effects=SideEffects(read=(skill.shown,)))
+            return ToolOutput(text=text, summary=lines, side_effects=SideEffects(read=(skill.displayed_path,)))
 
         return PreparedCall(title=f"use skill {skill.name}", action=TouchOwnState(), run=run)

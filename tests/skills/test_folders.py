@@ -65,7 +65,7 @@ def test_all_properties_of_the_format(project: Path) -> None:
                 name="pdf-forms",
                 description="Fills in PDF forms, and reads what is in them. Use it when a PDF has fields.",
                 folder=folder.resolve(),
-                shown=".clio/skills/pdf-forms/SKILL.md",
+                displayed_path=".clio/skills/pdf-forms/SKILL.md",
                 own=False,
                 license="Apache-2.0",
                 compatibility="Needs python3 and pdftk",

@@ -8,7 +8,7 @@ from clio.tokens import TokenEstimator
 
 def skill(name: str, description: str) -> Skill:
     return Skill(
-        name=name, description=description, folder=Path("/x"), shown=f".clio/skills/{name}/SKILL.md", own=False
+        name=name, description=description, folder=Path("/x"), displayed_path=f".clio/skills/{name}/SKILL.md", own=False
     )
 
 

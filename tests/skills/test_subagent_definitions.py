@@ -36,7 +36,7 @@ def test_the_first_of_a_name_counts_the_projects_before_the_users(house: House) 
     for name in ("shop/.clio/agents/b.md", "shop/.claude/agents/b.md", ".clio/agents/b.md", ".claude/agents/a.md"):
         house.write(name)
     found, problems = house.folders.find()
-    assert [(one.name, one.shown, one.own) for one in found] == [
+    assert [(one.name, one.displayed_path, one.own) for one in found] == [
         ("a", "~/.claude/agents/a.md", True),
         ("b", ".clio/agents/b.md", False),
     ]
@@ -55,12 +55,12 @@ def test_a_projects_wait_for_trust_and_any_change_asks_again(house: House) -> No
 
 def test_the_properties_of_other_agents_are_understood() -> None:
     text = "---\nname: Find-It\ndescription: d\ntools: Read, Grep, Bash(git log:*), mcp_x_y\nmodel: sonnet\n---\nwords"
-    theirs = parse_subagent_definition(text, stem="x", shown="~/.claude/agents/x.md", own=True)
+    theirs = parse_subagent_definition(text, stem="x", displayed_path="~/.claude/agents/x.md", own=True)
     assert (theirs.name, theirs.tools, theirs.model) == (
         "find-it", ("read_file", "search_text", "run_command", "mcp_x_y"), "",
     )  # fmt: skip
-    assert parse_subagent_definition(text, stem="x", shown=".clio/agents/x.md", own=False).model == "sonnet"
-    assert parse_subagent_definition(TEXT, stem="x", shown="x.md", own=True).tools is None
+    assert parse_subagent_definition(text, stem="x", displayed_path=".clio/agents/x.md", own=False).model == "sonnet"
+    assert parse_subagent_definition(TEXT, stem="x", displayed_path="x.md", own=True).tools is None
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_properties_of_other_agents_are_understood() -> None:
 )
 def test_what_is_wrong_is_reported(house: House, text: str, said: str) -> None:
     with pytest.raises(UnreadableFile):
-        parse_subagent_definition(text, stem="x", shown="x.md", own=True)
+        parse_subagent_definition(text, stem="x", displayed_path="x.md", own=True)
     house.write(".clio/agents/x.md", text)
     found, problems = house.folders.find()
     assert found == () and said in problems[0]
