@@ -89,10 +89,10 @@ THEME = (
 
 
 MODES: dict[ApprovalMode, str] = {
-    "ask": "reads run, writes and commands ask",
-    "edits": "writes inside the project run, commands ask",
-    "all": "everything runs except blocked commands",
-    "plan": "only reads run; nothing is changed",
+    "ask": "ask before every write and command; reading is allowed",
+    "edits": "allow writes inside the project, ask before commands",
+    "all": "allow everything except blocked commands",
+    "plan": "read-only; nothing is changed",
 }
 
 
