@@ -38,7 +38,7 @@ MAX_FILES = 300
 """Limit of files read in one directory tree."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
-_NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
+_NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")  # what the prompt line recognizes as a command
 _OTHER = ".claude/commands"
 _READ_ONLY_TOOLS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
@@ -147,6 +147,7 @@ def _tools(given: Sequence[str]) -> tuple[str, ...]:
 def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
     """Yield the Markdown files below a directory with their command names and a value that changes with the file."""
     count = 0
+    # Called at each key of a slash line: only sizes and times are read here, never a file.
     for path, name in _walk(folder, "", _MAX_DEPTH, set()):
         try:
             status = path.stat()
@@ -192,6 +193,7 @@ class TemplatePart(Struct, frozen=True, kw_only=True):
 
 def split_template(template: str) -> Iterator[TemplatePart]:
     """Split the template into its parts, in order."""
+    # Inside a fence a command is an example for the model, not one to run.
     fences = [found.span() for found in _FENCED.finditer(template)]
     end = 0
     for found in _SHELL.finditer(template):
@@ -221,6 +223,7 @@ def insert_quoted_arguments(command: str, argument: str) -> str:
     def value(found: re.Match[str]) -> str:
         if found[1]:
             return found[0]
+        # Inside quotes `shlex.quote` would close them; the argument is escaped for the quotes it is in instead.
         quote = _open_quote(command[: found.start()])
         if quote == "'":
             return _value(found[2], argument, words).replace("'", "'\"'\"'")
@@ -241,6 +244,7 @@ def format_output(output: str) -> str:
     text = output.strip("\n")
     if "\n" not in text and len(text) <= _INLINE_CHARS and not find_mentions(text):
         return text
+    # An indented ``` does not end the fence, so output cannot pretend to be text of the command file.
     inert = "\n".join(f" {line}" if line.startswith("```") else line for line in text.split("\n"))
     return f"\n```\n{inert}\n```\n"
 
@@ -328,7 +332,7 @@ class CustomCommands:
             ]
             return make_refusal(
                 f"{quote_code('/' + file.name)} belongs to the project and {' and '.join(does)}, and the project is "
-                "not trusted yet;  review it and allow it with `/trust`, or with `clio config trust` in a shell"
+                "not trusted yet; review it and allow it with `/trust`, or with `clio config trust` in a shell"
             )
 
         async def make() -> ExpandedCommand:
@@ -345,6 +349,7 @@ def _needs_trust(file: CustomFile) -> bool:
 def make_widening(file: CustomFile) -> TrustRequest:
     """Return the command in the form in which the user is asked to trust it: what it runs, its model and its file."""
     runs = (*list_shell_commands(file.template), *([f"model: {file.model}"] if file.model else []))
+    # The file's text is not part of it: rewording a prompt must not ask again, a changed command must.
     mark = hashlib.sha256(json.dumps([file.display_path, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
     shown = value if value.isprintable() else json.dumps(value)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from clio.mcp.servers import McpServers, ServerStatus
 
 
-_ODD = re.compile(r"[^\w.-]+")
+_UNTYPABLE = re.compile(r"[^\w.-]+")  # characters that cannot be part of a slash command's name
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
@@ -59,19 +59,19 @@ class PromptCommands:
         return [self._command(server, prompt) for server, prompt in self._servers.prompts()]
 
     def _command(self, server: str, prompt: OfferedPrompt) -> Command:
-        name = f"mcp:{_ODD.sub('_', server)}:{_ODD.sub('_', prompt.name)}"
+        name = f"mcp:{_UNTYPABLE.sub('_', server)}:{_UNTYPABLE.sub('_', prompt.name)}"
 
         def run(ctx: CommandContext, argument: str) -> CommandResult:
             given = parse_prompt_arguments(prompt, argument)
-            if lacking := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
-                return make_refusal(f"/{name} needs {', '.join(lacking)}: write /{name} {format_prompt_usage(prompt)}")
+            if missing := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
+                return make_refusal(f"/{name} needs {', '.join(missing)}: write /{name} {format_prompt_usage(prompt)}")
 
             async def make() -> ExpandedCommand:
                 try:
                     reply = await self._servers.prompt(server, prompt.name, given)
                 except (CallFailed, ServerDown) as error:
-                    raise ClioError(f"the MCP server {server!r} gives no prompt {prompt.name!r}: {error}") from None
-                safe = ctx.redactor.redact(reply.text).text
+                    raise ClioError(f"the MCP server {server!r} returned no prompt {prompt.name!r}: {error}") from None
+                safe = ctx.redactor.redact(reply.text).text  # a server is no safer a source than a file
                 return ExpandedCommand(text=safe, source=f"the MCP server {server}")
 
             return CommandResult(follow_up=RunExpandedCommand(line=f"/{name} {argument}".rstrip(), expand=make))
@@ -149,18 +149,18 @@ def reload_servers(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def test_server(ctx: CommandContext, argument: str) -> CommandResult:
-    """Start another process of one server, and list what it offers, with timings."""
+    """Run `/mcp test`: start a second process of one server, and list its tools, resources and prompts."""
     name = argument.strip()
     server = _find_status(ctx.servers.list_statuses(), name).server if name else None
     if server is None:
         return make_refusal("Which server? Write /mcp test NAME; /mcp list shows all")
 
     async def work() -> CommandResult:
-        servers = ctx.servers.copy()
-        begun = time.monotonic()
+        servers = ctx.servers.copy()  # the conversation's own servers keep running, and its tools stay the same
+        started_at = time.monotonic()
         try:
             status = await servers.start(server.name)
-            return _describe_server(status, servers, took_s=time.monotonic() - begun)
+            return _describe_server(status, servers, took_s=time.monotonic() - started_at)
         except ServerDown as error:
             raise ClioError(f"the MCP server {server.name!r} cannot be used: {error}") from None
         finally:
@@ -170,7 +170,8 @@ def test_server(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def add_server(ctx: CommandContext, argument: str) -> CommandResult:
-    """Add a server to the project's file or the user's."""
+    """Run `/mcp add`: add a server to the project's file or the user's."""
+    # Everything after the first `--` is the server's command line, including options that clio would know.
     head, _, command = f" {argument} ".partition(" -- ")
     given = parse_options(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
     words = parse_options(f"-- {command}").words
@@ -195,7 +196,7 @@ def add_server(ctx: CommandContext, argument: str) -> CommandResult:
     if ctx.config.incognito:
         return make_refusal("Incognito mode stores nothing; start without --incognito.")
     add_server_entry(path, checked)
-    if not own:
+    if not own:  # the user has just typed the command, so asking whether to trust it would be pointless
         trust_added_server(ctx.loaded.home, ctx.loaded.main_project, checked.name)
     text = (
         f"{quote_code(checked.name)} was added to {quote_code(str(path))}; clio uses it after a restart. "
@@ -228,7 +229,7 @@ def remove_server(ctx: CommandContext, argument: str) -> CommandResult:
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
     status = next((one for one in ctx.servers.list_statuses() if one.server.name == name), None)
     if status is not None:
-        return make_refusal(f"{name!r} is defined in {status.server.where}; remove it there by hand")
+        return make_refusal(f"{name!r} is defined in {status.server.where}; remove it in that file")
     return make_refusal(f"There is no MCP server {name!r}; /mcp list shows all")
 
 
@@ -367,7 +368,7 @@ MCP = (
             Command(
                 name="test",
                 argument="NAME",
-                summary="start it and list what it offers",
+                summary="start it and list its tools, resources and prompts",
                 handler=test_server,
                 suggest=suggest_servers,
             ),
@@ -428,7 +429,7 @@ def _add_entry(data: bytes, server: McpServer, shown: str) -> bytes:
         rows = [line + newline for line in _format_entry_lines(server, indent)]
         text = "".join([*lines[: row + 1], *rows, *lines[row + 1 :]])
     changed = bom + text.encode("utf-8")
-    return _check_names(changed, {*before, server.name}, shown, f"add {server.name!r} to {shown} by hand")
+    return _check_names(changed, {*before, server.name}, shown, f"add {server.name!r} to {shown} with an editor")
 
 
 def _remove_entry(data: bytes, name: str, shown: str) -> bytes:
@@ -440,10 +441,10 @@ def _remove_entry(data: bytes, name: str, shown: str) -> bytes:
     lines, newline = split_lines_keeping_ends(text)
     entry = table.entries[name]
     rest = lines[: entry.line - 1] + lines[_last_row(entry.node, entry) + 1 :]
-    if len(table.entries) == 1:
+    if len(table.entries) == 1:  # a key without a value would be null, which is not a mapping
         rest = [f"{SERVERS_KEY}: {{}}{newline}" if re.match(rf"{SERVERS_KEY}\s*:", line) else line for line in rest]
     changed = bom + "".join(rest).encode("utf-8")
-    return _check_names(changed, {*before} - {name}, shown, f"remove {name!r} from {shown} by hand")
+    return _check_names(changed, {*before} - {name}, shown, f"remove {name!r} from {shown} with an editor")
 
 
 def _check_names(changed: bytes, expected: set[str], shown: str, otherwise: str) -> bytes:

@@ -201,7 +201,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),
         *([("created by", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
         *_imported_rows(session),
-        *([("from", "the repository, not written by your clio")] if session.is_foreign else []),
+        *([("from", "the repository, not written by clio on this machine")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
         ("on disk", _on_disk(ctx) if info is None else "yes, in use" if info.running else "yes"),
     ]

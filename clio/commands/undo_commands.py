@@ -39,7 +39,7 @@ CONFLICT_REASONS = {
     "lost": "it has no saved content",
     "blocked": "it is in a folder that is now a link",
 }
-_WORDS_CHARS = 60
+_TITLE_CHARS = 60
 _DIFF_LINES = 400
 _NAMED = 5
 _OFF = "Checkpoints are off, so file changes cannot be undone; set checkpoints to true to undo later turns"
@@ -60,17 +60,19 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The start of its message on one line."""
-        return truncate(" ".join(self.said.split()), _WORDS_CHARS)
+        """Return the start of its message on one line."""
+        return truncate(" ".join(self.said.split()), _TITLE_CHARS)
 
 
 def session_turns(ctx: CommandContext) -> list[SessionTurn]:
-    """Return all turns of the running session, oldest first. Raises UserError if no copies are kept; ClioError,
-    OSError.
+    """Return all turns of the running session, oldest first.
+
+    Raises UserError if checkpoints are off; ClioError, OSError.
     """
     if not ctx.turn_files.enabled:
         raise UserError(_OFF)
     checkpoints = ctx.turn_files.checkpoints
+    # A checkpoint is found by the id of the message that began its turn, so it survives trims and forks.
     files = {turn.message: turn for turn in checkpoints.list_turns()}
     back = checkpoints.list_undone_turns()
     said = [(one.id, one.content, one.created) for one in ctx.session.messages if is_turn_start(one)]
@@ -214,7 +216,7 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
         )
         if refusal is not None:
             return refusal
-    if "--yes" not in given.options:
+    if "--yes" not in given.options:  # the question repeats the command with --yes, so the plan is made again
         return _make_rewind_question(ctx, plan, turn, what, leave, given)
     return _carry_out_rewind(ctx, plan, turn, what, leave, force="--force" in given.options)
 

@@ -154,7 +154,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory prune --days x", "--days takes a number from 0 to 100000, not 'x'"),
         ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
         ("/memory prune --dyas 2", "did you mean '--days'?"),
-        ("/memory undo 3", "/memory undo takes nothing"),
+        ("/memory undo 3", "/memory undo takes no argument"),
         ("/memory why not", "/memory why takes no argument"),
         ("/memory export a b", "/memory export takes one path"),
         ("/memory import", "Which file? Write /memory import PATH"),

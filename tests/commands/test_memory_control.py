@@ -72,10 +72,10 @@ def test_an_import_says_what_became_of_each_part(harness: Harness, other: Harnes
     path = tmp_path / "all.json"
     ok(harness, f"/memory export {path}")
     counted = ok(other, f"/memory import {path} --dry-run")
-    assert counted.text.startswith("Would change 4 things from ")
+    assert counted.text.startswith("Would change 4 items from ")
     assert "`/memory undo`" not in counted.text
     done = ok(other, f"/memory import {path}")
-    assert done.text.startswith("Changed 4 things from ")
+    assert done.text.startswith("Changed 4 items from ")
     assert mentions(done.text, "1 rule or hard limit", "every prompt")
     assert done.table == counted.table
     assert done.table is not None and done.table.columns == ("what", "new")

@@ -48,7 +48,7 @@ def folder(harness: Harness) -> Path:
 
 
 def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
-    assert ok(harness, "/memory share").text.startswith("Nothing is shared: 2 memories only you have.")
+    assert ok(harness, "/memory share").text.startswith("Nothing is shared; 2 memories could be.")
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
     assert result.table is not None and len(result.table.rows) == 2
@@ -56,7 +56,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
         "2 memories",
         "git name",
         "Secrets are replaced",
-        "memories, preferences, styles and sessions stay yours",
+        "preferences, styles and sessions stay private",
     ):
         assert word in result.text
     assert not folder(harness).exists()
@@ -114,7 +114,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
 
 def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
     assert "one of on, off, status, tidy" in run_command(harness, "/memory share everything").text
-    assert "goes with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
+    assert "can only be used with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
     assert ok(harness, "/memory share tidy").text.startswith("Deleted 0 files")
     assert [one.text for one, _ in complete_command_line(harness, "/memory share o")] == ["on", "off"]
     assert [one.text for one, _ in complete_command_line(harness, "/memory share on ")] == ["--gitignore", "--yes"]

@@ -82,8 +82,8 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
     assert len(whats(harness, "/memory recall --limit -1")) == 5
     assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
-    assert mentions(ok(harness, "/memory recall zebra").text, "No memory", "`zebra`", "5 memories")
-    assert mentions(ok(harness, "/memory recall --type note").text, "No memory", "type", "5 memories")
+    assert mentions(ok(harness, "/memory recall zebra").text, "None of 5 memories", "`zebra`")
+    assert mentions(ok(harness, "/memory recall --type note").text, "None of 5 memories", "type")
     assert data(harness, "/memory recall zebra") == []
     assert ok(harness, "/memory count").text == "5 memories: 4 of the project, 1 of yours."
     assert data(harness, "/memory count") == {"total": 5, "project": 4, "user": 1}
@@ -164,8 +164,8 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
         ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
         ("/memory forget xy", "ids of project memory begin with a letter and a dash"),
         ("/memory move 0a1b2c3d", "Move which memory, and where?"),
-        ("/memory count x", "/memory count takes nothing"),
-        ("/memory compact x", "/memory compact takes nothing"),
+        ("/memory count x", "/memory count takes no argument"),
+        ("/memory compact x", "/memory compact takes no argument"),
     ],
 )
 def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:

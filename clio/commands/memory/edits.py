@@ -50,14 +50,14 @@ _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 
 @requires_memory
 def remember(ctx: CommandContext, argument: str) -> CommandResult:
-    """Save a memory of the user; a preference is weighed like one of /prefs."""
+    """Run `/memory remember`: save a statement of the user; a preference is saved as `/prefs add` does."""
     given = parse_text(argument, valued=_REMEMBER)
     if not given.text.strip():
         return make_refusal("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
-    kind = _type(given.get_single("--type") or "note")
+    kind = _parse_type(given.get_single("--type") or "note")
     scope = parse_scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
-        return _preference(ctx, given)
+        return _add_preference(ctx, given)
     raw = given.get_single("--importance")
     memories = ctx.memory.store
     done = memories.add(
@@ -75,43 +75,47 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
     if done.other is not None and done.action != "merged":
-        data[_MET.get(done.action, "replaced")] = record_data(done.other, owner)
-    return CommandResult(text=_remembered(done, owner), data=data)
+        data[_OTHER_KEYS.get(done.action, "replaced")] = record_data(done.other, owner)
+    return CommandResult(text=_describe_saved(done, owner), data=data)
 
 
 @requires_memory
 @label_foreign_memory
 def recall(ctx: CommandContext, argument: str) -> CommandResult:
-    """Return the memories that match a query; without one, preferences and the strongest others. Marks them as used."""
+    """Run `/memory recall`: memories that match a query; without one, preferences and the strongest others.
+
+    The memories count as used.
+    """
     given = parse_text(argument, valued=("--type", "--limit"))
     kind = given.get_single("--type") or ""
-    wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
+    # "!fact" means every type except fact.
+    types = f"!{_parse_type(kind[1:])}" if kind.startswith("!") else _parse_type(kind) if kind else ""
     memories = ctx.memory.store
-    limit = _limit(given.get_single("--limit"))
+    limit = _parse_limit(given.get_single("--limit"))
     if given.text.strip():
-        found = ctx.memory.retriever.memories(given.text, limit, wanted)
+        found = ctx.memory.retriever.memories(given.text, limit, types)
     else:
-        found = memories.recall("", limit, wanted)
+        found = memories.recall("", limit, types)
     owners: list[Scope] = [memories.scope_of(hit.record.id) for hit in found]
     data = [record_data(hit.record, owner) | _signals(hit) for hit, owner in zip(found, owners, strict=True)]
     if not found:
-        return CommandResult(text=_nothing(memories.count(), given.text), data=data)
+        return CommandResult(text=_describe_no_match(memories.count(), given.text), data=data)
     stale = {hit.record.id for hit in found if memories.describe_drift(hit.record)}
-    rows = tuple(_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
-    text = "≠ its file has changed since, or is gone." if stale else ""
+    rows = tuple(_make_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
+    text = "≠ the file has changed since, or is gone." if stale else ""
     return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
 
 
 @requires_memory
 def forget(ctx: CommandContext, argument: str) -> CommandResult:
-    """Move memories to the archive; several of them only after a question."""
+    """Run `/memory forget`: move memories to the archive; several of them only after a question."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
             "Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
         )
     store = ctx.memory.store
-    records = list({record.id: record for record in (_named(ctx, word) for word in given.words)}.values())
+    records = list({record.id: record for record in (_find_memories(ctx, word) for word in given.words)}.values())
     what = format_count(len(records), "memory")
     if len(records) > 1 and "--yes" not in given.options:
         listed = "; ".join(
@@ -145,7 +149,7 @@ def move(ctx: CommandContext, argument: str) -> CommandResult:
 def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     """Count the memories of the project and of the user."""
     if argument:
-        return make_refusal("/memory count takes nothing")
+        return make_refusal("/memory count takes no argument")
     found = ctx.memory.store.count()
     total = sum(found.values())
     text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} of yours."
@@ -156,7 +160,7 @@ def count_all(ctx: CommandContext, argument: str) -> CommandResult:
 def compact(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
     if argument:
-        return make_refusal("/memory compact takes nothing")
+        return make_refusal("/memory compact takes no argument")
     done = ctx.memory.store.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
@@ -189,16 +193,16 @@ def memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
 
 def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the ends of memories' ids for the first word, with their text, newest first."""
-    return () if " " in argument else _suggested(ctx, argument)
+    return () if " " in argument else _suggest_typed_ids(ctx, argument)
 
 
 def suggest_forgettable(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete ids of project memory and typed memories for each word, without those already given."""
-    return [*suggest_memory_ids(ctx, argument), *_suggested(ctx, argument)]
+    return [*suggest_memory_ids(ctx, argument), *_suggest_typed_ids(ctx, argument)]
 
 
-def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
-    """Return nothing for a damaged file: the command reports it, not its completion."""
+def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
+    """Suggest ends of ids of typed memories; none for a damaged file, which the command reports when it runs."""
     named = argument.split(" ")[:-1]
     try:
         records = () if ctx.config.incognito else ctx.memory.store.records(TYPED_KINDS)
@@ -212,7 +216,7 @@ def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
     ]
 
 
-def _preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
+def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     if "--example" in given.options:
         raise UsageError("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10")
     words = given.options.get("--keyword", ())
@@ -224,29 +228,29 @@ def _preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     result = add_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
     record = ctx.memory.store.get(data["preference"]["id"])
-    kept = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
-    return kept if result.ok else result
+    saved = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
+    return saved if result.ok else result
 
 
-def _named(ctx: CommandContext, word: str) -> MemoryRecord:
+def _find_memories(ctx: CommandContext, word: str) -> MemoryRecord:
     """Return the memory with this id. Raises UserError for an unknown one."""
     try:
         return ctx.memory.store.get(word)
     except UserError as error:
-        if len(word) >= 4:
+        if len(word) >= 4:  # long enough to be a mistyped id rather than the beginning of another kind of id
             raise
         raise UserError(f"{error}; ids of project memory begin with a letter and a dash") from error
 
 
-def _type(name: str) -> Kind:
-    wanted = name.strip().lower()
-    found = wanted if wanted in TYPED_KINDS else wanted.removesuffix("s")
+def _parse_type(name: str) -> Kind:
+    typed = name.strip().lower()
+    found = typed if typed in TYPED_KINDS else typed.removesuffix("s")
     if found not in TYPED_KINDS:
-        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(wanted, TYPED_KINDS)}")
+        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(typed, TYPED_KINDS)}")
     return found
 
 
-def _limit(raw: str | None) -> int:
+def _parse_limit(raw: str | None) -> int:
     if raw is None:
         return DEFAULT_LIMIT
     value = parse_number(raw, "--limit", low=-1, high=MAX_LIMIT)
@@ -264,7 +268,7 @@ def parse_scope(name: str | None) -> Scope | None:
     return cast(Scope, name.lower())
 
 
-def _remembered(done: Saved, owner: Scope) -> str:
+def _describe_saved(done: Saved, owner: Scope) -> str:
     """Return the line that says where a memory was saved, or why it was not."""
     text, old = quote_code(short(done.record)), done.other
     saved = f"Saved to {MEMORY_OF[owner]}: {text}"
@@ -286,11 +290,11 @@ def _remembered(done: Saved, owner: Scope) -> str:
             return f"{saved} · `/memory undo`"
 
 
-_MET = {"kept_both": "beside", "variant": "surer", "replaced_variant": "surer", "dropped": "surer"}
+_OTHER_KEYS = {"kept_both": "beside", "variant": "surer", "replaced_variant": "surer", "dropped": "surer"}
 _COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 
-def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
+def _make_row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = format_short_age(time.time(), record.updated)
     text = f"other sources say: {record.content}" if record.is_variant else record.content
     return (short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
@@ -300,20 +304,19 @@ def _signals(hit: Ranked) -> dict[str, float]:
     return {"rank": hit.score, "hits": hit.hits, "similarity": hit.similarity, "recency": hit.recency}
 
 
-def _nothing(counts: dict[Scope, int], query: str) -> str:
+def _describe_no_match(counts: dict[Scope, int], query: str) -> str:
     total = sum(counts.values())
     if not total:
         return "No memories yet; `/memory remember TEXT --type fact` saves one."
     if not query:
-        return f"No memory is of that type, of {format_count(total, 'memory')}."
-    return (
-        f"No memory matches {quote_code(query)}, of {format_count(total, 'memory')}; `/memory search` searches "
-        "elsewhere."
-    )
+        return f"None of {format_count(total, 'memory')} has that type."
+    return f"None of {format_count(total, 'memory')} matches {quote_code(query)}; `/memory search` searches all kinds."
 
 
 Fields = dict[str, Any]
 
+# In order of precedence: "->" and "→" also occur inside error messages and types, "=>" hardly ever.
+# In order of precedence: "->" and "→" also occur inside error messages and types, "=>" hardly ever.
 _ARROWS = (re.compile(r"\s*=>\s*"), re.compile(r"\s*→\s*"), re.compile(r"\s+->\s+|^->\s+|\s+->$"))
 _NAMED = re.compile(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
 _PATHLIKE = re.compile(r"[^\s:]*[/.*][^\s:]*")
@@ -328,13 +331,13 @@ FORMS: dict[Kind, str] = {
 }
 
 
-def fields_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
+def parse_new_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
     """Return the fields of a new project memory, by the names of the fields of `MemoryRecord`.
 
     is_path: whether a word without a slash or a dot names something in the project. Raises UsageError if a part is
     missing, with the correct form.
     """
-    fields = changes_of(kind, text, is_path=is_path)
+    fields = parse_changed_fields(kind, text, is_path=is_path)
     for part in ("content", "solution") if kind == "solution" else ("content",):
         if not str(fields.get(part, "")).strip():
             raise UsageError(f"A {kind} needs {_NEEDS.get(kind, 'words')}: write /memory add {kind} {FORMS[kind]}")
@@ -343,16 +346,16 @@ def fields_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Field
     return fields
 
 
-def changes_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
+def parse_changed_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
     """Return the fields that a text gives; an empty side of an arrow is left out, so it changes nothing."""
     match kind:
         case "solution" | "failure":
-            before, after = _two_sides(text)
+            before, after = _split_at_arrow(text)
             return {name: part for name, part in (("content", before), ("solution", after)) if part}
         case "workflow":
-            return _workflow(text)
+            return _parse_workflow(text)
         case "rule":
-            context, rule = _scoped(text, is_path)
+            context, rule = _split_rule_path(text, is_path)
             return {"content": rule} if context is None else {"content": rule, "context": context}
         case _:
             return {"content": text.strip()}
@@ -361,7 +364,7 @@ def changes_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fiel
 _NEEDS: dict[Kind, str] = {"solution": "the error and its solution", "failure": "what failed"}
 
 
-def _two_sides(text: str) -> tuple[str, str]:
+def _split_at_arrow(text: str) -> tuple[str, str]:
     """Return the text before and after the first arrow; "=>" takes precedence: errors may contain the others."""
     for arrow in _ARROWS:
         if found := arrow.search(text):
@@ -369,15 +372,15 @@ def _two_sides(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
-def _workflow(text: str) -> Fields:
+def _parse_workflow(text: str) -> Fields:
     name, rest = "", text.strip()
-    if (found := _NAMED.fullmatch(rest)) and len(_steps(found[2])) > 1:
+    if (found := _NAMED.fullmatch(rest)) and len(_split_steps(found[2])) > 1:
         name, rest = found[1].strip(), found[2]
-    steps = _steps(rest)
+    steps = _split_steps(rest)
     return {"content": name or " → ".join(steps), "steps": steps}
 
 
-def _steps(text: str) -> tuple[str, ...]:
+def _split_steps(text: str) -> tuple[str, ...]:
     """Return the steps between arrows, or between commas if there is no arrow."""
     for arrow in _ARROWS:
         if arrow.search(text):
@@ -385,8 +388,11 @@ def _steps(text: str) -> tuple[str, ...]:
     return tuple(step.strip() for step in text.split(",") if step.strip())
 
 
-def _scoped(text: str, is_path: Callable[[str], bool]) -> tuple[str | None, str]:
-    """Return the path that a rule names before its first colon, None if it names none; and the rule."""
+def _split_rule_path(text: str, is_path: Callable[[str], bool]) -> tuple[str | None, str]:
+    """Return the path before a rule's first colon, None if there is none, and the rule.
+
+    A word before the colon counts as a path only if it looks like one or exists: "Note: use tabs" has no path.
+    """
     head, colon, rest = text.strip().partition(":")
     head = head.strip().strip("'\"`")
     if not colon or not rest.strip():
@@ -442,7 +448,7 @@ def write_form(entry: MemoryRecord) -> str:
         "# continuation lines are indented by two spaces. Save it unchanged to cancel.",
     ]
     for field in _FIELDS[entry.kind]:
-        value = _shown(entry, field.field)
+        value = _get_form_value(entry, field.field)
         if field.form == "list":
             lines += [f"{field.name}:", *(f"{_INDENT}{' '.join(item.split())}" for item in value)]
         elif field.form == "share":
@@ -458,7 +464,7 @@ def read_form(text: str, entry: MemoryRecord) -> Fields:
 
     Raises FormError.
     """
-    before, after = _values(write_form(entry), entry.kind), _values(text, entry.kind)
+    before, after = _read_values(write_form(entry), entry.kind), _read_values(text, entry.kind)
     fields = [field for field in _FIELDS[entry.kind] if field.field in after]
     changes = {field.field: after[field.field] for field in fields if after[field.field] != before[field.field]}
     if entry.kind == "workflow" and changes.get("content") == "":
@@ -475,22 +481,22 @@ def with_problem(text: str, problem: str) -> str:
     return f"# NOT SAVED: {' '.join(problem.split())}\n{rest if first.startswith('#') else text}"
 
 
-def _shown(entry: MemoryRecord, field: str) -> Any:
+def _get_form_value(entry: MemoryRecord, field: str) -> Any:
     nameless = entry.kind == "workflow" and field == "content" and entry.content == " → ".join(entry.steps)
     return "" if nameless else getattr(entry, field)
 
 
-def _values(text: str, kind: Kind) -> Fields:
+def _read_values(text: str, kind: Kind) -> Fields:
     """Return the values of the lines, by the names of the fields of `MemoryRecord`."""
     fields = {field.name: field for field in _FIELDS[kind]}
-    found = _lines(text, fields)
+    found = _read_lines(text, fields)
     for field in fields.values():
         if field.needed and field.name not in found:
             raise FormError(f"the line {field.name + ':'!r} is missing; add it again, or close without saving")
-    return {fields[name].field: _value(fields[name], number, lines) for name, (number, lines) in found.items()}
+    return {fields[name].field: _parse_value(fields[name], number, lines) for name, (number, lines) in found.items()}
 
 
-def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[str]]]:
+def _read_lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[str]]]:
     """Return the lines of each field, and the number of its first line."""
     found: dict[str, tuple[int, list[str]]] = {}
     current: list[str] | None = None
@@ -516,7 +522,7 @@ def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[st
     return found
 
 
-def _value(field: _Field, number: int, lines: list[str]) -> Any:
+def _parse_value(field: _Field, number: int, lines: list[str]) -> Any:
     whole = "\n".join(lines).strip()
     if field.needed and not whole:
         raise FormError(f"line {number}: {field.name!r} must not be empty; /memory forget removes the whole memory")
@@ -530,7 +536,7 @@ def _value(field: _Field, number: int, lines: list[str]) -> Any:
         raise FormError(f"line {number}: {error}") from error
 
 
-def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
+def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
     """Change the text of a typed memory to the given one, or to that from the editor.
 
     options: whether options were given; only project memory has them.
@@ -540,7 +546,9 @@ def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: boo
     if options:
         return make_refusal("Only project memory has a confidence and examples; write /memory edit ID TEXT")
     if not text.strip():
-        return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(ctx, record, new)))
+        return CommandResult(
+            follow_up=EditText(text=record.content, then=lambda new: _save_edited_text(ctx, record, new))
+        )
     store = ctx.memory.store
     scope = store.scope_of(record.id)
     new = store.update(record.id, content=text, provenance=make_user_provenance(ctx))
@@ -550,13 +558,13 @@ def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: boo
     )
 
 
-def _from_editor(ctx: CommandContext, record: MemoryRecord, text: str) -> CommandResult:
+def _save_edited_text(ctx: CommandContext, record: MemoryRecord, text: str) -> CommandResult:
     if text.strip() == record.content:
         return CommandResult(text=f"{short_id(record)} is unchanged.")
     if not text.strip():
         return CommandResult(ok=False, text=f"{short_id(record)} is unchanged: a memory needs a text.")
     try:
-        return reword(ctx, record, text, options=False)
+        return change_text(ctx, record, text, options=False)
     except (ClioError, OSError) as error:
         return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {error_cause(error)}", verbatim=text)
 
@@ -566,7 +574,7 @@ _OPTIONS = ("--confidence", "--example")
 
 @requires_memory
 def add(ctx: CommandContext, argument: str) -> CommandResult:
-    """Save project knowledge; a text that does not begin with a kind is a project fact."""
+    """Run `/memory add`: save a project memory; a text that does not begin with a kind is a project fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         forms = ", ".join(f"{kind} {form}" for kind, form in FORMS.items())
@@ -574,7 +582,9 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
     kind = _added_kind(given.heads[0])
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
-    draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(ctx)), **_options(given))
+    draft = MemoryDraft(
+        kind=kind, **parse_new_fields(kind, given.text, is_path=_is_path(ctx)), **_parse_options_given(given)
+    )
     added = ctx.memory.store.add(draft, make_user_provenance(ctx))
     state = ctx.memory.store.freshness((added.record,))[added.record.id]
     data = {
@@ -583,7 +593,7 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
         "restored": added.action == "restored",
         "beside": [project_memory_data(other) for other in added.beside],
     }
-    return CommandResult(text=_added(added), data=data)
+    return CommandResult(text=_describe_added(added), data=data)
 
 
 def _added_kind(word: str) -> Kind | None:
@@ -598,7 +608,7 @@ def _added_kind(word: str) -> Kind | None:
 
 @requires_memory
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
-    """Change a memory to the given text and options, or in the editor if there are none."""
+    """Run `/memory edit`: change a memory to the given text and options, or in the editor if there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
@@ -606,25 +616,27 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
     if entry.key:
         return make_refusal(f"{entry.key!r} is a note with a key; write /note edit {entry.key}")
     if entry.kind not in PROJECT_KINDS:
-        return reword(ctx, entry, given.text, options=bool(given.options))
-    changes = _options(given)
+        return change_text(ctx, entry, given.text, options=bool(given.options))
+    changes = _parse_options_given(given)
     if given.text.strip():
-        changes |= changes_of(entry.kind, given.text, is_path=_is_path(ctx))
+        changes |= parse_changed_fields(entry.kind, given.text, is_path=_is_path(ctx))
     if not changes:
-        return CommandResult(follow_up=EditText(text=write_form(entry), then=_edited(ctx, entry), suffix=".txt"))
-    return _update(ctx, entry, changes)
+        return CommandResult(
+            follow_up=EditText(text=write_form(entry), then=_make_form_reader(ctx, entry), suffix=".txt")
+        )
+    return _apply_changes(ctx, entry, changes)
 
 
 @requires_memory
 def undo(ctx: CommandContext, argument: str) -> CommandResult:
-    """Undo the last change; called again, the one before it."""
+    """Run `/memory undo`: undo the last change; called again, the one before it."""
     if argument:
-        return make_refusal("/memory undo takes nothing; it undoes the last change, called again the one before it")
+        return make_refusal("/memory undo takes no argument; it undoes the last change, called again the one before it")
     text = ctx.memory.undo()
     return CommandResult(text=text, data={"undone": text})
 
 
-def _options(given: ParsedText) -> dict[str, Any]:
+def _parse_options_given(given: ParsedText) -> dict[str, Any]:
     found: dict[str, Any] = {}
     raw = given.get_single("--confidence")
     if raw is not None:
@@ -644,13 +656,13 @@ def _is_path(ctx: CommandContext) -> Callable[[str], bool]:
     return check
 
 
-def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], CommandResult]:
+def _make_form_reader(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], CommandResult]:
     """Return the function that stores the text from the editor; it opens an invalid text again."""
 
     def take(text: str) -> CommandResult:
         try:
             changes = read_form(text, entry)
-            return _update(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is unchanged.")
+            return _apply_changes(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is unchanged.")
         except (ClioError, OSError) as error:
             again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
@@ -660,7 +672,7 @@ def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], Command
     return take
 
 
-def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
+def _apply_changes(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
     new = ctx.memory.store.update(entry.id, **changes, provenance=make_user_provenance(ctx))
     state = ctx.memory.store.freshness((new,))[new.id]
     return CommandResult(
@@ -669,7 +681,7 @@ def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -
     )
 
 
-def _added(added: Saved) -> str:
+def _describe_added(added: Saved) -> str:
     entry = added.record
     saved = _format_saved(entry)
     if not added.is_new:

@@ -71,7 +71,7 @@ WHAT = {
     "memories": "facts, events, notes, preferences",
     "notes": "the notes by their keys",
     "scenarios": "your task types",
-    "styles": "what was learned about styles, and your own styles",
+    "styles": "ratings of styles, and your own styles",
     "feedback": "ratings of answers",
 }
 SHOWN = "-"
@@ -91,17 +91,17 @@ _NAMES = {
 
 
 @requires_memory
-def export(ctx: CommandContext, argument: str) -> CommandResult:
+def export_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Export all memory with secrets replaced, to a file or the screen."""
     given = parse_options(argument, switches=("--force",), valued=("--what",))
     if len(given.words) > 1:
         return make_refusal(f"/memory export takes one path, not {given.text!r}; put quotes around a path with spaces")
     path = Path(given.words[0]).expanduser() if given.words and given.words[0] != SHOWN else None
-    what = _what(given.options.get("--what"), path)
-    if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
+    what = _parse_sections(given.options.get("--what"), path)
+    if path is not None and (reason := _explain_unwritable(path, force="--force" in given.options)):
         return make_refusal(reason)
     ctx.memory.raise_if_off()
-    data, counts = _written(ctx, what)
+    data, counts = _encode_export(ctx, what)
     if path is None:
         return CommandResult(verbatim=data.decode("utf-8"), data=msgspec.json.decode(data))
     try:
@@ -112,30 +112,30 @@ def export(ctx: CommandContext, argument: str) -> CommandResult:
         number = counts.get("knowledge", 0)
         counts_text, more = format_count(number, "memory"), {"entries": number}
     else:
-        counts_text, more = in_words(counts) or "nothing, there is no memory yet", {"counts": counts}
+        counts_text, more = format_bundle_counts(counts) or "empty, there is no memory yet", {"counts": counts}
     return CommandResult(
         text=f"Wrote {quote_code(str(path))} ({format_bytes(len(data))}): {counts_text}.",
         data={"path": str(path), "bytes": len(data)} | more,
     )
 
 
-def places_of(ctx: CommandContext) -> MemoryPaths:
+def memory_places(ctx: CommandContext) -> MemoryPaths:
     """Return the folders with the memory of this project and of the user."""
     return MemoryPaths(project=ctx.loaded.main_project, home=ctx.loaded.home)
 
 
-def in_words(counts: dict[str, int]) -> str:
+def format_bundle_counts(counts: dict[str, int]) -> str:
     """Format counts, such as "12 project memories, 3 notes"."""
     return ", ".join(
         format_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES
     )
 
 
-def _written(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
+def _encode_export(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
     def clean(text: str) -> str:
         return ctx.redactor.redact(text).text
 
-    places = places_of(ctx)
+    places = memory_places(ctx)
     if what == ("knowledge",):
         data = make_ltm_document(places, clean)
         return data, {"knowledge": count_project_memories(msgspec.Raw(data))}
@@ -143,20 +143,20 @@ def _written(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dic
     return encode_bundle(bundle), bundle.head.counts
 
 
-def _what(name: str | None, path: Path | None) -> tuple[Section, ...]:
+def _parse_sections(name: str | None, path: Path | None) -> tuple[Section, ...]:
     """Return the requested sections; by default only project memory for a file whose name ends in ltm.json."""
     if name is None:
         return ("knowledge",) if path and path.name.endswith("ltm.json") else SECTIONS
-    wanted = name.strip().lower()
-    if wanted == "all":
+    typed = name.strip().lower()
+    if typed == "all":
         return SECTIONS
     for section in SECTIONS:
-        if wanted == section:
+        if typed == section:
             return (section,)
-    raise UsageError(f"There is no part {name!r} to export; {suggest_name(wanted, WHAT)}")
+    raise UsageError(f"There is no part {name!r} to export; {suggest_name(typed, WHAT)}")
 
 
-def _unwritable(path: Path, *, force: bool) -> str:
+def _explain_unwritable(path: Path, *, force: bool) -> str:
     """Return why the path cannot be written; "" if it can."""
     if path.is_dir():
         return f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'all.json')!r}"
@@ -167,55 +167,58 @@ def _unwritable(path: Path, *, force: bool) -> str:
     return ""
 
 
-MAX_IMPORT_BYTES = 500_000_000
+MAX_IMPORT_BYTES = 500_000_000  # the file is read into memory; a real export has some megabytes
 
 
 @requires_memory
-def import_(ctx: CommandContext, argument: str) -> CommandResult:
+def import_bundle(ctx: CommandContext, argument: str) -> CommandResult:
     """Import a bundle, or the project memory of another ltm.json, also of the Perl CLIO.
 
-    The user of this clio did not state them: if the file names no author, they count as the model's.
+    Memories without an author count as the model's, because the user of this clio did not state them.
     """
     given = parse_options(argument, switches=("--dry-run",), valued=("--scope",))
     if len(given.words) != 1:
         return make_refusal("Which file? Write /memory import PATH, with quotes around a path with spaces")
-    path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
+    path, scope, dry_run = Path(given.words[0]).expanduser(), _parse_import_scope(given), "--dry-run" in given.options
     ctx.memory.raise_if_off()
-    data = _data_of(path)
+    data = _read_import_file(path)
     if is_bundle(data):
         bundle = decode_bundle(data, path)
-        return _long(lambda track: _bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track))
+        return _import_in_background(
+            lambda track: _import_bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track)
+        )
     if scope == "user":
         return make_refusal(f"{str(path)!r} is an ltm.json, which contains only project memory; leave out --scope user")
-    return _long(lambda track: _knowledge(ctx, path, data, dry_run=dry_run, track=track))
+    return _import_in_background(lambda track: _import_project_memory(ctx, path, data, dry_run=dry_run, track=track))
 
 
-def _long(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
+def _import_in_background(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
     return CommandResult(follow_up=LongWork(label="importing", work=work))
 
 
-def _bundle(
+def _import_bundle(
     ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> CommandResult:
-    taken = _take(ctx, path, bundle, scope, dry_run=dry_run, track=track)
+    taken = _merge_bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track)
     data = {
         "path": str(path),
         "dry_run": dry_run,
         "parts": [msgspec.to_builtins(one) for one in taken],
     }
     if not taken:
-        whose = "" if scope is None else f" of the {scope}'s"
-        return CommandResult(text=f"There is nothing{whose} in {quote_code(str(path))}.", data=data)
+        kind = "memory" if scope is None else f"{scope} memory"
+        return CommandResult(text=f"There is no {kind} in {quote_code(str(path))}.", data=data)
     changes = sum(one.changes for one in taken)
     head = bundle.head
     origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {quote_code(head.project or '?')}"
     verb = "Would change" if dry_run else "Changed"
-    text = f"{verb} {format_count(changes, 'thing')} from {quote_code(str(path))}{origin if head.at else ''}."
+    text = f"{verb} {format_count(changes, 'item')} from {quote_code(str(path))}{origin if head.at else ''}."
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
         text = f"{nothing}: all of {quote_code(str(path))} is already known, or differs and is not replaced."
-    tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
-    if tastes and (rules := _rules(bundle, scope)):
+    # Rules and hard limits are in every prompt, so the user should know how many a stranger's file brings.
+    user_changes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
+    if user_changes and (rules := _count_rules(bundle, scope)):
         text += (
             f" {format_count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')}"
             " every prompt."
@@ -228,11 +231,13 @@ def _bundle(
     return CommandResult(text=text, table=_import_table(taken), data=data)
 
 
-def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, track: WorkControl) -> CommandResult:
+def _import_project_memory(
+    ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, track: WorkControl
+) -> CommandResult:
     text = data.decode("utf-8-sig", "replace")
     read_foreign(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
-    taken = _take(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
+    taken = _merge_bundle(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else ImportCounts(section="knowledge", scope="project", what="")
     parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} already known"]
     undo = " · `/memory undo`" if one.changes and not dry_run else ""
@@ -244,10 +249,10 @@ def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, t
     )
 
 
-def _take(
+def _merge_bundle(
     ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> tuple[ImportCounts, ...]:
-    places = places_of(ctx)
+    places = memory_places(ctx)
     return merge_bundle(
         places,
         bundle,
@@ -266,13 +271,13 @@ def _take(
 def _import_table(taken: tuple[ImportCounts, ...]) -> Table:
     """Return what was imported of each part, without empty columns."""
     names = ("new", "changed", "known", "kept", "forgotten", "unusable")
-    heads = {"changed": "newer", "kept": "stays as here", "forgotten": "forgotten here", "unusable": "not readable"}
+    heads = {"changed": "newer", "kept": "not replaced", "forgotten": "forgotten here", "unusable": "unreadable"}
     used = [name for name in names if any(getattr(one, name) for one in taken)]
     rows = tuple((one.what, *(f"{getattr(one, name):,}" for name in used)) for one in taken)
     return Table(columns=("what", *(heads.get(name, name) for name in used)), rows=rows)
 
 
-def _rules(bundle: Bundle, scope: Scope | None) -> int:
+def _count_rules(bundle: Bundle, scope: Scope | None) -> int:
     """Return how many preferences of the bundle are valid rules or hard limits."""
     part = bundle.memories.user.records if bundle.memories and scope != "project" else ()
     return sum(record.is_live and _is_rule(record) for record in part)
@@ -284,7 +289,7 @@ def _is_rule(record: MemoryRecord) -> bool:
     )
 
 
-def _scope(given: ParsedArguments) -> Scope | None:
+def _parse_import_scope(given: ParsedArguments) -> Scope | None:
     name = given.options.get("--scope")
     if name is None:
         return None
@@ -293,7 +298,7 @@ def _scope(given: ParsedArguments) -> Scope | None:
     return cast(Scope, name.lower())
 
 
-def _data_of(path: Path) -> bytes:
+def _read_import_file(path: Path) -> bytes:
     if not path.exists():
         raise UserError(f"There is no file {str(path)!r} to import; give the path of a bundle or an ltm.json")
     if not path.is_file():
@@ -318,7 +323,7 @@ _STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files y
 
 
 @requires_memory
-def wipe(ctx: CommandContext, argument: str) -> CommandResult:
+def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what would be deleted, and delete it after the user has typed the scope."""
     given = parse_options(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
     named = given.options.get("--scope") or (given.words[0] if given.words else None)
@@ -326,47 +331,48 @@ def wipe(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would be deleted, and asks"
         )
-    scope, scopes = _scopes(named)
+    scope, scopes = _parse_wipe_scopes(named)
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
         return make_refusal("Sessions belong to the project: --sessions needs --scope project or all")
     ctx.memory.raise_if_off()
-    file_sets = list_file_sets(places_of(ctx), scopes)
-    doomed = summarize_file_sets(places_of(ctx), file_sets)
+    file_sets = list_file_sets(memory_places(ctx), scopes)
+    to_delete = summarize_file_sets(memory_places(ctx), file_sets)
     sessions = ctx.store.list() if with_sessions else []
     data = {
         "scope": scope,
         "wiped": False,
-        "parts": [_wipe_data(ctx, one) for one in doomed],
+        "parts": [_wipe_data(ctx, one) for one in to_delete],
         "sessions": len(sessions),
     }
-    stays = _stays(scopes, with_sessions=with_sessions)
-    if not doomed and not sessions:
+    stays = _describe_what_stays(scopes, with_sessions=with_sessions)
+    if not to_delete and not sessions:
         return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
     if "--dry-run" in given.options:
         return CommandResult(
-            text=f"This would be deleted permanently. {stays}", table=_wipe_table(ctx, doomed, sessions), data=data
+            text=f"This would be deleted permanently. {stays}", table=_wipe_table(ctx, to_delete, sessions), data=data
         )
     if "--yes" not in given.options:
         then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
         return CommandResult(
             text=f"This is deleted permanently and cannot be undone. {stays} `/memory export all.json` saves a copy.",
-            table=_wipe_table(ctx, doomed, sessions),
+            table=_wipe_table(ctx, to_delete, sessions),
             data=data,
             follow_up=Confirm(question="Delete all of it permanently?", then=then, required_word=scope),
         )
-    table = _wipe_table(ctx, doomed, sessions)
+    table = _wipe_table(ctx, to_delete, sessions)
+    # Sessions first: the wipe marks those that remain as consolidated, so that nothing is learned from them again.
     gone, left = _delete_sessions(ctx, sessions)
-    delete(places_of(ctx), file_sets)
+    delete(memory_places(ctx), file_sets)
     ctx.memory.wiped()
     return CommandResult(
-        text=f"Deleted permanently. {stays}{_still_running(ctx, left)}",
+        text=f"Deleted permanently. {stays}{_describe_open_sessions(ctx, left)}",
         table=table,
         data=data | {"wiped": True, "sessions": gone},
     )
 
 
-def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
+def _parse_wipe_scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
     wanted = name.strip().lower()
     if wanted == "all":
         return wanted, WIPE_SCOPES
@@ -376,29 +382,29 @@ def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
     raise UsageError(f"There is no scope {name!r} to wipe; {suggest_name(wanted, WIPE_CHOICES)}")
 
 
-def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
+def _describe_what_stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
     """Return what is not deleted, and how to delete the sessions too."""
     kept = [_SESSIONS_STAY] if "project" in scopes and not with_sessions else []
     kept += [_STAYS[scope] for scope in scopes if scope in _STAYS]
     return f"Not deleted: {'; '.join(kept)}." if kept else ""
 
 
-def _wipe_table(ctx: CommandContext, doomed: Sequence[FileSetSummary], sessions: Sequence[SessionInfo]) -> Table:
+def _wipe_table(ctx: CommandContext, to_delete: Sequence[FileSetSummary], sessions: Sequence[SessionInfo]) -> Table:
     rows = [
         (
             one.file_set.what,
             "" if one.records is None else f"{one.records:,}",
             format_bytes(one.bytes),
-            _where(ctx, one),
+            _describe_place(ctx, one),
         )
-        for one in doomed
+        for one in to_delete
     ]
     if sessions:
         rows.append(("sessions", f"{len(sessions):,}", "", ".clio/sessions"))
     return Table(columns=("what", "how many", "size", "where"), rows=tuple(rows))
 
 
-def _where(ctx: CommandContext, one: FileSetSummary) -> str:
+def _describe_place(ctx: CommandContext, one: FileSetSummary) -> str:
     file_set = one.file_set
     files = file_set.files()
     place = files[0] if len(files) == 1 else file_set.folder / file_set.names[0]
@@ -429,7 +435,7 @@ def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tu
     return gone, left
 
 
-def _still_running(ctx: CommandContext, left: int) -> str:
+def _describe_open_sessions(ctx: CommandContext, left: int) -> str:
     """Return a note about open conversations, whose context a wipe does not change."""
     others = sum(info.running for info in ctx.store.list() if info.id != ctx.session.id)
     parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
@@ -452,8 +458,8 @@ _IMPORT_OPTIONS = suggest_options(
 )
 
 _WIPE_OPTIONS = suggest_options(
-    ("--scope", "whose: the project's, the user's, styles, or all"),
-    ("--sessions", "the project's conversations, too"),
+    ("--scope", "project, user, styles or all"),
+    ("--sessions", "also the project's conversations"),
     ("--dry-run", "only show what would be deleted"),
 )
 
@@ -484,21 +490,21 @@ CONTROL_ROWS: tuple[Command, ...] = (
         name="export",
         argument="[PATH] [--what PART] [--force]",
         summary="export all memory to one file",
-        handler=export,
+        handler=export_memory,
         suggest_word=_suggest_export,
     ),
     Command(
         name="import",
         argument="PATH [--scope S] [--dry-run]",
         summary="import an export of another clio, or an ltm.json",
-        handler=import_,
+        handler=import_bundle,
         suggest_word=_suggest_import,
     ),
     Command(
         name="wipe",
         argument="--scope S [--sessions] [--dry-run] [--yes]",
         summary="delete memory permanently, after a question",
-        handler=wipe,
+        handler=wipe_memory,
         suggest_word=_suggest_wipe,
     ),
 )
@@ -506,35 +512,35 @@ CONTROL_ROWS: tuple[Command, ...] = (
 
 _FOLDER = f"{FOLDER_NAME}/{SHARED_NAME}"
 _SHOWN, _PROBLEMS_SHOWN = 40, 5
-_WORDS = {
+_SHARE_VERBS = {
     "on": "share project memory, as files for git",
     "off": "move all of it back into ltm.json",
-    "status": "what is shared, by whom, and whether git tracks it",
+    "status": "shared memories, their authors, and whether git tracks them",
     "tidy": "delete files without a memory",
 }
 
 
 @requires_memory
-def share(ctx: CommandContext, argument: str) -> CommandResult:
+def share_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the state of sharing, or change it."""
     given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
     word = given.words[0].lower() if given.words else "status"
-    if word not in _WORDS or len(given.words) > 1:
-        return make_refusal(f"/memory share takes one of {', '.join(_WORDS)}, not {given.text!r}")
+    if word not in _SHARE_VERBS or len(given.words) > 1:
+        return make_refusal(f"/memory share takes one of {', '.join(_SHARE_VERBS)}, not {given.text!r}")
     if "--gitignore" in given.options and word not in ("on", "status"):
-        return make_refusal("--gitignore goes with /memory share on")
+        return make_refusal("--gitignore can only be used with /memory share on")
     match word:
         case "on":
-            return _on(ctx, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
+            return _turn_on(ctx, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
         case "off":
-            return _off(ctx, agreed="--yes" in given.options)
+            return _turn_off(ctx, agreed="--yes" in given.options)
         case "tidy":
             return _tidy(ctx, given.options.get("--days"))
         case _:
-            return _status(ctx)
+            return _show_status(ctx)
 
 
-def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
+def _turn_on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
     """Show what others would read, and share it after the user has agreed."""
     sharing = ctx.memory.sharing
     entries = sharing.list_shareable()
@@ -545,8 +551,9 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
         text = (
             f"{format_count(len(entries), 'memory')} would become files in "
             f"`{_FOLDER}/`{rest}. Everyone with the "
-            "repository can read them, and what you add from now on, under your git name.  Secrets are replaced first. "
-            "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
+            "repository can read them, and those you add from now on, with your git name. Secrets are replaced first. "
+            "Notes, facts, events, preferences, styles and sessions stay private. Memories shared by others are read "
+            "from then on."
         )
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
         table = make_memory_table([make_project_row(entry) for entry in shown], now=time.time()) if shown else None
@@ -556,27 +563,26 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
     status = sharing.status()
     parts = [f"{format_count(number, 'memory')} are now in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
     parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
-    parts += [_rule(status.rule)] if status.rule else []
-    parts.append(_commit(ctx, status))
+    parts += [_explain_ignore_rule(status.rule)] if status.rule else []
+    parts.append(_explain_commit(ctx, status))
     data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_share_data(status)}
     return CommandResult(text="\n".join(part for part in parts if part), data=data)
 
 
-def _off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
+def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
     sharing = ctx.memory.sharing
     if not agreed:
         status = sharing.status()
         if status.there and status.trusted:
             text = (
-                f"{format_count(len(status.shared), 'memory')} go back into `{FOLDER_NAME}/ltm.json`, and "
-                f"`{_FOLDER}/` is deleted. "
-                "After a commit it is removed for everyone; agree with them first."
+                f"{format_count(len(status.shared), 'memory')} would be moved into `{FOLDER_NAME}/ltm.json`, and "
+                f"`{_FOLDER}/` deleted. If you commit that, it is deleted for everyone; agree with them first."
             )
             then = "/memory share off --yes"
             return CommandResult(text=text, data=_share_data(status), follow_up=Confirm(question="Do it?", then=then))
     number = sharing.turn_off()
     return CommandResult(
-        text=f"{format_count(number, 'memory')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared any more.",
+        text=f"{format_count(number, 'memory')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared now.",
         data={"on": False, "taken_back": number},
     )
 
@@ -592,16 +598,16 @@ def _tidy(ctx: CommandContext, days: str | None) -> CommandResult:
     return CommandResult(text=f"Deleted {format_count(number, 'file')} without a memory.", data={"deleted": number})
 
 
-def _status(ctx: CommandContext) -> CommandResult:
+def _show_status(ctx: CommandContext) -> CommandResult:
     status = ctx.memory.sharing.status()
     if not status.there:
         own = format_count(len(status.private), "memory")
-        text = f"Nothing is shared: {own} only you have. `/memory share on` shares them."
+        text = f"Nothing is shared; {own} could be. `/memory share on` shares them."
         return CommandResult(text=text, data=_share_data(status))
     if not status.trusted:
         text = (
             f"`{_FOLDER}/` came with the project and is not read, because you do not trust it yet. "
-            "Trust it with `/trust`; `/memory share on` shares yours, too."
+            "Trust it with `/trust`; `/memory share on` trusts it and shares yours."
         )
         return CommandResult(text=text, data=_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
@@ -609,10 +615,14 @@ def _status(ctx: CommandContext) -> CommandResult:
         f"{format_count(len(status.shared), 'memory')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
     ]
     if status.private:
-        parts.append(f"{format_count(len(status.private), 'memory')} only you have; `/memory share on` shares them.")
-    parts += [_listed(status.rivals, "contradict a memory of another person; `/memory forget ID` of one resolves it")]
+        parts.append(f"{format_count(len(status.private), 'memory')} not shared yet; `/memory share on` shares them.")
     parts += [
-        _listed(status.late, "changed while another person forgot them; `/memory add` with the same text restores one")
+        _list_memories(status.rivals, "contradict a memory of another person; `/memory forget ID` of one resolves it")
+    ]
+    parts += [
+        _list_memories(
+            status.late, "changed while another person forgot them; `/memory add` with the same text restores one"
+        )
     ]
     if status.problems:
         rows = [f"- {quote_code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
@@ -621,19 +631,19 @@ def _status(ctx: CommandContext) -> CommandResult:
         parts.append(
             f"{format_count(status.emptied, 'file')} without a memory; `/memory share tidy` deletes the old ones."
         )
-    parts += [_rule(status.rule)] if status.rule else []
-    parts.append(_commit(ctx, status))
+    parts += [_explain_ignore_rule(status.rule)] if status.rule else []
+    parts.append(_explain_commit(ctx, status))
     return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_share_data(status))
 
 
-def _listed(entries: tuple[MemoryRecord, ...], what: str) -> str:
+def _list_memories(entries: tuple[MemoryRecord, ...], what: str) -> str:
     if not entries:
         return ""
     rows = [f"- {quote_code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
     return "\n".join([f"\n{format_count(len(entries), 'memory')} {what}:\n", *rows, ""])
 
 
-def _rule(rule: Rule) -> str:
+def _explain_ignore_rule(rule: Rule) -> str:
     lines = ", ".join(map(quote_code, rule.lines))
     begin = (
         f"git ignores it: {quote_code(rule.pattern)} in {quote_code(rule.where)}"
@@ -646,7 +656,7 @@ def _rule(rule: Rule) -> str:
     )
 
 
-def _commit(ctx: CommandContext, status: Status) -> str:
+def _explain_commit(ctx: CommandContext, status: Status) -> str:
     if not status.uncommitted:
         return ""
     files = format_count(status.uncommitted, "file is", "files are")
@@ -670,10 +680,10 @@ def _share_data(status: Status) -> dict[str, object]:
     }
 
 
-def _suggest(ctx: CommandContext, argument: str) -> list[Suggestion]:
+def _suggest_share(ctx: CommandContext, argument: str) -> list[Suggestion]:
     before, _, typed = argument.rpartition(" ")
     if not before:
-        return [Suggestion(text=word, note=note) for word, note in _WORDS.items() if word.startswith(typed)]
+        return [Suggestion(text=word, note=note) for word, note in _SHARE_VERBS.items() if word.startswith(typed)]
     options = {"on": [("--gitignore", "let git see the folder"), ("--yes", "without asking")]}
     return [Suggestion(text=text, note=note) for text, note in options.get(before.split(" ")[0], [])]
 
@@ -683,7 +693,7 @@ SHARE_ROWS: tuple[Command, ...] = (
         name="share",
         argument="on|off|status|tidy [--gitignore] [--yes]",
         summary="share project memory with a team through git",
-        handler=share,
-        suggest_word=_suggest,
+        handler=share_memory,
+        suggest_word=_suggest_share,
     ),
 )

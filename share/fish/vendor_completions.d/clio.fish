@@ -122,7 +122,7 @@ function __clio_place -d 'clio: what may stand in a place'
         case 'place import clio 1'
             set kind files
         case 'verbs mcp'
-            set list 'list'\t'list the servers; --check starts each' 'show'\t'show one server' 'add'\t'add a server' 'remove'\t'remove a server' 'test'\t'start it and list what it offers' 'reload'\t'restart all servers'
+            set list 'list'\t'list the servers; --check starts each' 'show'\t'show one server' 'add'\t'add a server' 'remove'\t'remove a server' 'test'\t'start it and list its tools, resources and prompts' 'reload'\t'restart all servers'
         case 'options mcp list'
             set list '--check'
         case 'place mcp show 1'
