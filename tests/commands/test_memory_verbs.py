@@ -219,3 +219,37 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     wrong = at_the_door(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory recall", "ids")
+
+
+def test_a_forgotten_memory_of_any_kind_is_restored_from_the_archive(harness: Harness) -> None:
+    fact = keep(harness, "The server listens on port 8080 --type fact")
+    project = data(harness, "/memory add We deploy with make ship")["entry"]["id"]
+    for id in (fact, project):
+        ok(harness, f"/memory forget {id}")
+    assert {entry["id"][-8:] for entry in data(harness, "/memory list archive")["archived"]} == {fact, project}
+    assert mentions(ok(harness, f"/memory restore {fact}").text, "project memory", "port 8080", "`/memory undo`")
+    assert mentions(ok(harness, f"/memory restore {project}").text, "project memory", "make ship")
+    assert data(harness, "/memory list archive")["archived"] == []
+    assert {record.content for record in harness.memory.store.records()} == {
+        "The server listens on port 8080",
+        "We deploy with make ship",
+    }
+    ok(harness, "/memory undo")
+    ok(harness, "/memory undo")
+    assert harness.memory.store.records() == ()
+    assert "ffff0000" in refused(harness, "/memory restore ffff0000")
+    assert "d-000000" in refused(harness, "/memory restore d-000000")
+
+
+def test_memories_of_all_kinds_are_forgotten_as_one_change_and_come_back_with_one_undo(harness: Harness) -> None:
+    fact = keep(harness, "The server listens on port 8080 --type fact")
+    project = data(harness, "/memory add We deploy with make ship")["entry"]["id"]
+    ok(harness, "/note set rota Ines looks after the gateway in May")
+    before = harness.memory.store.records()
+    assert len(before) == 3
+    ok(harness, f"/memory forget {fact} {project} rota --yes")
+    assert harness.memory.store.records() == ()
+    ok(harness, "/memory undo")
+    assert {(one.id, one.content) for one in harness.memory.store.records()} == {
+        (one.id, one.content) for one in before
+    }

@@ -146,6 +146,32 @@ def move(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 @requires_memory
+def restore(ctx: CommandContext, argument: str) -> CommandResult:
+    """Bring a memory back from the archive."""
+    words = parse_options(argument).words
+    if len(words) != 1:
+        return make_refusal("Which memory? Write /memory restore ID; /memory list archive shows the ids")
+    store = ctx.memory.store
+    record = store.restore(words[0])
+    scope = store.scope_of(record.id)
+    return CommandResult(
+        text=f"Restored in {MEMORY_OF[scope]}: {quote_code(format_memory_line(record))} · `/memory undo`",
+        data={"memory": memory_data(record, scope)},
+    )
+
+
+def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    """Complete the ids of archived memories, with their text; nothing for a damaged file."""
+    if " " in argument or ctx.config.incognito:
+        return ()
+    try:
+        records = ctx.memory.store.archived()[:_SUGGESTED]
+    except (ClioError, OSError):
+        return ()
+    return [Suggestion(text=short_id(record), note=f"{record.kind}: {short(record)}") for record in records]
+
+
+@requires_memory
 def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     """Count the memories of the project and of the user."""
     if argument:

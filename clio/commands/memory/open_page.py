@@ -146,7 +146,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     for scope, listed in typed.items():
         for record in listed:
             add(record, scope, "superseded" if not record.is_live else "variant" if record.is_variant else "live")
-    for entry in memory.store.archived():
+    for entry in memory.store.ltm.archived():
         add(entry, "project", "archived")
     for scope, store in stores.items():
         for version in reversed(store.versions()):

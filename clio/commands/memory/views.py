@@ -10,7 +10,7 @@ import msgspec
 
 from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
 from clio.commands.command import Command, CommandContext, CommandResult, Suggestion, Table, make_refusal, quote_code
-from clio.commands.memory.edits import parse_scope, record_data, suggest_memories
+from clio.commands.memory.edits import memory_data, parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
     AUTHORS,
     PLURALS,
@@ -165,7 +165,7 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
     state = memory.store.freshness((entry,))[entry.id]
     others = [other for other in memory.store.records((entry.kind,)) if _is_other_solution(entry, other)]
     before = [
-        former for former in memory.store.archived() if _is_other_solution(entry, former) or former.id == entry.id
+        former for former in memory.store.ltm.archived() if _is_other_solution(entry, former) or former.id == entry.id
     ]
     rows = [row for row in _list_fields(entry) if row[1]]
     rows += [("example", example) for example in entry.examples]
@@ -230,16 +230,19 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
 
 def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
     """List forgotten and pruned memories, the last archived first."""
-    entries = ctx.memory.store.archived()
-    data = {"archived": [project_memory_data(entry) for entry in entries]}
+    store = ctx.memory.store
+    entries = store.archived()
+    data = {"archived": [memory_data(entry, store.scope_of(entry.id)) for entry in entries]}
     if not entries:
         return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
     shown = entries if everything else entries[:LISTED]
     rest = f", {len(shown)} shown; `/memory list archive --all` shows all" if len(shown) < len(entries) else ""
-    text = f"{format_count(len(entries), 'memory')} in the archive{rest}. Saving the same text again restores a memory."
-    return CommandResult(
-        text=text, table=make_memory_table([make_project_row(entry) for entry in shown], now=time.time()), data=data
-    )
+    text = f"{format_count(len(entries), 'memory')} in the archive{rest}. `/memory restore ID` brings one back."
+    rows = [
+        make_project_row(entry) if entry.kind in PROJECT_KINDS else make_typed_row(entry, store.scope_of(entry.id))
+        for entry in shown
+    ]
+    return CommandResult(text=text, table=make_memory_table(rows, now=time.time()), data=data)
 
 
 def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:

@@ -338,9 +338,10 @@ class MemoryStore:
         if is_project_id(id):
             return self.ltm.restore(id)
         for store in self._typed.values():
-            if any(record.id == id or record.id.endswith(id.lower()) for record in store.archived()):
-                return store.restore(id)
-        raise UserError(f"the archive holds no memory {id!r}; `/memory list archive` shows it")
+            found = {record.id for record in store.archived() if record.id.endswith(id.lower())}
+            if len(found) == 1:
+                return store.restore(found.pop())
+        raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
 
     def move(self, id: str, scope: Scope) -> MemoryRecord:
         """Move a fact, event, note or preference with its history to the other scope."""
@@ -417,8 +418,11 @@ class MemoryStore:
         return None
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        """Return the forgotten and pruned memories of `ltm.json`, the last to leave first."""
-        return self.ltm.archived()
+        """Return the forgotten and pruned memories: those of `ltm.json`, then the others; the last to leave first."""
+        found = {record.id: record for record in self.ltm.archived()}
+        for store in self._typed.values():
+            found |= {record.id: record for record in reversed(store.archived()) if not store.has(record.id)}
+        return tuple(found.values())
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Let all changes made meanwhile be undone as one."""
