@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.memory.retrieval.candidates import of_memories
-from clio.memory.retrieval.evidence import stems_of
+from clio.memory.retrieval.evidence import extract_text_stems
 from clio.memory.retrieval.scoring import Candidate, rank
 from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (
@@ -86,7 +86,11 @@ def print_times() -> None:
     candidates = [Candidate(source="memory", id=str(number), text=text(), when=NOW) for number in range(500)]
     print(f"\n{'500 candidates':36} {'median ms':>9} {'worst':>7}")
     for name, question in (("a short question", "which port does staging use"), (f"{len(LONG.split())} words", LONG)):
-        row(f"{name}, texts new", lambda asked=question: rank(asked, candidates, now=NOW), before=stems_of.cache_clear)
+        row(
+            f"{name}, texts new",
+            lambda asked=question: rank(asked, candidates, now=NOW),
+            before=extract_text_stems.cache_clear,
+        )
         row(f"{name}, texts seen before", lambda asked=question: rank(asked, candidates, now=NOW))
     with TemporaryDirectory() as folder:
         memories = filled(Path(folder) / "many", ())

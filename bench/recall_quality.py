@@ -23,7 +23,7 @@ from typing import Literal, cast
 import msgspec
 
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
-from clio.memory.retrieval.retriever import of_turn_hits, passages_for
+from clio.memory.retrieval.retriever import count_passages_for, make_turn_candidates
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
@@ -102,7 +102,7 @@ def everything_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], lis
     now = max((doc.updated for doc in docs), default=0.0)
 
     def find(query: str) -> list[Key]:
-        candidates = of_turn_hits(index.search_turns(query, limit=passages_for(DEFAULT_LIMIT)))
+        candidates = make_turn_candidates(index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT)))
         counts = index.count_words(query)
         transcribed = Transcribed(passages=counts.passages, words=counts.words)
         found, _ = rank(

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
-from clio.memory.retrieval.evidence import passage
+from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
 from clio.memory.store.versions import parse_when
@@ -401,7 +401,7 @@ def _cut_line(line: str, terms: Set[str]) -> str:
     """Return the part of a line, of bounded length, with the most search terms."""
     if len(line) <= _LINE_CHARS:
         return line
-    return passage(line, frozenset(terms), _LINE_CHARS)
+    return extract_passage(line, frozenset(terms), _LINE_CHARS)
 
 
 def _render_page(text: str, offset: int, what: str) -> ToolOutput:

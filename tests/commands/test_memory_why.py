@@ -50,7 +50,7 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
     source, id, what, score, age, tokens = memory
     assert harness.memory.store.get(id).content == PORT and 0.0 < float(score) < 1.0
     assert source == "memory" and age == "now" and int(tokens) > 5
-    assert what.startswith(f"{PORT} · says port, staging; importance 0.8, from today (")
+    assert what.startswith(f"{PORT} · matches port, staging; importance 0.8, from today (")
     assert what.count("importance") == 1
     for name in ("seed_score", "evidence", "strength"):
         assert f"{name} " in what
@@ -135,7 +135,7 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
             clio.wait_for("It is port 8443.")
             clio.line("/memory why")
             shown = set(clio.wait_for(r"seed_score\s+\d", regex=True).split())
-            assert {"says", "port,", "staging;", "importance", "0.8,", "from", "today"} <= shown, shown
+            assert {"matches", "port,", "staging;", "importance", "0.8,", "from", "today"} <= shown, shown
             assert all(len(line) <= columns for line in clio.lines)
             clio.line("/memory off")
             clio.wait_for("ask · memory off")

@@ -69,7 +69,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
         clio.wait_for("It is 5433.")
         assert OLD in last_words(server.requests[-1])
         clio.line("/memory why")
-        clio.wait_for("says ")
+        clio.wait_for("matches ")
         assert "5433" in clio.text and "evidence" in clio.text
 
         # Contradicted: the new value is in the request of the next session, the old one in its history.

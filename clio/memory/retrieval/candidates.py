@@ -1,4 +1,4 @@
-"""Candidates made from what the stores hold: memories, project memory, notes, styles, turns, documents."""
+"""Make candidates for ranking from memories of all kinds, notes, styles, archived turns and documents."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from clio.memory.vectors.semantic_index import Neighbour
 
 MAX_CANDIDATES = 300
-"""So many memories that share a word with the question are weighed, by the typed-memory document's own order."""
+"""Number of memories with a word of the question that are scored, in the typed-memory document's own order."""
 _TURN_STRENGTH = 0.7
 _DOCUMENT_STRENGTH = 0.6
 
 
 def of_memories(store: MemoryStore, question: str, now: float, most: int = MAX_CANDIDATES) -> Iterator[Candidate]:
-    """Facts, events and notes with a word of the question in any of its forms; preferences have their own place.
+    """Yield facts, events and notes that contain a word of the question in any form, but no preferences.
 
-    The typed-memory document's own score and its parts are signals.
+    The typed-memory document's own score and its parts are among the signals.
     """
     for hit in store.matching(question, most):
         of_document = {
@@ -38,7 +38,7 @@ def of_memories(store: MemoryStore, question: str, now: float, most: int = MAX_C
 def of_record(
     record: MemoryRecord, store: MemoryStore, now: float, signals: Mapping[str, float] | None = None
 ) -> Candidate:
-    """A typed memory or a preference. signals: what is to be said of it beside its importance."""
+    """Return the candidate of a typed memory or a preference. signals: further numbers to report."""
     is_preference = record.kind == "preference"
     is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
     doubt = "what other sources say" if record.is_variant else ""
@@ -61,7 +61,7 @@ def of_record(
 
 
 def of_entry(entry: MemoryRecord, now: float) -> Candidate:
-    """An entry of the project memory. Its confidence fades by the day since it was last confirmed."""
+    """Return the candidate of a project memory. Its strength is its confidence, decayed since the last confirmation."""
     when = entry.updated or entry.created
     days = max(now - when, 0.0) / DAY_S if when else 0.0
     return Candidate(
@@ -79,14 +79,14 @@ def of_entry(entry: MemoryRecord, now: float) -> Candidate:
 
 
 def of_note(note: MemoryRecord) -> Candidate:
-    """A keyed note; its key is a name it goes by."""
+    """Return the candidate of a keyed note, whose key is its keyword."""
     return Candidate(
         source="note", id=note.key, text=note.content, kind="note", when=note.updated, keywords=(note.key,)
     )
 
 
 def of_style(view: "StyleView") -> Candidate:
-    """A response style, with what it earned for which request."""
+    """Return the candidate of a response style, with its ratings by intent."""
     skill = view.skill
     places = sorted(view.earned.items(), key=lambda pair: -pair[1].ratings)
     earned = "; ".join(f"{intent}: {one.ups:.3g} up, {one.downs:.3g} down" for intent, one in places)
@@ -101,14 +101,14 @@ def of_style(view: "StyleView") -> Candidate:
 
 
 def of_turn(turn: "Neighbour", session: str) -> Candidate:
-    """A turn that left the window of this session, or of another one."""
+    """Return the candidate of an archived turn. session: the id of the running session."""
     here = turn.session == session
     handle = f"message {turn.message[-8:]}"
     return Candidate(
         source="trimmed" if here else "session",
         id=f"{turn.session}/{turn.message}#{turn.piece}",
         text=turn.text,
-        kind="said earlier in this session" if here else "said in an earlier session",
+        kind="earlier in this session" if here else "from an earlier session",
         role=turn.role,
         when=turn.created,
         where=Place(session=turn.session, message=turn.message),
@@ -119,10 +119,11 @@ def of_turn(turn: "Neighbour", session: str) -> Candidate:
 
 
 def of_document(hit: "DocumentHit") -> Candidate:
-    """A window of a document; what it says is a quotation."""
+    """Return the candidate of a document window."""
     return Candidate(
         source="document",
-        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",  # another text is told again
+        # The checksum makes a changed text another candidate, so that the model is given it again.
+        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
         text=hit.text,
         kind="from a document",
         said_by="document",

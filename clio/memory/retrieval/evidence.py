@@ -1,4 +1,7 @@
-"""What a question has to do with a text, by their words, and the part of a long text that says most of it. Pure."""
+"""Compare a question with a text by their words, and extract the part of a long text that fits the question best.
+
+Pure functions. A text is given as the set of its word stems (`extract_text_stems`).
+"""
 
 import math
 import re
@@ -22,22 +25,35 @@ from clio.text.vocabulary import (
 )
 
 ENOUGH = 0.34
-"""Of the question's words by weight, or of the text's own, for two words to be a reason."""
-_SURE = 0.6  # where it is one word, or only words of every day
-_ALL = 0.95
-_UNNAMED = 0.5  # where a text goes by names and none of them was said
-_RARE, _RARE_ENOUGH = 2, 0.4  # one word that so few texts have says more
-_LEAST_TOTAL = 50  # so that rarity means the same in a small store
-_EVERYDAY = 0.4
-_UNHEARD = 0.4  # a word that nothing remembered has says little about which memory is meant
-_OWN_WEIGHT = 0.8  # a long question that says all a short text says is nearly as good as the other way round
+"""Minimum share of the question's words, by weight, or of the text's own, if they have two words in common."""
+_ENOUGH_ONE_WORD = 0.6
+"""The same if they have one word in common, or only everyday words."""
+_ENOUGH_EVERYDAY = 0.95
+"""The same for everyday words if the text is no question."""
+_ENOUGH_UNNAMED = 0.5
+"""The same if the text has names as keywords and the question contains none of them."""
+_MAX_RARE_TEXTS, _ENOUGH_RARE = 2, 0.4
+"""Number of texts up to which a word is rare, and the minimum share for one rare word in common."""
+_MIN_TOTAL = 50
+"""Lower bound for the number of texts, so that rarity means the same in a small store."""
+_EVERYDAY_FACTOR = 0.4
+_UNKNOWN_FACTOR = 0.4
+"""Factor for a word that no text contains: it does not help to find the memory that is meant."""
+_OWN_FACTOR = 0.8
+"""Factor for the share of the text's words in the question: a long question that contains all of a short text is nearly
+as good as a text that contains all of the question.
+"""
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """The words of a question. weights: of each, in order. places: which word a stem in a text stands for.
+    """A question, prepared for comparison with many texts.
 
-    rare: places of words that say something and that few texts have. whole: what all of them weigh.
-    is_asking: it begins with "what", "where" and the like.
+    Attributes:
+        weights: the weight of each word, in order.
+        places: the index of the word that a stem is a form of.
+        rare: indices of words that are not everyday words and that few texts contain.
+        whole: the sum of the weights.
+        is_asking: it begins with a word such as "what" or "where".
     """
 
     words: tuple[QuestionWord, ...]
@@ -49,11 +65,15 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What one text has of a question. alias: the keyword that was said; empty without one.
+    """What a question and a text have in common.
 
-    said: stems of the text that are asked for. hits: those words as the question says them, without words of every
-    day where there are others. count: how many words are in both. words: 0.0 to 1.0, how much that covers.
-    enough: it is a reason to bring the text up.
+    Attributes:
+        alias: the keyword of the text that the question contains; empty without one.
+        said: stems of the text that are in the question.
+        hits: these words as spelt in the question, without everyday words if there are others.
+        count: the number of common words.
+        words: the share they cover, 0.0 to 1.0.
+        enough: it is sufficient reason to recall the text.
     """
 
     alias: str
@@ -65,66 +85,69 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=4_096)
-def stems_of(text: str) -> frozenset[str]:
-    """The stems of a text's words and of the parts of names in it."""
+def extract_text_stems(text: str) -> frozenset[str]:
+    """Return the stems of a text's words and of the parts of identifiers in it."""
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
 
-def weighed(question: str, bags: Sequence[frozenset[str]]) -> Question:
-    """The question, each word weighed: more where few of the texts have it in any form, less where none has."""
-    said = parse_question_words(question)
-    return weighed_by(question, said, having(said, bags), len(bags))
+def weigh_against(question: str, bags: Sequence[frozenset[str]]) -> Question:
+    """Return the question with words weighted by how few of the given texts contain them."""
+    words = parse_question_words(question)
+    return weigh_question(question, words, count_texts_with(words, bags), len(bags))
 
 
-def places_of(said: Sequence[QuestionWord]) -> dict[str, int]:
-    """Which word of a question a stem in a text stands for, in any of the word's forms."""
-    return {form: place for place in reversed(range(len(said))) for form in said[place].forms}
+def map_forms_to_words(words: Sequence[QuestionWord]) -> dict[str, int]:
+    """Return the index of the question word by each of its forms; the first word if two have the same form."""
+    return {form: place for place in reversed(range(len(words))) for form in words[place].forms}
 
 
-def having(said: Sequence[QuestionWord], bags: Iterable[frozenset[str]]) -> Counter[int]:
-    """By the place of a word: how many of the texts have it in any form."""
-    places = places_of(said)
+def count_texts_with(words: Sequence[QuestionWord], bags: Iterable[frozenset[str]]) -> Counter[int]:
+    """Return, by index of the question word, how many of the texts contain it in any form."""
+    places = map_forms_to_words(words)
     return Counter(place for bag in bags for place in {places[word] for word in bag if word in places})
 
 
-def weighed_by(question: str, said: Sequence[QuestionWord], counts: Mapping[int, int], total: int) -> Question:
-    """The question, its words weighed by how many of `total` texts have each of them, by place."""
-    total = max(total, _LEAST_TOTAL)
+def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping[int, int], total: int) -> Question:
+    """Return the question with weighted words.
+
+    counts: by index of the word, how many of `total` texts contain it.
+    """
+    total = max(total, _MIN_TOTAL)
     weights = tuple(
         math.log(1 + (total + 1) / (1 + counts.get(place, 0)))
-        * (1.0 if counts.get(place) else _UNHEARD)
-        * (_EVERYDAY if word.is_common else 1.0)
-        for place, word in enumerate(said)
+        * (1.0 if counts.get(place) else _UNKNOWN_FACTOR)
+        * (_EVERYDAY_FACTOR if word.is_common else 1.0)
+        for place, word in enumerate(words)
     )
     rare = frozenset(
-        place for place, word in enumerate(said) if not word.is_common and 0 < counts.get(place, 0) <= _RARE
+        place for place, word in enumerate(words) if not word.is_common and 0 < counts.get(place, 0) <= _MAX_RARE_TEXTS
     )
     return Question(
-        words=tuple(said),
+        words=tuple(words),
         weights=weights,
-        places=places_of(said),
+        places=map_forms_to_words(words),
         rare=rare,
         whole=sum(weights),
         is_asking=is_question(question),
     )
 
 
-def evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
-    """What a text of these stems, which also goes by these keywords, has of the question."""
+def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
+    """Return what the question has in common with a text, given as its stems, or with its keywords."""
     said = frozenset(word for word in bag if word in question.places)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
-    words = max(covered, _OWN_WEIGHT * _own_share(bag, said))
-    telling = [place for place in places if not question.words[place].is_common]
-    alias = _alias(keywords, question.words)
-    enough = bool(alias) or _is_enough(words, places, telling, question)
+    words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
+    significant = [place for place in places if not question.words[place].is_common]
+    alias = _find_alias(keywords, question.words)
+    enough = bool(alias) or _is_enough(words, places, significant, question)
     if enough and not alias and has_names(keywords):
-        # It has names, not only single words as tags, and none was said: a word of its text is no name for it.
-        enough = len(question.words) == 1 or (len(telling) > 1 and words >= _UNNAMED)
+        # The text has a name, which the question does not contain: one common word is not enough then.
+        enough = len(question.words) == 1 or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
     return Evidence(
         alias=alias,
         said=said,
-        hits=tuple(question.words[place].text for place in telling or places),
+        hits=tuple(question.words[place].text for place in significant or places),
         count=len(places),
         words=words,
         enough=enough,
@@ -132,69 +155,70 @@ def evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -
 
 
 def has_names(keywords: Iterable[str]) -> bool:
-    """Whether a text goes by names of several words, and not only by single words as tags."""
+    """Whether the keywords contain names of several words, and not only single words as tags."""
     return any(" " in keyword.strip() for keyword in keywords)
 
 
-def _own_share(bag: frozenset[str], said: frozenset[str]) -> float:
-    """The share of what a text says that the question says too; words of every day count in part on both sides."""
-    whole = sum(_EVERYDAY if is_common_term(word) else 1.0 for word in bag)
-    return sum(_EVERYDAY if is_common_term(word) else 1.0 for word in said) / whole if whole else 0.0
+def _compute_own_share(bag: frozenset[str], said: frozenset[str]) -> float:
+    """Return the share of the text's words that the question contains; everyday words count less."""
+    whole = sum(_EVERYDAY_FACTOR if is_common_term(word) else 1.0 for word in bag)
+    return sum(_EVERYDAY_FACTOR if is_common_term(word) else 1.0 for word in said) / whole if whole else 0.0
 
 
-def _is_enough(words: float, places: Sequence[int], telling: Sequence[int], question: Question) -> bool:
+def _is_enough(words: float, places: Sequence[int], significant: Sequence[int], question: Question) -> bool:
     if not places:
         return False
-    if not telling:  # "when is the talk" is about the talk; "yes, delete them" is about nothing remembered
-        return words >= _SURE if question.is_asking else len(places) > 1 and words >= _ALL
+    if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
+        return words >= _ENOUGH_ONE_WORD if question.is_asking else len(places) > 1 and words >= _ENOUGH_EVERYDAY
     if len(places) > 1 or len(question.words) == 1:
         return words >= ENOUGH
-    return words >= (_RARE_ENOUGH if telling[0] in question.rare else _SURE)
+    return words >= (_ENOUGH_RARE if significant[0] in question.rare else _ENOUGH_ONE_WORD)
 
 
-def _alias(keywords: Iterable[str], said: Sequence[QuestionWord]) -> str:
-    """The keyword all of whose words were said, one letter wrong allowed in long ones."""
+def _find_alias(keywords: Iterable[str], words: Sequence[QuestionWord]) -> str:
+    """Return the first keyword all of whose words are in the question, in long ones with one wrong letter allowed."""
     for keyword in keywords:
         parts = [word for word in tokenize(keyword) if word not in STOP_WORDS] or tokenize(keyword)
-        if parts and all(any(_names(part, word) for word in said) for part in parts):
+        if parts and all(any(_is_same_word(part, word) for word in words) for part in parts):
             return keyword
     return ""
 
 
-def _names(part: str, word: QuestionWord) -> bool:
-    """Whether a word of a keyword was said, as it is, in another form, or with one letter wrong."""
+def _is_same_word(part: str, word: QuestionWord) -> bool:
+    """Whether a word of a keyword is a question word, possibly in another form or with one wrong letter."""
     stem = stem_word(part)
     return stem in word.synonyms or is_misspelling(stem, word.stem) or is_misspelling(part, word.text)
 
 
 _WORD = re.compile(r"\S+")
-_MARK = "…"
+_ELLIPSIS = "…"
 
 
-def passage(text: str, wanted: frozenset[str], chars: int) -> str:
-    """Up to so many characters of a text, on one line, with as many different wanted stems as fit, in their middle.
+def extract_passage(text: str, stems: frozenset[str], chars: int) -> str:
+    """Return up to `chars` characters of a text on one line, around the part with the most of the given stems.
 
-    The beginning where nothing is wanted; an ellipsis stands where something is left out.
+    Without stems, that is the beginning. An ellipsis shows where text is left out.
     """
     line = " ".join(text.split())
     if len(line) <= chars:
         return line
-    room = chars - 2 * len(_MARK)
-    begin, end = _densest(line, wanted, room)
-    begin = _after_blank(line, max(begin - (room - (end - begin)) // 2, 0), begin)
+    room = chars - 2 * len(_ELLIPSIS)
+    begin, end = _find_densest_part(line, stems, room)
+    begin = _find_word_start(line, max(begin - (room - (end - begin)) // 2, 0), begin)
     begin, end = (max(len(line) - room, 0), len(line)) if begin + room >= len(line) else (begin, begin + room)
-    begin = _after_blank(line, begin, end)
-    end = _before_blank(line, begin, end)
-    return f"{_MARK if begin else ''}{line[begin:end].rstrip()}{_MARK if end < len(line) else ''}"
+    begin = _find_word_start(line, begin, end)
+    end = _find_word_end(line, begin, end)
+    return f"{_ELLIPSIS if begin else ''}{line[begin:end].rstrip()}{_ELLIPSIS if end < len(line) else ''}"
 
 
-def _densest(line: str, wanted: frozenset[str], room: int) -> tuple[int, int]:
-    """From where to where the most different wanted stems stand within so many characters, the first such place."""
+def _find_densest_part(line: str, wanted: frozenset[str], room: int) -> tuple[int, int]:
+    """Return start and end of the first part of up to `room` characters that contains the most different stems."""
     hits = [
         (match.start(), min(match.end(), match.start() + room), stems)
         for match in _WORD.finditer(line)
         if (stems := wanted.intersection((*extract_terms(match[0]), *map(stem_word, split_identifiers(match[0])))))
     ]
+    # A window slides over the hits: `first` is the first hit in it, `inside` counts its stems.
     best, span = 0, (0, 0)
     inside: Counter[str] = Counter()
     first = 0
@@ -208,17 +232,17 @@ def _densest(line: str, wanted: frozenset[str], room: int) -> tuple[int, int]:
     return span
 
 
-def _after_blank(line: str, at: int, most: int) -> int:
-    """The beginning of the next whole word; the place itself where there is none before `most`."""
+def _find_word_start(line: str, at: int, maximum: int) -> int:
+    """Return the start of the next whole word; `at` itself if there is none before `maximum`."""
     if at == 0 or line[at - 1] == " ":
         return at
-    blank = line.find(" ", at, most)
+    blank = line.find(" ", at, maximum)
     return at if blank < 0 else blank + 1
 
 
-def _before_blank(line: str, least: int, at: int) -> int:
-    """The end of the last whole word; the place itself where there is none after `least`."""
+def _find_word_end(line: str, minimum: int, at: int) -> int:
+    """Return the end of the last whole word; `at` itself if there is none after `minimum`."""
     if at == len(line) or line[at] == " ":
         return at
-    blank = line.rfind(" ", least, at)
-    return at if blank <= least else blank
+    blank = line.rfind(" ", minimum, at)
+    return at if blank <= minimum else blank

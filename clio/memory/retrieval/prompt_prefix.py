@@ -111,7 +111,7 @@ def make_knowledge_block(
         source=source,
         reason="came with the repository, not verified by the user"
         if is_foreign
-        else f"{len(chosen)} of {total} entries, the newest and most certain",
+        else f"{len(chosen)} of {total} memories, the newest and most certain",
         cap_tokens=cap_tokens,
         left_out=total - len(chosen),
         newest=newest,
@@ -210,10 +210,10 @@ def make_injected(
 
 def _reason(entry: MemoryRecord) -> str:
     if entry.kind == "rule":
-        return "holds everywhere" if entry.context in ("", "*") else f"holds for {entry.context}"
-    said = "once" if entry.times == 1 else f"{entry.times} times"
+        return "applies everywhere" if entry.context in ("", "*") else f"applies to {entry.context}"
+    times = "once" if entry.times == 1 else f"{entry.times} times"
     trust = describe_trust(entry)
-    return f"confidence {entry.confidence:.2f}, said {said}{f', {trust}' if trust else ''}"
+    return f"confidence {entry.confidence:.2f}, stated {times}{f', {trust}' if trust else ''}"
 
 
 def describe_trust(record: MemoryRecord) -> str:
@@ -225,8 +225,8 @@ def describe_trust(record: MemoryRecord) -> str:
     if record.members >= 2:
         return f"confirmed by {record.members} people"
     if record.is_corroborated:
-        said = (record.provenance, *record.confirmations)
-        sessions = {one.session for one in said if one and one.session and one.asserted_by != "tool"}
+        sources = (record.provenance, *record.confirmations)
+        sessions = {source.session for source in sources if source and source.session and source.asserted_by != "tool"}
         return f"confirmed in {max(len(sessions), 2)} sessions"
     is_users = record.provenance is None or record.provenance.asserted_by == "user"
     return "" if is_users or record.times > 1 or record.confirmations else "unverified"
@@ -246,7 +246,7 @@ def render_lines(lines: Sequence[Line]) -> list[str]:
 def _render(lines: Sequence[Line], total: int, introduction: str) -> str:
     parts = [introduction, *render_lines(lines)]
     if total > len(lines):
-        parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="recall", query=…) finds them.')
+        parts.append(f'{total - len(lines)} more: memory_operations(operation="recall", query=…) finds them.')
     return "\n".join(parts)
 
 
@@ -337,9 +337,9 @@ def make_news_block(
 ) -> Injected | None:
     """Return the news as a block for the text before the user's message; None if there are none or nothing fits."""
     groups = (
-        ("New in the project knowledge", news.new),
-        ("Changed in the project knowledge", news.changed),
-        ("No longer in the project knowledge", news.gone),
+        ("New in project memory", news.new),
+        ("Changed in project memory", news.changed),
+        ("No longer in project memory", news.gone),
     )
     # Removals correct what the model was given, so they are left out last.
     lines = [
@@ -445,7 +445,7 @@ class Briefing:
 
 def _unseen(entries: Sequence[MemoryRecord], in_window: Container[str]) -> tuple[MemoryRecord, ...]:
     """Return the memories that were not learned from a message the model still sees."""
-    return tuple(one for one in entries if one.provenance is None or one.provenance.message not in in_window)
+    return tuple(entry for entry in entries if entry.provenance is None or entry.provenance.message not in in_window)
 
 
 def _item_ids(given: Injected | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""One question to everything that is remembered: three layers, one score, each answer with its reasons."""
+"""Search all stores with one query: sessions, documents, memories, preferences and styles, ranked by one score."""
 
 import math
 import time
@@ -10,7 +10,7 @@ from msgspec import structs
 from clio.errors import ClioError
 from clio.memory.apart import Apart
 from clio.memory.retrieval.candidates import of_document, of_entry, of_memories, of_note, of_record, of_style, of_turn
-from clio.memory.retrieval.evidence import passage
+from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     DEFAULT_LIMIT,
     LAYERS,
@@ -39,18 +39,19 @@ from clio.text.formatting import format_count
 from clio.text.vocabulary import parse_question_words
 
 MAX_LIMIT = 200
-MOST_MEMORIES = 60
-"""So many memories of a kind that share a word with the query are weighed."""
-PASSAGES_FOR_EACH = 3
-LEAST_PASSAGES = 24
-"""So many passages of sessions are weighed for each answer, and so many at least: some only repeat others."""
+MAX_MEMORIES = 60
+"""Number of memories per store that share a word with the query and are scored."""
+PASSAGES_PER_HIT = 3
+MIN_PASSAGES = 24
+"""Number of session passages that are scored per answer, and in total at least: some only repeat others."""
 SNIPPET_CHARS = 300
-NEAREST = 12
-_ANY_DISTANCE = 2.0
+MAX_NEAREST = 12
+_MAX_DISTANCE = 2.0
+"""The distance of opposite vectors, so that no candidate is excluded."""
 
 
 class _Stores(Apart):
-    """One search's account of the stores it asks. ms: by layer, in milliseconds."""
+    """The stores one search could not use, and the time each layer took in milliseconds (`ms`)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +59,7 @@ class _Stores(Apart):
 
     @contextmanager
     def timed(self, layer: Layer) -> Generator[None]:
-        """Count the block's time as the layer's."""
+        """Add the time of the block to the layer's."""
         begin = time.perf_counter()
         try:
             yield
@@ -68,9 +69,9 @@ class _Stores(Apart):
 
 
 class Retriever:
-    """Asks every store of a project and of its user, and puts what they offer in one order.
+    """Searches all stores of a project and its user, and ranks the results together.
 
-    styles: None where nothing has been learned about styles.
+    styles: None if nothing has been learned about styles.
     """
 
     def __init__(
@@ -99,13 +100,17 @@ class Retriever:
         current: str | None = None,
         use: bool = True,
     ) -> RecallAnswer:
-        """What answers the query, the best first; nothing where nothing has its words.
+        """Return the answers to a query, best first; none if nothing contains its words.
 
-        at: as of that time, in seconds since the epoch: what was said and known by then, in the words it had then.
-        limit: drawn into 1 to 200. fusion: "rrf" joins the sources by rank instead of by score.
-        current: id of the session that asks; of it only what left its window is an answer.
-        use: memories among the answers count as used, which keeps them; never those of an earlier time.
-        A store that fails costs the others nothing and is named in `left_out`.
+        A store that fails does not affect the others; it is named in `left_out`.
+
+        Args:
+            at: search the state of memory at that time, in seconds since the epoch: what was known then, with the
+                texts of that time.
+            limit: maximum number of answers; values outside 1 to 200 are set to the nearest of these.
+            fusion: "rrf" combines the sources by rank instead of score.
+            current: id of the running session; only its archived turns are searched.
+            use: count the memories among the answers as used, which delays their pruning. Never with `at`.
         """
         stores = _Stores()
         limit = min(max(limit, 1), MAX_LIMIT)
@@ -113,13 +118,13 @@ class Retriever:
         transcribed = WordCounts()
         if "L0" in layers:
             with stores.timed("L0"):
-                candidates += self._said(query, at, current, limit, stores)
+                candidates += self._find_passages(query, at, current, limit, stores)
                 transcribed = stores.ask("how common words are", lambda: self._sessions.count_words(query), transcribed)
         others: list[Layer] = [layer for layer in layers if layer != "L0"]
         if at is not None and others:
-            candidates += self._remembered_then(query, at, others, stores)
+            candidates += self._find_past_memories(query, at, others, stores)
         elif at is None:
-            candidates += self._remembered(query, others, stores)
+            candidates += self._find_memories(query, others, stores)
         found, more = rank(
             query,
             candidates,
@@ -132,61 +137,65 @@ class Retriever:
         )
         used = [one.candidate.id for one in found if one.candidate.source == "memory"]
         if used and use and at is None:
-            with suppress(ClioError, OSError, TimeoutError):  # a disk that cannot be written can still be read
+            with suppress(ClioError, OSError, TimeoutError):  # searching works without write access, too
                 self._store.mark_used(used)
-        return RecallAnswer(hits=tuple(map(_hit, found)), more=more, left_out=tuple(stores.left_out), ms=stores.ms)
+        return RecallAnswer(hits=tuple(map(_make_hit, found)), more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
     def memories(self, query: str, limit: int = DEFAULT_LIMIT, type: str = "", *, use: bool = True) -> list[Ranked]:
-        """The typed memories and preferences that answer a query, the best first, each with the document's own score.
+        """Return the typed memories and preferences that fit a query, best first, with the document's own score.
 
-        limit: 0 means ten, −1 all. type: only that one; "!fact" means all but facts.
-        use: they count as used from now on.
+        Args:
+            limit: 0 means ten, −1 all.
+            type: only this type; "!fact" means all types but facts.
+            use: count the results as used.
         """
         now = self._clock()
-        hits = {hit.record.id: hit for hit in self._of_every_type(query)}
+        hits = {hit.record.id: hit for hit in self._find_typed(query)}
         candidates = [of_record(hit.record, self._store, now) for hit in hits.values()]
-        wanted, unwanted = ("", type[1:]) if type.startswith("!") else (type, "")
+        included, excluded = ("", type[1:]) if type.startswith("!") else (type, "")
         candidates = [
-            one
-            for one in candidates
-            if (kind := hits[one.id].record.kind) != unwanted and (not wanted or kind == wanted)
+            candidate
+            for candidate in candidates
+            if (kind := hits[candidate.id].record.kind) != excluded and (not included or kind == included)
         ]
-        most = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
-        found, _ = rank(query, candidates, now=now, limit=most, vectors=False, is_search=True)
+        maximum = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
+        found, _ = rank(query, candidates, now=now, limit=maximum, vectors=False, is_search=True)
         if use and found:
             with suppress(OSError, TimeoutError):
                 self._store.mark_used([one.candidate.id for one in found])
         return [hits[one.candidate.id] for one in found]
 
-    def _said(self, query: str, at: float | None, current: str | None, limit: int, stores: _Stores) -> list[Candidate]:
-        """What was said in sessions, what left the window of the running one, and documents."""
+    def _find_passages(
+        self, query: str, at: float | None, current: str | None, limit: int, stores: _Stores
+    ) -> list[Candidate]:
+        """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
-        most = passages_for(limit)
+        maximum = count_passages_for(limit)
         hits = stores.ask(
             "earlier sessions are",
-            lambda: self._sessions.search_turns(query, current=current, limit=most, until=until, deadline_s=2.0),
+            lambda: self._sessions.search_turns(query, current=current, limit=maximum, until=until, deadline_s=2.0),
             TurnHits(),
         )
         for count, what in (
-            (hits.unsearched, "not looked at yet; ask again in a moment"),
+            (hits.unsearched, "not searched yet; search again in a moment"),
             (len(hits.unreadable), "not readable"),
         ):
             if count:
                 stores.tell(f"{format_count(count, 'session')} {what}")
-        passages = of_turn_hits(hits.turns)
-        turns = stores.ask("trimmed turns are", lambda: self._trimmed(query, current, until), list[Candidate]())
-        found = _with_distances(passages, turns)
+        passages = make_turn_candidates(hits.turns)
+        turns = stores.ask("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
+        found = _merge_distances(passages, turns)
         if at is None:
-            found += stores.ask("documents are", lambda: self._documents(query), list[Candidate]())
+            found += stores.ask("documents are", lambda: self._find_documents(query), list[Candidate]())
         return found
 
-    def _trimmed(self, query: str, current: str | None, until: float) -> list[Candidate]:
-        """Turns near the query that left the window of the session that asks; of any session where a model embeds."""
+    def _find_archived(self, query: str, current: str | None, until: float) -> list[Candidate]:
+        """Return archived turns near the query: of the running session, or of all if a model makes the vectors."""
         archived, everywhere = self._meaning.archived_turns, self._meaning.uses_model
         if not archived.exist or not (current or everywhere):
             return []
         sessions = None if everywhere else [current or ""]
-        near = archived.search(query, sessions=sessions, count=NEAREST, limit=_ANY_DISTANCE)
+        near = archived.search(query, sessions=sessions, count=MAX_NEAREST, limit=_MAX_DISTANCE)
         return [
             structs.replace(
                 of_turn(turn, current or ""),
@@ -200,8 +209,8 @@ class Retriever:
             if turn.created <= until
         ]
 
-    def _documents(self, query: str) -> list[Candidate]:
-        """Windows of documents near the query. They are read as they are now, whatever was in them before."""
+    def _find_documents(self, query: str) -> list[Candidate]:
+        """Return document windows near the query. Documents have no history, so `at` does not apply to them."""
         documents = self._meaning.documents
         return [
             structs.replace(
@@ -211,19 +220,19 @@ class Retriever:
                 strength=None,
                 label="changed since it was read" if hit.changed else "",
             )
-            for hit in (documents.search(query, NEAREST) if documents.exist else ())
+            for hit in (documents.search(query, MAX_NEAREST) if documents.exist else ())
         ]
 
-    def _remembered(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
+    def _find_memories(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         now, none = self._clock(), list[Candidate]()
         store, styles = self._store, self._styles
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
-                found += stores.ask("memories are", lambda: list(of_memories(store, query, now, MOST_MEMORIES)), none)
+                found += stores.ask("memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES)), none)
                 found += stores.ask(
-                    "project knowledge is",
-                    lambda: [of_entry(one, now) for one in self._store.ltm_reader.read().entries],
+                    "facts, solutions and rules of the project are",
+                    lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
                     none,
                 )
                 found += stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
@@ -231,7 +240,7 @@ class Retriever:
             with stores.timed("L2"):
                 found += stores.ask(
                     "preferences are",
-                    lambda: [of_record(hit.record, store, now) for hit in self._preferences(query)],
+                    lambda: [of_record(hit.record, store, now) for hit in self._find_preferences(query)],
                     none,
                 )
                 if styles is not None:
@@ -239,49 +248,50 @@ class Retriever:
                     found += stores.ask("styles are", lambda: list(map(of_style, rated)), none)
         return found
 
-    def _of_every_type(self, query: str) -> list[Ranked]:
-        """The typed memories, variants and preferences that share a word with the query, in any form or misspelt."""
-        said = parse_question_words(query)
+    def _find_typed(self, query: str) -> list[Ranked]:
+        """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
+        words = parse_question_words(query)
         found: list[Ranked] = []
         for store in (self._store.project, self._store.user):
-            forms = _forms(query).union(*(store.keywords_like(word.stem) for word in said))
+            forms = _list_forms(query).union(*(store.keywords_like(word.stem) for word in words))
             found += store.peek(forms, MAX_LIMIT) if forms else ()
         return found
 
-    def _preferences(self, query: str) -> list[Ranked]:
-        forms = _forms(query)
+    def _find_preferences(self, query: str) -> list[Ranked]:
+        forms = _list_forms(query)
         scopes = (self._store.user, self._store.project)
-        return [hit for store in scopes for hit in store.peek(forms, MOST_MEMORIES, "preference")] if forms else []
+        return [hit for store in scopes for hit in store.peek(forms, MAX_MEMORIES, "preference")] if forms else []
 
-    def _remembered_then(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
-        """Both layers of an earlier time are read from one history."""
+    def _find_past_memories(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
+        """Return memories and preferences as they were at a time. Both layers are read from one history."""
         none = list[Candidate]()
         with stores.timed(layers[0]):
-            found = stores.ask("memories are", lambda: self._memories_then(query, at), none)
+            found = stores.ask("memories are", lambda: self._find_past_typed(query, at), none)
             if "L1" in layers:
-                found += stores.ask("project knowledge is", lambda: self._knowledge_then(at), none)
+                found += stores.ask(
+                    "facts, solutions and rules of the project are",
+                    lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
+                    none,
+                )
                 notes = stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
                 found += [note for note in notes if note.when <= at]
-        return [one for one in found if one.layer in layers]
+        return [candidate for candidate in found if candidate.layer in layers]
 
-    def _memories_then(self, query: str, at: float) -> list[Candidate]:
+    def _find_past_typed(self, query: str, at: float) -> list[Candidate]:
         index = MemoryIndex()
         for record in records_at(self._store.versions(TYPED_KINDS), at):
             index.put(record)
-        ranked = seed_rank(index, _forms(query), MOST_MEMORIES, at)
+        ranked = seed_rank(index, _list_forms(query), MAX_MEMORIES, at)
         return [of_record(hit.record, self._store, at) for hit in ranked]
 
-    def _knowledge_then(self, at: float) -> list[Candidate]:
-        return [of_entry(entry, at) for entry in records_at(self._store.versions(PROJECT_KINDS), at)]
+
+def count_passages_for(limit: int) -> int:
+    """Return how many session passages are scored for a search with that limit."""
+    return max(PASSAGES_PER_HIT * limit, MIN_PASSAGES)
 
 
-def passages_for(limit: int) -> int:
-    """How many passages of sessions are weighed for an answer of that many hits."""
-    return max(PASSAGES_FOR_EACH * limit, LEAST_PASSAGES)
-
-
-def of_turn_hits(turns: Iterable[TurnHit]) -> list[Candidate]:
-    """The passages the transcript index ranked, as candidates."""
+def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
+    """Return the results of the transcript index as candidates."""
     return [
         Candidate(
             source="session",
@@ -304,21 +314,21 @@ def of_turn_hits(turns: Iterable[TurnHit]) -> list[Candidate]:
     ]
 
 
-def _with_distances(passages: Sequence[Candidate], turns: Sequence[Candidate]) -> list[Candidate]:
-    """Passages and turns, each message once: where both have one, the passage with the turn's distance."""
-    distances: Mapping[tuple[str, str], float | None] = {_message(turn): turn.distance for turn in turns}
-    known = {_message(one) for one in passages}
-    found = [structs.replace(one, distance=distances.get(_message(one))) for one in passages]
-    return [*found, *(turn for turn in turns if _message(turn) not in known)]
+def _merge_distances(passages: Sequence[Candidate], turns: Sequence[Candidate]) -> list[Candidate]:
+    """Return passages and turns, each message once: if both have it, the passage with the turn's distance."""
+    distances: Mapping[tuple[str, str], float | None] = {_get_message_key(turn): turn.distance for turn in turns}
+    known = {_get_message_key(passage) for passage in passages}
+    found = [structs.replace(passage, distance=distances.get(_get_message_key(passage))) for passage in passages]
+    return [*found, *(turn for turn in turns if _get_message_key(turn) not in known)]
 
 
-def _message(candidate: Candidate) -> tuple[str, str]:
+def _get_message_key(candidate: Candidate) -> tuple[str, str]:
     return (candidate.where.session, candidate.where.message) if candidate.where else ("", candidate.id)
 
 
-def _hit(one: Scored) -> RecallHit:
-    candidate = one.candidate
-    text = one.fit.text if candidate.layer != "L0" else passage(one.fit.text, one.said, SNIPPET_CHARS)
+def _make_hit(item: Scored) -> RecallHit:
+    candidate = item.candidate
+    text = item.fit.text if candidate.layer != "L0" else extract_passage(item.fit.text, item.said, SNIPPET_CHARS)
     return RecallHit(
         layer=candidate.layer,
         source=candidate.source,
@@ -326,16 +336,16 @@ def _hit(one: Scored) -> RecallHit:
         id=candidate.id,
         text=text,
         when=candidate.when,
-        score=round(one.score, 4),
-        reasons=one.reasons,
+        score=round(item.score, 4),
+        reasons=item.reasons,
         where=candidate.where,
-        also=one.also,
+        also=item.also,
         label=candidate.label,
     )
 
 
-def _forms(query: str) -> frozenset[str]:
-    """The words of a query that say something, in all their forms."""
-    said = parse_question_words(query)
-    telling = [word for word in said if not word.is_common] or said
-    return frozenset(form for word in telling for form in word.forms)
+def _list_forms(query: str) -> frozenset[str]:
+    """Return all forms of the query's words, without everyday words if there are others."""
+    words = parse_question_words(query)
+    significant = [word for word in words if not word.is_common] or words
+    return frozenset(form for word in significant for form in word.forms)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.scoring import Candidate, Scored, rank, without_query
+from clio.memory.retrieval.scoring import Candidate, Scored, make_without_query, rank
 from clio.memory.retrieval.turn_memory import (
     ABOUT,
     LEAD,
@@ -25,7 +25,7 @@ from tests.support.recalled import recalled_lines
 def scored(id: str, text: str = "", **fields: object) -> Scored:
     given = {"source": "memory", "id": id, "text": text or f"memory {id}"} | fields
     candidate = Candidate(**given)  # pyright: ignore[reportArgumentType]
-    return without_query(candidate, "", 0.0)
+    return make_without_query(candidate, "", 0.0)
 
 
 def date(timestamp: float) -> str:

@@ -27,11 +27,11 @@ def test_new_changed_and_gone_entries_are_told_apart() -> None:
     block = make_news_block(news, {"new": "drifted", "gone": "gone"}, "ltm.json")
     assert block is not None
     assert block.fragment.text.split("\n") == [
-        "New in the project knowledge:",
+        "New in project memory:",
         "- new [example changed since]",
-        "Changed in the project knowledge:",
+        "Changed in project memory:",
         "- says more",
-        "No longer in the project knowledge:",
+        "No longer in project memory:",
         "- gone",
     ]
     assert block.fragment.name == "knowledge_news"

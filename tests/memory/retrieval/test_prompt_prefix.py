@@ -45,7 +45,7 @@ def test_the_block_of_the_prompt() -> None:
         "- atomic (e.g. a.py)",
     ]
     assert block.fragment.source == "ltm.json"
-    assert block.fragment.reason == "4 of 4 entries, the newest and most certain"
+    assert block.fragment.reason == "4 of 4 memories, the newest and most certain"
 
 
 def test_limits_and_the_closing_line() -> None:
@@ -67,7 +67,7 @@ def test_limits_and_the_closing_line() -> None:
     ]
     assert sum(line.startswith("- error") for line in lines) == 15
     assert sum(line.startswith("- pattern") for line in lines) == 10
-    assert lines[-1].startswith("40 more are kept:")
+    assert lines[-1].startswith("40 more:")
     assert (len(block.items), block.left_out) == (40, 40)
 
 
@@ -134,7 +134,7 @@ def test_only_the_rules_that_hold_are_shown_and_the_others_are_counted() -> None
     block = make_knowledge_block(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=rules[1:2])
     assert block is not None
     assert lines_of(block) == ["- lib/: rule 1"]
-    assert (block.left_out, [item.reason for item in block.items]) == (2, ["holds for lib/"])
+    assert (block.left_out, [item.reason for item in block.items]) == (2, ["applies to lib/"])
     assert make_knowledge_block(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=[]) is None
 
 
@@ -210,7 +210,7 @@ def test_a_small_window_keeps_the_best() -> None:
     block = block_of(*found, cap_tokens=110)
     assert [line[2:9] for line in lines_of(block)] == ["fact 11", "fact 10"]
     assert block.fragment.text.split("\n")[-1] == (
-        '10 more are kept: memory_operations(operation="recall", query=…) finds them.'
+        '10 more: memory_operations(operation="recall", query=…) finds them.'
     )
     assert block.left_out == 10
     assert make_knowledge_block(Knowledge(entries=tuple(found)), {}, "ltm.json", 40) is None
@@ -237,7 +237,7 @@ def test_each_line_has_its_account() -> None:
     assert block is not None
     assert [item.entry.content for item in block.items] == ["new", "old"]
     assert block.items[0].score > block.items[1].score
-    assert block.items[0].reason == "confidence 0.90, said once"
+    assert block.items[0].reason == "confidence 0.90, stated once"
     assert block.items[0].tokens == 2
 
 
@@ -266,7 +266,7 @@ def test_the_cap_holds_and_every_entry_is_accounted_for(
         return
     lines = block.fragment.text.split("\n")
     shown = sum(line.startswith("- ") for line in lines)
-    left = int(lines[-1].split()[0]) if "more are kept" in lines[-1] else 0
+    left = int(lines[-1].split()[0]) if " more: " in lines[-1] else 0
     assert len(block.fragment.text) <= text_units(block.fragment.text) <= cap_tokens * CHARS_PER_TOKEN
     assert (shown, left) == (len(block.items), block.left_out)
     assert shown + left == len(found)

@@ -128,7 +128,7 @@ def test_a_vector_alone_is_a_reason_strictly_below_one() -> None:
     near = memory("Colourless green ideas", "near", distance=0.999_9)
     at = memory("Furious sleep", "at", distance=1.0)
     assert ids("which port does staging use", near, at) == ["near"]
-    assert only("which port does staging use", near).reason == "is near in meaning; 3 days old"
+    assert only("which port does staging use", near).reason == "close in meaning; 3 days old"
     assert "near" in ids("which port does the staging server listen on", near, PORT)
 
 
@@ -150,11 +150,11 @@ def test_a_near_vector_lifts_and_a_far_one_lowers() -> None:
 
 def test_the_reason_is_one_short_sentence_and_the_signals_have_names() -> None:
     found = only("which port does staging use", PORT, LINT)
-    assert found.reason == "says port, staging; importance 0.8, 3 days old"
+    assert found.reason == "matches port, staging; importance 0.8, 3 days old"
     assert found.signals.keys() == {"importance", "hits", "evidence", "words", "recency", "tier"}
     assert found.signals["hits"] == 2.0
     assert only("is ruff set up?", memory("Line length 100", keywords=("ruff",), when=NOW)).reason == (
-        "goes by ruff; from today"
+        "named ruff; from today"
     )
 
 

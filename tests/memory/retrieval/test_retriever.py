@@ -77,7 +77,7 @@ def test_the_memory_stands_for_the_passage_it_was_made_from(home: Home) -> None:
     (hit,) = home.memory.retriever.search("staging port").hits
     assert hit.id == fact
     assert [(place.session, place.message) for place in hit.also] == [(source.session, source.message)]
-    assert "also said in “staging talk”" in [reason.words for reason in hit.reasons]
+    assert "also in “staging talk”" in [reason.words for reason in hit.reasons]
 
 
 def test_the_same_said_in_two_sessions_is_one_answer(home: Home) -> None:
@@ -113,7 +113,7 @@ def test_reasons_name_every_signal_with_its_number(home: Home) -> None:
     home.fact("the gateway of staging has two nodes", 0.6)
     (hit,) = home.memory.retriever.search("staging gateway").hits
     assert [(one.name, one.words) for one in hit.reasons] == [
-        ("words", "says staging, gateway"),
+        ("words", "matches staging, gateway"),
         ("recency", "from today"),
         ("tier", "semantic"),
         ("strength", "strength 0.60"),
@@ -191,7 +191,7 @@ def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
     home.memory._meaning.archived_turns.index(session)  # pyright: ignore[reportPrivateUsage]
     (hit,) = home.memory.retriever.search("car engine", current=session.id).hits
     assert hit.id == first
-    assert {one.name: one.words for one in hit.reasons}["meaning"] == "means the same"
+    assert {one.name: one.words for one in hit.reasons}["meaning"] == "same meaning"
     assert home.memory.retriever.search("bank loan", current=session.id).hits == ()
     session.close()
 

@@ -98,7 +98,7 @@ def test_what_is_remembered_comes_back_when_it_is_asked_for_in_other_words(desk:
     [item] = desk.why("memory")
     assert (item.id, item.reason, item.age_s) == (
         record.id,
-        "says port, staging; importance 0.8, 3 days old",
+        "matches port, staging; importance 0.8, 3 days old",
         3 * DAY_S,
     )
     assert item.included and item.tokens > 5
@@ -127,7 +127,7 @@ def test_it_is_told_once_and_again_after_a_trim(desk: Desk) -> None:
     desk.remember(PORT)
     assert desk.contents(ASKED) == [PORT]
     assert desk.contents(ASKED) == []
-    assert [item.reason.rpartition("; ")[2] for item in desk.why("memory")] == ["told before"]
+    assert [item.reason.rpartition("; ")[2] for item in desk.why("memory")] == ["already given"]
     desk.trim()
     assert desk.contents("write a poem about rain") == [PORT]
     assert desk.contents(ASKED) == []
@@ -154,7 +154,7 @@ def test_what_was_told_and_has_changed_is_told_again_whatever_is_asked_next(desk
     assert desk.contents(ASKED) == [PORT]
     desk.remember("the staging server now listens on port 9443")
     assert desk.contents("write a poem about rain") == ["the staging server now listens on port 9443"]
-    assert [item.reason for item in desk.why("memory")] == ["takes the place of what was told before"]
+    assert [item.reason for item in desk.why("memory")] == ["replaces an outdated memory"]
     assert desk.contents("and another one") == []
     desk.trim()
     assert desk.contents("and another one") == ["the staging server now listens on port 9443"]
@@ -335,7 +335,7 @@ def test_a_turn_that_left_the_window_comes_back_with_its_role(desk: Desk) -> Non
     found = desk.recalled("in which bucket do the invoices lie?")
     assert {entry["by"] for entry in found} <= {"from the user", "from the assistant"}
     assert "the invoices lie in the bucket billing-eu" in [entry["content"] for entry in found]
-    assert {entry["type"] for entry in found} == {"said earlier in this session"}
+    assert {entry["type"] for entry in found} == {"earlier in this session"}
     assert all(0.0 < item.signals["distance"] < 1.0 for item in desk.why("turn"))
     assert desk.recalled("in which bucket do the invoices lie?") == []
 
@@ -351,7 +351,7 @@ def test_turns_of_other_sessions_stay_there_unless_asked_for(tmp_path: Path, acr
     desk.memory.begin(window_tokens=32_000, session=desk.session)
     found = desk.recalled("in which bucket do the invoices lie?")
     assert bool(found) is comes
-    assert {entry["type"] for entry in found} <= {"said in an earlier session"}
+    assert {entry["type"] for entry in found} <= {"from an earlier session"}
     desk.session.close()
 
 

@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.retrieval.scoring import (
-    KINDS,
+    SOURCE_RULES,
     Candidate,
-    Ruler,
     Source,
+    TextMatcher,
     Transcribed,
-    meaning_of,
+    compute_meaning,
+    compute_recency,
+    compute_reciprocal_ranks,
+    compute_strength_weight,
+    get_tier,
     rank,
-    recency,
-    reciprocal_ranks,
-    strength_weight,
-    tier_of,
 )
 
 DAY = 86_400.0
@@ -29,38 +29,42 @@ def candidate(source: Source, **fields: object) -> Candidate:
     return Candidate(**given)  # pyright: ignore[reportArgumentType]
 
 
-@given(st.sampled_from(sorted(KINDS)), st.floats(0.0, 1e12))
+@given(st.sampled_from(sorted(SOURCE_RULES)), st.floats(0.0, 1e12))
 def test_age_takes_away_less_than_a_third(source: Source, when: float) -> None:
-    assert 0.7 <= recency(candidate(source, when=when), NOW) <= 1.0
+    assert 0.7 <= compute_recency(candidate(source, when=when), NOW) <= 1.0
 
 
-@pytest.mark.parametrize("source", [source for source, kind in KINDS.items() if kind.half_life_days])
+@pytest.mark.parametrize("source", [source for source, kind in SOURCE_RULES.items() if kind.half_life_days])
 def test_half_of_what_age_may_take_is_gone_after_a_half_life(source: Source) -> None:
-    half_life = KINDS[source].half_life_days or 0.0
-    assert recency(candidate(source, when=NOW), NOW) == 1.0
-    assert recency(candidate(source, when=NOW - half_life * DAY), NOW) == pytest.approx(0.85)
-    assert recency(candidate(source), NOW) == pytest.approx(0.85)
+    half_life = SOURCE_RULES[source].half_life_days or 0.0
+    assert compute_recency(candidate(source, when=NOW), NOW) == 1.0
+    assert compute_recency(candidate(source, when=NOW - half_life * DAY), NOW) == pytest.approx(0.85)
+    assert compute_recency(candidate(source), NOW) == pytest.approx(0.85)
 
 
 def test_age_only_breaks_ties_between_passages_of_sessions() -> None:
-    assert recency(candidate("session", when=NOW), NOW) == recency(candidate("session", when=1.0), NOW)
+    assert compute_recency(candidate("session", when=NOW), NOW) == compute_recency(candidate("session", when=1.0), NOW)
 
 
 def test_what_has_no_strength_is_not_weakened() -> None:
-    assert (strength_weight(None), strength_weight(1.0), strength_weight(0.0)) == (1.0, 1.0, 0.7)
+    assert (compute_strength_weight(None), compute_strength_weight(1.0), compute_strength_weight(0.0)) == (
+        1.0,
+        1.0,
+        0.7,
+    )
 
 
 def test_tiers_are_those_of_the_document_at_half_their_weight() -> None:
     sources: tuple[Source, ...] = ("trimmed", "memory", "preference")
-    found = {source: tier_of(candidate(source)) for source in sources}
+    found = {source: get_tier(candidate(source)) for source in sources}
     assert found == {"trimmed": ("working", 1.0), "memory": ("semantic", 0.85), "preference": ("behavioral", 0.8)}
-    assert tier_of(candidate("knowledge", kind="workflow")) == ("procedural", 0.8)
-    assert tier_of(candidate("session")) == ("episodic", 0.75)
+    assert get_tier(candidate("knowledge", kind="workflow")) == ("procedural", 0.8)
+    assert get_tier(candidate("session")) == ("episodic", 0.75)
 
 
 def test_meaning_is_the_cosine_and_never_negative() -> None:
-    assert meaning_of(0.0) == 1.0 and meaning_of(2.0) == 0.0
-    assert meaning_of(1.0) == pytest.approx(0.5)
+    assert compute_meaning(0.0) == 1.0 and compute_meaning(2.0) == 0.0
+    assert compute_meaning(1.0) == pytest.approx(0.5)
 
 
 def test_a_message_that_only_asks_comes_after_one_that_states_the_same() -> None:
@@ -79,7 +83,7 @@ def test_what_was_confirmed_more_than_once_comes_first_and_says_so() -> None:
 
 
 def test_reciprocal_ranks_are_the_sum_over_lists() -> None:
-    found = reciprocal_ranks([[7, 8, 9], [8]])
+    found = compute_reciprocal_ranks([[7, 8, 9], [8]])
     assert found[7] == 1.0
     assert found[8] == pytest.approx(61 / 62 + 1.0)
     assert found[9] == pytest.approx(61 / 63)
@@ -89,24 +93,24 @@ TEXTS = ["the parser fails on empty input", "the parser is fast", "a poem about 
 
 
 def test_a_fit_is_a_share_of_the_query_whatever_else_was_found() -> None:
-    alone = Ruler("parser input", TEXTS, Transcribed()).fit(TEXTS[0])
-    among = Ruler("parser input", [*TEXTS, "input of the parser, all of it"], Transcribed()).fit(TEXTS[0])
+    alone = TextMatcher("parser input", TEXTS, Transcribed()).fit(TEXTS[0])
+    among = TextMatcher("parser input", [*TEXTS, "input of the parser, all of it"], Transcribed()).fit(TEXTS[0])
     assert alone.share == pytest.approx(among.share, abs=0.1) and alone.enough
 
 
 def test_the_query_as_it_was_typed_fits_best() -> None:
-    ruler = Ruler("empty input", TEXTS, Transcribed())
+    ruler = TextMatcher("empty input", TEXTS, Transcribed())
     assert ruler.fit("on empty input").share == 1.0
     assert ruler.fit("input that is empty").share < 1.0
     assert ruler.fit("input, after many other words that say nothing, empty").share < ruler.fit("input empty").share
 
 
 def test_a_word_that_many_passages_have_counts_less() -> None:
-    rare = Ruler("parser ferns", TEXTS, Transcribed(passages=5_000, words={"parser": 4_000, "ferns": 2}))
+    rare = TextMatcher("parser ferns", TEXTS, Transcribed(passages=5_000, words={"parser": 4_000, "ferns": 2}))
     assert rare.fit("ferns").share > 2 * rare.fit("parser").share
 
 
 def test_a_long_text_is_judged_by_its_best_passage() -> None:
     long = "\n\n".join(["nothing of note " * 30] * 5 + ["the parser fails on empty input"] + ["and so on " * 60] * 3)
-    fit = Ruler("parser empty input", [], Transcribed()).fit(long)
+    fit = TextMatcher("parser empty input", [], Transcribed()).fit(long)
     assert fit.enough and "parser fails" in fit.text and len(fit.text) <= 700

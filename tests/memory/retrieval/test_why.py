@@ -16,8 +16,8 @@ REPORT = WhyReport(
     question="which port",
     scenario="coding",
     items=(
-        WhyItem(source="memory", id="m", text="port 8443", reason="says port", signals={"hits": 1.0}, age_s=3.0),
-        WhyItem(source="turn", id="t", text="x", reason="is near in meaning", included=False, tokens=7),
+        WhyItem(source="memory", id="m", text="port 8443", reason="matches port", signals={"hits": 1.0}, age_s=3.0),
+        WhyItem(source="turn", id="t", text="x", reason="close in meaning", included=False, tokens=7),
     ),
 )
 
@@ -58,5 +58,5 @@ def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_
     assert (dated.text, dated.age_s, dated.tokens, dated.included) == ("fact 0", 60.0, 9, True)
     assert dated.signals == {"worth": 0.7, "confidence": 0.8}
     assert undated.age_s is None
-    assert (left.count, left.included, left.text) == (4, False, "4 more entries")
+    assert (left.count, left.included, left.text) == (4, False, "4 more memories")
     assert knowledge_items(given(0), now=1.0) == []
