@@ -8,7 +8,7 @@ from clio.tools.session_tools import TodoArgs
 
 
 @pytest.mark.parametrize("status", ["in_progress", "in-progress", "In Progress", "IN_PROGRESS"])
-def test_a_choice_is_known_however_it_is_spelled(status: str) -> None:
+def test_a_choice_is_recognized_in_any_spelling(status: str) -> None:
     todos = f'[{{"title": "In-Progress", "status": "{status}"}}, {{"status": "Pending"}}]'
     text = f'{{"operation": "Write", "todos": {todos}}}'
     given = parse_arguments(text, TodoArgs)

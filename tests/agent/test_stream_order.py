@@ -39,16 +39,16 @@ def shown(*chunks: Chunk) -> list[tuple[str, str]]:
     return runs
 
 
-def test_thoughts_end_before_the_words_begin() -> None:
+def test_reasoning_ends_before_the_text_begins() -> None:
     words = [Chunk(text=part) for part in ("The ", "last ", "word")]
     assert shown(Chunk(reasoning="I think"), *words) == [("thought", "I think"), ("text", "The last word")]
 
 
-def test_a_chunk_with_both_is_a_thought_then_words() -> None:
+def test_a_chunk_with_both_is_reasoning_then_text() -> None:
     chunks = (Chunk(reasoning="I "), Chunk(reasoning="think", text="So "), Chunk(text="it is"))
     assert shown(*chunks) == [("thought", "I think"), ("text", "So it is")]
 
 
-def test_thoughts_between_words_stay_between_them() -> None:
+def test_reasoning_between_texts_stays_between_them() -> None:
     chunks = (Chunk(text="One"), Chunk(reasoning="hm"), Chunk(text="two"))
     assert shown(*chunks) == [("text", "One"), ("thought", "hm"), ("text", "two")]

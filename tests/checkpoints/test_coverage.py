@@ -35,7 +35,7 @@ def test_an_ignored_file_a_tool_writes_is_covered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_git", [True, False])
-def test_files_too_large_are_named_and_not_touched(
+def test_too_large_files_are_named_and_not_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_git: bool
 ) -> None:
     monkeypatch.setattr(workspace_scan, "MAX_FILE_BYTES", 1000)
@@ -66,7 +66,7 @@ def settled(root: Path) -> None:
     git(root, "status", "--porcelain")
 
 
-def test_line_endings_git_converts_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_line_endings_that_git_converts_are_restored_exactly(tmp_path: Path) -> None:
     place = Place(tmp_path, {".gitattributes": "*.txt text eol=crlf\n", "a.txt": "one\ntwo\n"})
     (place.root / "a.txt").unlink()
     git(place.root, "checkout", "a.txt")
@@ -76,7 +76,7 @@ def test_line_endings_git_converts_are_kept_as_they_are(tmp_path: Path) -> None:
     assert place.read("a.txt") == "one\r\ntwo\r\n"
 
 
-def test_files_with_a_filter_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_files_with_a_filter_are_restored_exactly(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     git(place.root, "config", "filter.rot.clean", "tr a-z b-za")
     git(place.root, "config", "filter.rot.smudge", "tr b-za a-z")
@@ -91,7 +91,7 @@ def test_files_with_a_filter_are_kept_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_files_git_was_told_not_to_look_at_are_covered(tmp_path: Path, flag: str) -> None:
+def test_files_that_git_does_not_check_are_covered(tmp_path: Path, flag: str) -> None:
     place = Place(tmp_path, FILES)
     git(place.root, "update-index", flag, "a.txt")
     place.run("t1", "echo two > a.txt")
@@ -118,7 +118,7 @@ def test_other_repositories_inside_are_named(tmp_path: Path) -> None:
     assert place.verdicts("t1") == {}
 
 
-def test_clios_own_folder_is_left_alone(tmp_path: Path) -> None:
+def test_clios_own_folder_is_not_covered(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "mkdir -p .clio/sessions && echo x > .clio/sessions/y.json; echo two > a.txt")
     assert set(place.verdicts("t1")) == {"a.txt"}
@@ -131,7 +131,7 @@ def test_a_file_name_that_is_not_text_does_no_harm(tmp_path: Path) -> None:
     assert place.verdicts("t1") == {"a.txt": "put"}
 
 
-def test_a_link_put_in_the_way_leads_nothing_astray(tmp_path: Path) -> None:
+def test_a_link_in_the_path_prevents_a_restore(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES | {"sub/f.txt": "f\n"})
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -143,7 +143,7 @@ def test_a_link_put_in_the_way_leads_nothing_astray(tmp_path: Path) -> None:
     assert (elsewhere / "f.txt").read_text(encoding="utf-8") == "theirs"
 
 
-def test_between_turns_a_background_command_and_the_user_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_between_turns_changes_by_jobs_and_by_the_user_are_unsure(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.jobs = True
     place.run("t1", "echo first > job.txt")
@@ -162,7 +162,7 @@ def test_an_edit_by_a_tool_while_a_job_runs_is_no_conflict(tmp_path: Path) -> No
     assert place.verdicts("t1") == {"a.txt": "put", "build/out": "put"}
 
 
-def test_what_is_written_after_a_command_has_ended_may_be_the_users(tmp_path: Path) -> None:
+def test_changes_after_the_end_of_a_command_are_unsure(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES, git=False)
     looking = threading.Event()
     looking.set()
@@ -183,7 +183,7 @@ def test_what_is_written_after_a_command_has_ended_may_be_the_users(tmp_path: Pa
     assert place.verdicts("t1") == {"a.txt": "put", "b.txt": "unsure"}
 
 
-def test_what_the_user_edits_while_the_model_thinks_is_not_the_turns(tmp_path: Path) -> None:
+def test_edits_by_the_user_between_calls_do_not_belong_to_the_turn(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "echo x > x.txt")
     place.checkpoints = place.open()  # no look that is still fresh

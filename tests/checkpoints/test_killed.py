@@ -38,7 +38,7 @@ def die():
     assert done.returncode == -signal.SIGKILL
 
 
-def test_a_command_cut_off_is_reported_and_can_be_undone_by_force(tmp_path: Path) -> None:
+def test_an_interrupted_command_is_reported_and_can_be_undone_by_force(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     killed(place, "checkpoints.before_command(turn).result(); (root / 'a.txt').write_text('half'); die()")
     place.checkpoints.recover()
@@ -48,7 +48,7 @@ def test_a_command_cut_off_is_reported_and_can_be_undone_by_force(tmp_path: Path
     assert place.read("a.txt") == "one\n"
 
 
-def test_an_edit_cut_off_is_reported(tmp_path: Path) -> None:
+def test_an_interrupted_edit_is_reported(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     killed(place, "checkpoints.before_files(turn, [root / 'a.txt']).result(); (root / 'a.txt').unlink(); die()")
     place.checkpoints.recover()
@@ -57,7 +57,7 @@ def test_an_edit_cut_off_is_reported(tmp_path: Path) -> None:
     assert len(place.checkpoints.list_turns()) == 1
 
 
-def test_what_an_edit_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_temporary_files_of_an_interrupted_edit_are_deleted(tmp_path: Path) -> None:
     half, made, written = "a.txt.0123456789ab.tmp", "c.txt.0123456789ab.tmp", "b.txt.0123456789ab.tmp"
     place = Place(tmp_path, FILES | {half: "ha", made: "of somebody else", written: "by another clio"})
     for name in (half, made, written):
@@ -79,7 +79,7 @@ def test_a_living_clio_is_not_taken_for_a_killed_one(tmp_path: Path) -> None:
     assert place.verdicts("t1") == {"a.txt": "put"}
 
 
-def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
+def test_an_interrupted_restore_is_finished(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "rm a.txt; echo bb > b.txt; echo n > n.txt")
     killed(
@@ -103,7 +103,7 @@ def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
     assert place.read("n.txt") == "n\n"
 
 
-def test_a_file_edited_after_the_kill_is_left(tmp_path: Path) -> None:
+def test_a_file_edited_after_the_kill_is_not_restored(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "echo aa > a.txt; echo bb > b.txt")
     killed(
@@ -156,7 +156,7 @@ def test_a_damaged_line_costs_nothing_else(tmp_path: Path) -> None:
     assert [turn.message for turn in place.checkpoints.list_turns()] == ["t1", "t2"]
 
 
-def test_damaged_bytes_are_never_put_back(tmp_path: Path) -> None:
+def test_damaged_content_is_never_restored(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES, git=False)
     place.run("t1", "echo aa > a.txt")
     before = place.checkpoints.list_turns()[0].changes[0].before
@@ -167,7 +167,7 @@ def test_damaged_bytes_are_never_put_back(tmp_path: Path) -> None:
     assert [path for path, _ in restored.skipped] == ["a.txt"]
 
 
-def test_only_the_owner_may_look(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         place = Place(tmp_path, FILES, git=False)
@@ -185,7 +185,7 @@ def run_many(place: Place, count: int) -> None:
         place.edit(f"t{number}", ["a.txt"], lambda number=number: place.write("a.txt", os.urandom(500).hex()))
 
 
-def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
+def test_the_oldest_turns_are_deleted_when_the_store_is_full(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     run_many(place, 10)
     shrink_store(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
@@ -211,7 +211,7 @@ def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch:
     assert place.read("c.txt") == "c" * 900
 
 
-def test_copies_leave_room_for_what_was(tmp_path: Path) -> None:
+def test_copies_leave_space_for_earlier_versions(tmp_path: Path) -> None:
     place = Place(tmp_path, {f"f{number}": str(number) * 1_000 for number in range(10)}, git=False)
     place.checkpoints = place.open(StoreLimits(max_bytes=8_000))
     place.run("t1", "rm f*")
@@ -219,7 +219,7 @@ def test_copies_leave_room_for_what_was(tmp_path: Path) -> None:
     assert any("6 files" in sentence for sentence in place.checkpoints.pop_messages())
 
 
-def test_what_is_too_old_goes(tmp_path: Path) -> None:
+def test_records_that_are_too_old_are_deleted(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     run_many(place, 2)
     place.clock += 1_000

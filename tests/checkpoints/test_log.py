@@ -14,9 +14,7 @@ def record(name: str) -> Record:
     return Record(id=name, kind="turn", at=1.0, session="s", message=name)
 
 
-def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_of_another_clio_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, other = DiskChangeLog(tmp_path, tmp_path), DiskChangeLog(tmp_path, tmp_path)
     assert mine.read() == []
     lines: list[int] = []
@@ -33,7 +31,7 @@ def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
     assert sum(lines) == 20 + 1  # each once, and the line the file begins with
 
 
-def test_a_log_made_smaller_is_read_again(tmp_path: Path) -> None:
+def test_a_shortened_log_is_read_again(tmp_path: Path) -> None:
     log = DiskChangeLog(tmp_path, tmp_path)
     for number in range(5):
         log.append(record(str(number)))
@@ -49,7 +47,7 @@ def test_a_log_made_smaller_is_read_again(tmp_path: Path) -> None:
     assert log.read() == []
 
 
-def test_a_torn_last_line_is_passed_over_until_it_is_whole(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_skipped_until_it_is_complete(tmp_path: Path) -> None:
     log = DiskChangeLog(tmp_path, tmp_path)
     log.append(record("0"))
     log.append(record("1"))
@@ -63,7 +61,7 @@ def test_a_torn_last_line_is_passed_over_until_it_is_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_however_it_changes_it_is_what_a_fresh_look_reads(tmp_path: Path, seed: int) -> None:
+def test_a_changed_log_is_read_like_a_new_one(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     log = DiskChangeLog(tmp_path, tmp_path)
     for number in range(60):

@@ -33,7 +33,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("git_", [True, False], ids=["git", "plain"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_is_taken_back_and_brought_again(tmp_path: Path, command: str, git_: bool) -> None:
+def test_a_command_is_undone_and_redone(tmp_path: Path, command: str, git_: bool) -> None:
     place = Place(tmp_path, FILES, git=git_)
     before = place.tree()
     place.run("t1", command)
@@ -45,7 +45,7 @@ def test_a_command_is_taken_back_and_brought_again(tmp_path: Path, command: str,
     assert place.tree() == after
 
 
-def test_a_tool_is_taken_back_and_brought_again(tmp_path: Path) -> None:
+def test_a_tool_call_is_undone_and_redone(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     before = place.tree()
     place.edit(
@@ -58,7 +58,7 @@ def test_a_tool_is_taken_back_and_brought_again(tmp_path: Path) -> None:
     assert place.tree() == after
 
 
-def test_gits_own_files_are_as_they_were(tmp_path: Path) -> None:
+def test_gits_own_files_are_unchanged(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.write("a.txt", "staged\n")
     git(place.root, "add", "a.txt")

@@ -29,11 +29,11 @@ def test_a_turn_of_many_calls_is_one_change_of_each_file() -> None:
     assert turn.changes == (change("f", A, C),)
 
 
-def test_a_turn_that_changed_nothing_in_the_end_is_none() -> None:
+def test_a_turn_without_a_net_change_is_not_listed() -> None:
     assert list_turns([record("1", "turn", change("f", A, B), change("f", B, A), message="t")]) == []
 
 
-def test_a_change_by_another_process_in_between_is_noticed() -> None:
+def test_a_change_by_another_process_in_between_is_detected() -> None:
     first, second = record("1", "turn", change("f", None, A)), record("2", "turn", change("f", B, C))
     (wanted,) = plan_undo([first, second])
     assert wanted.between
@@ -54,7 +54,7 @@ def test_verdicts() -> None:
     assert judge_step(lost, B).verdict == "lost"
 
 
-def test_what_is_taken_back_can_come_and_go() -> None:
+def test_undo_and_redo_can_be_repeated() -> None:
     log = [record("1", message="t1"), record("2", message="t2"), record("u", "undo", of=("t2",))]
     assert list_undone_turns(log) == {"t2"}
     log.append(record("v", "undo", of=("t1",)))

@@ -33,7 +33,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_each_is_read_with_its_place(tmp_path: Path) -> None:
+def test_each_hook_is_read_with_its_line(tmp_path: Path) -> None:
     hooks = list(read_hooks(write(tmp_path, GUARD), "hooks.yaml"))
     assert [(hook.event, hook.run, hook.where, hook.timeout_s) for hook in hooks] == [
         ("before_tool", "./guard.sh", "hooks.yaml:2", 2.5),
@@ -47,7 +47,7 @@ def test_each_is_read_with_its_place(tmp_path: Path) -> None:
     assert all_tools.matches_tool("read_file")
 
 
-def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
     assert list(read_hooks(tmp_path / "hooks.yaml", "hooks.yaml")) == []
 
 
@@ -65,18 +65,18 @@ def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
         ("stop:\n  - run: x\n    timeout_s: nan\n", "hooks.yaml:2: timeout_s must be a number"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         list(read_hooks(write(tmp_path, text), "hooks.yaml"))
     assert str(caught.value).startswith(said)
 
 
-def test_every_event_can_have_one(tmp_path: Path) -> None:
+def test_every_event_can_have_a_hook(tmp_path: Path) -> None:
     text = "".join(f"{event}:\n  - run: echo\n" for event in HOOK_EVENTS)
     assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(HOOK_EVENTS)
 
 
-def test_a_projects_wait_for_trust_and_the_users_do_not(harness: Harness) -> None:
+def test_a_projects_hooks_wait_for_trust_and_the_users_do_not(harness: Harness) -> None:
     write(harness.home, "stop:\n  - run: mine\n")
     write(harness.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
     loaded = harness.load()
@@ -90,7 +90,7 @@ def test_a_projects_wait_for_trust_and_the_users_do_not(harness: Harness) -> Non
     assert [hook.run for hook in harness.load().hooks] == ["mine"]
 
 
-def test_what_it_is_for_is_part_of_what_is_trusted(tmp_path: Path) -> None:
+def test_trust_in_a_hook_includes_its_event_and_tools(tmp_path: Path) -> None:
     seen: list[TrustRequest] = []
 
     def keep(value: TrustRequest) -> bool:

@@ -81,7 +81,7 @@ def test_lists_gather_the_entries_of_all_files(harness: Harness) -> None:
     assert loaded.origins["deny"] == "~/.clio/config.yaml:2, ~/.clio/config.yaml:3, .clio/config.yaml:3"
 
 
-def test_settings_of_single_models_meet_field_by_field(harness: Harness) -> None:
+def test_settings_of_single_models_merge_field_by_field(harness: Harness) -> None:
     harness.write_home("models: {big: {context_window: 1, tools: false}, other: {tools: false}}")
     harness.write_project("models: {big: {context_window: 2}}")
     harness.trust()
@@ -113,7 +113,7 @@ def test_in_the_home_folder_the_users_file_is_read_once_and_trusted(harness: Har
     assert (loaded.config.approve, loaded.withheld, loaded.files) == ("all", (), (harness.home_file,))
 
 
-def test_a_value_can_be_taken_back(harness: Harness) -> None:
+def test_a_value_can_be_reset(harness: Harness) -> None:
     harness.write_home("context_window: 5")
     harness.write_project("context_window:")
     harness.trust()
@@ -234,7 +234,7 @@ setting = fields.flatmap(lambda name: st.builds(lambda value: ((name,), value), 
 
 
 @given(st.lists(st.lists(setting, max_size=6), max_size=5))
-def test_layering_is_last_one_wins_and_lists_add_up(layers: list[list[tuple[tuple[str], object]]]) -> None:
+def test_higher_layers_win_and_lists_add_up(layers: list[list[tuple[tuple[str], object]]]) -> None:
     values: dict[tuple[str, ...], list[Setting]] = {}
     expected = msgspec.structs.asdict(Config())
     said = dict.fromkeys(expected, "default")

@@ -75,7 +75,7 @@ mcpServers:
         ("mcpServers: {a: {command: [}", "mcp.yaml"),
     ],
 )
-def test_what_is_wrong_is_reported_and_the_rest_counts(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_entries_are_reported_and_the_others_are_used(tmp_path: Path, text: str, said: str) -> None:
     found = read(tmp_path, user=text, shared={"mcpServers": {"good": {"command": "y"}}})
     [problem] = found.problems
     assert said in problem
@@ -99,7 +99,7 @@ def test_a_project_waits_for_trust_and_is_shown_without_its_secrets(tmp_path: Pa
     assert other.withheld[0].fingerprint != held.fingerprint
 
 
-def test_the_user_changes_a_projects_server_and_a_project_only_takes_away(tmp_path: Path) -> None:
+def test_the_user_may_change_a_projects_server_and_a_project_may_only_restrict(tmp_path: Path) -> None:
     shared = {"mcpServers": {"a": {"command": "x", "read_only": ["t"]}, "b": {"command": "y", "tools": ["t"]}}}
     user = "mcpServers: {a: {read_only: [u], timeout_s: 3}, b: {enabled: false}, own: {command: z}}"
     project = "mcpServers: {own: {tools: [t], read_only: [t]}, b: {enabled: true, tools: [t, u]}}"
@@ -109,7 +109,7 @@ def test_the_user_changes_a_projects_server_and_a_project_only_takes_away(tmp_pa
     assert (servers["own"].tools, servers["own"].read_only) == (("t",), ())
 
 
-def test_the_users_word_on_reading_is_not_for_a_projects_other_program(tmp_path: Path) -> None:
+def test_the_users_read_only_tools_do_not_apply_to_a_projects_program(tmp_path: Path) -> None:
     user = "mcpServers: {a: {command: mine, read_only: [t]}}"
     [server] = read(tmp_path, user=user, shared={"mcpServers": {"a": {"command": "theirs"}}}).servers
     assert (server.command, server.read_only) == ("theirs", ())
@@ -126,7 +126,7 @@ def test_the_users_word_on_reading_is_not_for_a_projects_other_program(tmp_path:
         "mcpServers:\n  old:\n    command: x",
     ],
 )
-def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path: Path, before: str) -> None:
+def test_adding_and_removing_keeps_the_rest_of_the_file(tmp_path: Path, before: str) -> None:
     path = tmp_path / "mcp.yaml"
     path.write_bytes(before.encode())
     fields = {"command": "npx", "args": ["-y", "a b", "#", "yes", "ü"], "env": {"A": "${B}", "C: d": '"'}}
@@ -146,7 +146,7 @@ def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path: Path, before: s
     ]
 
 
-def test_a_file_that_cannot_be_changed_without_more_stays(tmp_path: Path) -> None:
+def test_a_file_that_would_need_other_changes_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "mcp.yaml"
     path.write_text("mcpServers: {old: {command: x}}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="by hand"):
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_changed_without_more_stays(tmp_path: Path) -> Non
     assert path.read_text(encoding="utf-8") == "mcpServers: {old: {command: x}}\n"
 
 
-def test_what_the_user_adds_is_trusted(tmp_path: Path) -> None:
+def test_a_server_added_by_the_user_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "p").mkdir()
     for name in ("mine", "other"):
@@ -171,7 +171,7 @@ def test_what_the_user_adds_is_trusted(tmp_path: Path) -> None:
      "%x", "`x`", "!x", "|", "> x", "? x", "- x", "é", "漢", "a,b", "[a", "http://h/?q=1&r=2#f", "K=V",
      "\ttab", " blank "],
 )  # fmt: skip
-def test_whatever_a_word_is_it_comes_back(tmp_path: Path, word: str) -> None:
+def test_any_argument_is_read_back_unchanged(tmp_path: Path, word: str) -> None:
     entry = {"command": "npx", "args": ["-y", word, "."], "env": {"KEY": word}}
     path = tmp_path / "home" / "mcp.yaml"
     path.parent.mkdir()

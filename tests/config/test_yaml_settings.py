@@ -107,7 +107,7 @@ def error(tmp_path: Path, text: str | bytes) -> str:
 
 
 @pytest.mark.parametrize("text", list(WRONG), ids=lambda text: repr(text[:40]))
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str) -> None:
+def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str) -> None:
     message = error(tmp_path, text)
     expected = WRONG[text]
     assert message.startswith(expected) if expected.endswith((",", "known are")) else message == expected
@@ -119,7 +119,7 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
     assert settings(tmp_path, text) == {}
 
 
-def test_no_file_is_not_an_empty_one(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_an_empty_one(tmp_path: Path) -> None:
     assert read_settings_file(tmp_path / "config.yaml", "config.yaml") is None
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert read_settings_file(tmp_path / "file" / "config.yaml", "config.yaml") is None
@@ -207,7 +207,7 @@ def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path
 
 
 @pytest.mark.parametrize("word", ["on", "yes", "true"])
-def test_a_truth_value_no_choice_is_like_is_refused(tmp_path: Path, word: str) -> None:
+def test_a_truth_value_unlike_any_choice_is_refused(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"YAML reads an unquoted {word} as true"):

@@ -31,14 +31,14 @@ def test_only_the_value_changes(before: str) -> None:
     assert again == EDITS[before]
 
 
-def test_what_cannot_be_done_without_touching_more_is_left_alone() -> None:
+def test_a_value_that_would_need_other_changes_is_not_set() -> None:
     with pytest.raises(ConfigError, match="could not be set in f; write it there by hand"):
         set_yaml_value(b"model: x\n...\n", "preference_floor", "0.05", "f")
     with pytest.raises(ConfigError, match="f:1: unknown key 'modle'"):
         set_yaml_value(b"modle: x\n", "preference_floor", "0.05", "f")
 
 
-def test_the_file_is_made_and_read_back(tmp_path: Path) -> None:
+def test_the_file_is_created_and_read_back(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_home("model: x\n")
     path = harness.load({}).files[0]

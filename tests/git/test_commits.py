@@ -43,7 +43,7 @@ def only(state: RepositoryState, *paths: str) -> list[ChangedFile]:
     return [file for file in state.unstaged if file.path in paths]
 
 
-def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
+def test_every_kind_of_change_is_distinguished(repo: Path) -> None:
     write(repo, {"a.py": "two\n", "new name.py": "new\n", "b.py": "two\n", "sub/ü.txt": "x\n"})
     (repo / "sub/c.py").unlink()
     git(repo, "add", "b.py")
@@ -69,7 +69,7 @@ def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
     assert [file.path for file in state.tracked] == ["sub/c.py"]
 
 
-def test_a_change_as_quick_as_the_commit_before_it_is_seen(repo: Path) -> None:
+def test_a_change_within_the_second_of_a_commit_is_detected(repo: Path) -> None:
     """git trusts size and times, unless the index is as young as the file: the copy that is looked at is as old."""
     git(repo, "config", "core.trustctime", "false")
     path = repo / "a.py"
@@ -88,7 +88,7 @@ def test_a_renamed_file_keeps_its_new_name(repo: Path) -> None:
     assert [count.path for count in diff_staged(read_state(repo)).counts] == ["z.py"]
 
 
-def test_chosen_files_are_committed_and_all_else_stays_as_it_was(repo: Path) -> None:
+def test_chosen_files_are_committed_and_all_others_are_unchanged(repo: Path) -> None:
     write(repo, {"a.py": "two\n", "b.py": "two\n", "new.py": "new\n", "other.py": "new\n"})
     (repo / "sub/c.py").unlink()
     state = read_state(repo)
@@ -128,7 +128,7 @@ def test_what_is_staged_is_committed_as_it_is_staged(repo: Path) -> None:
     assert git(repo, "status", "--short").splitlines() == [" M a.py", " M b.py"]
 
 
-def test_names_git_could_take_for_patterns_mean_themselves(tmp_path: Path) -> None:
+def test_names_that_look_like_patterns_are_literal(tmp_path: Path) -> None:
     repo = make(tmp_path / "shop", {"a.py": "1\n", "[ab].py": "1\n", "-x": "1\n", ":(top)y": "1\n"})
     write(repo, {"a.py": "2\n", "[ab].py": "2\n", "-x": "2\n", ":(top)y": "2\n"})
     state = read_state(repo)
@@ -138,7 +138,7 @@ def test_names_git_could_take_for_patterns_mean_themselves(tmp_path: Path) -> No
     assert git(repo, "status", "--short") == " M a.py"
 
 
-def test_a_hook_that_fails_costs_nothing(repo: Path) -> None:
+def test_a_failing_hook_changes_nothing(repo: Path) -> None:
     hook(repo, "pre-commit", "echo lint: a.py is bad >&2; exit 1")
     write(repo, {"a.py": "two\n", "new.py": "new\n"})
     before = git(repo, "status", "--short")
@@ -244,7 +244,7 @@ def test_the_repositorys_template_is_read_without_its_comments(repo: Path) -> No
     assert read_template(repo) == "Why:"
 
 
-def test_who_commits_must_be_known(repo: Path) -> None:
+def test_a_commit_needs_an_author_identity(repo: Path) -> None:
     check_identity(repo)
     for name in ("user.name", "user.email"):
         git(repo, "config", "--unset", name)
@@ -253,7 +253,7 @@ def test_who_commits_must_be_known(repo: Path) -> None:
         check_identity(repo)
 
 
-def test_what_is_no_working_tree_is_a_sentence(tmp_path: Path) -> None:
+def test_a_folder_without_a_working_tree_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not in a git repository; `git init`"):
         read_state(tmp_path)
     git(tmp_path, "init", "--quiet", "--bare", "bare")
@@ -261,20 +261,20 @@ def test_what_is_no_working_tree_is_a_sentence(tmp_path: Path) -> None:
         read_state(tmp_path / "bare")
 
 
-def test_variables_that_lead_git_elsewhere_are_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_redirect_git_are_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", "/elsewhere/.git")
     with pytest.raises(UserError, match=r"GIT_DIR is set in the environment.*env -u GIT_DIR clio"):
         read_state(repo)
 
 
-def test_how_paths_are_read_is_not_the_environments_choice(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pathspec_variables_are_ignored(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_GLOB_PATHSPECS", "1")
     write(repo, {"a.py": "two\n"})
     state = read_state(repo)
     assert commit(state, list(state.unstaged), "a").hash
 
 
-def test_a_missing_git_is_a_sentence(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_git_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.fspath(repo))
     with pytest.raises(UserError, match="git is not installed"):
         run_git(repo, "status")

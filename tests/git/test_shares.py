@@ -30,13 +30,13 @@ def piece(name: str, lines: int, start: int = 1) -> str:
     return f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -0,0 +{start},{lines} @@\n{body}"
 
 
-def test_what_fits_is_left_as_it_is() -> None:
+def test_a_diff_that_fits_is_unchanged() -> None:
     diff = piece("a", 3) + piece("b", 3)
     assert fit_diff(diff, len(diff)).text == diff
     assert fit_diff(diff, len(diff)).is_complete
 
 
-def test_small_files_are_whole_and_the_large_one_says_what_is_missing() -> None:
+def test_small_files_are_complete_and_a_large_one_names_what_is_missing() -> None:
     fitted = fit_diff(piece("small", 3) + piece("large", 5_000), 3_000)
     assert piece("small", 3).rstrip() in fitted.text
     assert (fitted.shortened_files, fitted.omitted_files) == (1, 0)
@@ -58,11 +58,11 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
         assert kept + fitted.lines == sum(one.count("\n") for one in pieces)
 
 
-def test_a_diff_without_files_is_cut_all_the_same() -> None:
+def test_a_diff_without_files_is_shortened_too() -> None:
     assert len(fit_diff("x" * 10_000, 1_000).text) < 1_100
 
 
-def test_words_that_look_like_a_head_are_no_file() -> None:
+def test_lines_that_look_like_a_header_are_not_a_file() -> None:
     diff = piece("a", 1) + "+diff --git a/x b/x\n"
     assert len(split_by_file(diff)) == 1
 
@@ -72,7 +72,7 @@ def test_a_secret_is_found_by_its_file_and_line() -> None:
     assert find_secrets_in_diff(diff, Redactor().spans) == [FoundSecret("a.py", 12, "github-token")]
 
 
-def test_a_secret_that_is_taken_out_is_none() -> None:
+def test_a_removed_secret_is_not_reported() -> None:
     diff = f"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,1 @@\n-token = '{TOKEN}'\n context {TOKEN}\n"
     assert find_secrets_in_diff(diff, Redactor().spans) == []
 
@@ -116,7 +116,7 @@ def count(path: str, added: int | None = 1, removed: int | None = 1) -> LineCoun
         ([count("pic.png", None, None)], False, True, "chore: update pic.png"),
     ],
 )
-def test_a_message_by_rule_says_which_files(
+def test_a_composed_message_names_the_files(
     counts: list[LineCount], new: bool, conventional: bool, subject: str
 ) -> None:
     message = compose_message(counts, new=new, conventional=conventional)
@@ -135,11 +135,11 @@ def test_a_message_by_rule_says_which_files(
         ("Subject: add a  \nbody  ", "add a\n\nbody"),
     ],
 )
-def test_a_message_is_taken_out_of_an_answer(answer: str, message: str) -> None:
+def test_a_message_is_extracted_from_an_answer(answer: str, message: str) -> None:
     assert extract_message(answer) == message
 
 
-def test_numbers_of_lines() -> None:
+def test_line_counts_are_formatted() -> None:
     assert format_stat([count("a", 1_200, 3), count("b", None, None)]) == "2 files, +1,200 −3"
 
 

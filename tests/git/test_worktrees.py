@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Path:
     return make(tmp_path / "shop", {"a.py": "one\n", "sub/b.py": "one\n", ".gitignore": ".clio/\n"})
 
 
-def test_one_is_made_beside_the_checkout_and_used_again(repo: Path) -> None:
+def test_a_worktree_is_created_beside_the_checkout_and_reused(repo: Path) -> None:
     assert open_worktree(repo, "fix") == (repo.parent / "shop-fix", True)
     assert git(repo.parent / "shop-fix", "branch", "--show-current") == "clio/fix"
     assert open_worktree(repo, "fix") == (repo.parent / "shop-fix", False)
@@ -43,7 +43,7 @@ def test_it_starts_in_the_same_folder(repo: Path) -> None:
     assert open_worktree(repo / "new", "fix")[0] == repo.parent / "shop-fix"
 
 
-def test_a_branch_that_is_there_is_used(repo: Path) -> None:
+def test_an_existing_branch_is_used(repo: Path) -> None:
     git(repo, "branch", "clio/fix")
     assert open_worktree(repo, "fix")[1]
     git(repo, "branch", "clio/other")
@@ -60,27 +60,27 @@ def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
         check_worktree_name(name)
 
 
-def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
+def test_an_existing_file_at_the_path_is_not_changed(repo: Path) -> None:
     (repo.parent / "shop-fix").mkdir()
     with pytest.raises(UserError, match=r"shop-fix.*not a worktree"):
         open_worktree(repo, "fix")
 
 
-def test_without_a_commit_or_a_repository_it_is_a_sentence(tmp_path: Path) -> None:
+def test_without_a_commit_or_a_repository_the_reason_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not in a git repository"):
         open_worktree(tmp_path, "fix")
     with pytest.raises(UserError, match="needs a commit"):
         open_worktree(make(tmp_path / "empty"), "fix")
 
 
-def test_a_bare_repository_has_no_checkout_to_stand_beside(repo: Path, tmp_path: Path) -> None:
+def test_a_bare_repository_has_no_worktrees(repo: Path, tmp_path: Path) -> None:
     git(repo, "clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
     git(tmp_path / "bare.git", "worktree", "add", "--quiet", str(tmp_path / "side"), "main")
     with pytest.raises(UserError, match="is a bare repository"):
         open_worktree(tmp_path / "side", "fix")
 
 
-def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -> None:
+def test_removing_refuses_to_lose_work_and_keeps_the_branch(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     write(path, {"a.py": "two\n", "new": "x"})
     [fix] = list_worktrees(repo)
@@ -103,7 +103,7 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
         remove_worktree(repo, "fix")
 
 
-def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
+def test_a_missing_folder_is_reported_and_can_be_removed(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     path.rename(repo.parent / "moved")
     with pytest.raises(UserError, match=r"missing.*clio worktree remove fix"):
@@ -113,7 +113,7 @@ def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
     assert list_worktrees(repo) == []
 
 
-def test_worktrees_of_others_are_not_ours(repo: Path) -> None:
+def test_worktrees_made_by_hand_are_not_listed(repo: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(repo.parent / "shop-hand"))
     assert list_worktrees(repo) == []
     assert find_worktree_link(repo.parent / "shop-hand") is None
@@ -121,7 +121,7 @@ def test_worktrees_of_others_are_not_ours(repo: Path) -> None:
         remove_worktree(repo, "hand")
 
 
-def test_a_link_that_does_not_lead_back_is_none(repo: Path, tmp_path: Path) -> None:
+def test_a_link_without_a_link_back_is_ignored(repo: Path, tmp_path: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     found = find_worktree_link(path / "sub")
     assert found is not None

@@ -73,7 +73,7 @@ def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
     assert where == ["after_tool", "s1", str(tmp_path), str(tmp_path)]
 
 
-def test_the_first_no_counts_and_the_rest_is_not_asked(tmp_path: Path) -> None:
+def test_the_first_refusal_counts_and_later_hooks_do_not_run(tmp_path: Path) -> None:
     harness = Harness(
         tmp_path,
         hook("before_tool", "echo noted"),
@@ -90,7 +90,7 @@ def test_the_first_no_counts_and_the_rest_is_not_asked(tmp_path: Path) -> None:
     ]
 
 
-def test_a_hook_for_other_tools_is_not_asked(tmp_path: Path) -> None:
+def test_a_hook_for_other_tools_does_not_run(tmp_path: Path) -> None:
     harness = Harness(tmp_path, hook("before_tool", "exit 2", match=("edit_*",)))
     assert asyncio.run(harness.hooks.before_tool("s", "git", "{}", "")).refusal == ""
     assert asyncio.run(harness.hooks.before_tool("s", "edit_file", "not json", "")).refusal.startswith(
@@ -136,18 +136,18 @@ def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
         (HookResult(exit_code=None, output="", errors=""), ("", "", "was stopped after 3 s")),
     ],
 )
-def test_what_an_end_means(ended: HookResult, expected: tuple[str, str, str]) -> None:
+def test_exit_codes_and_output_are_interpreted(ended: HookResult, expected: tuple[str, str, str]) -> None:
     answer = read_answer(ended, 3.0)
     assert (answer.refusal, answer.context, answer.problem) == expected
 
 
 @pytest.mark.parametrize("text", ['{"decision": "no"}', '{"context": 1}', "{" * 5_000, '{"a":' * 5_000])
-def test_json_no_one_understands_is_a_fault_of_the_hook(text: str) -> None:
+def test_invalid_json_is_a_fault_of_the_hook(text: str) -> None:
     answer = read_answer(HookResult(exit_code=0, output=text, errors=""), 1.0)
     assert answer.problem.startswith("printed invalid JSON") and not answer.refusal
 
 
-def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -> None:
+def test_a_hook_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -> None:
     ignores = "trap '' TERM; echo $$ > pid; (trap '' TERM; sleep 600) & sleep 600"
     harness = Harness(tmp_path, hook("stop", ignores, timeout_s=0.3))
     assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
@@ -156,7 +156,7 @@ def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["running", "starting"])
-def test_escape_ends_it_at_once(tmp_path: Path, known: bool) -> None:
+def test_cancelling_stops_a_hook_at_once(tmp_path: Path, known: bool) -> None:
     async def pressed() -> None:
         line = "sleep 600 & echo $$ > pid; sleep 600"
         task = asyncio.create_task(run_hook(line, b"{}", cwd=tmp_path, env=os.environ, timeout_s=60))
@@ -177,7 +177,7 @@ def test_escape_ends_it_at_once(tmp_path: Path, known: bool) -> None:
     assert list_session_members(int((tmp_path / "pid").read_text())) == []
 
 
-def test_a_flood_and_bytes_that_are_no_text_are_bounded(tmp_path: Path) -> None:
+def test_long_and_binary_output_is_bounded(tmp_path: Path) -> None:
     flood = "head -c 5000000 /dev/zero | tr '\\0' a; printf '\\377\\376\\033[31m' >&2"
     ended = asyncio.run(run_hook(flood, b"x" * 300_000, cwd=tmp_path, env=os.environ, timeout_s=20))
     assert ended.exit_code == 0
@@ -185,7 +185,7 @@ def test_a_flood_and_bytes_that_are_no_text_are_bounded(tmp_path: Path) -> None:
     assert "not kept" in ended.output
 
 
-def test_a_folder_that_is_gone_is_a_fault_and_no_more(tmp_path: Path) -> None:
+def test_a_missing_folder_is_only_a_fault_of_the_hook(tmp_path: Path) -> None:
     harness = Harness(tmp_path / "gone", hook("stop", "echo"))
     assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
     assert "could not be started" in harness.said[0][0]

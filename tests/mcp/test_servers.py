@@ -59,7 +59,7 @@ def http() -> Iterator[HttpPeer]:
     server.close()
 
 
-def test_all_that_is_offered_and_answered(tmp_path: Path) -> None:
+def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
     """One process for much of it: a start costs most."""
 
     async def work() -> None:
@@ -128,7 +128,7 @@ def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> 
     run(work)
 
 
-def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_is_stored_before_closing_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = values.store_catalog
 
     def slowly(*given: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     run(work)
 
 
-def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_keeps_failing_is_restarted_with_delays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "RESTART_DELAYS_S", (0.0, 50.0))
 
     async def work() -> None:
@@ -172,7 +172,7 @@ def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: py
     run(work)
 
 
-def test_a_silent_server_holds_nothing_up(tmp_path: Path) -> None:
+def test_a_silent_server_does_not_delay_the_turn(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()):
             pass
@@ -202,7 +202,7 @@ def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
     run(work)
 
 
-def test_an_old_server_that_falls_over_the_newer_handshake(tmp_path: Path) -> None:
+def test_a_server_that_exits_at_the_newer_handshake(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer("--only-old")) as (servers, told):
             assert (told, len(servers.offered)) == ([], 10)

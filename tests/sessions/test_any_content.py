@@ -66,7 +66,7 @@ def encode_request(messages: list[Message]) -> None:
 @QUICK
 @given(said=st.lists(MESSAGES, min_size=1, max_size=6), end=st.sampled_from(["close", "journal"]))
 @example(said=[AssistantMessage(tool_calls=(ToolCall(id="a", name="x", arguments=nested(1_000_000)),))], end="close")
-def test_what_is_written_opens_again(said: list[Message], end: str) -> None:
+def test_written_sessions_can_be_opened_again(said: list[Message], end: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = store_in(Path(folder))
         session = store.new(Path(folder))
@@ -138,7 +138,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, list[str
 
 @QUICK
 @given(data=st.data())
-def test_a_wrong_value_anywhere_in_its_files_is_passed_over(
+def test_a_wrong_value_anywhere_in_the_files_is_skipped(
     data: st.DataObject, stored: tuple[str, str, list[str]]
 ) -> None:
     id, snapshot, lines = stored
@@ -168,7 +168,7 @@ def test_a_wrong_value_anywhere_in_its_files_is_passed_over(
         store.open(session.id).close()
 
 
-def test_a_turn_with_deeply_nested_arguments_goes_on_and_resumes(tmp_path: Path) -> None:
+def test_a_turn_with_deeply_nested_arguments_finishes_and_can_be_resumed(tmp_path: Path) -> None:
     calls: list[tuple[str, dict[str, Any] | str]] = [
         ("run_command", f'{{"command":"true","x":{nested(1_000)}}}'),
         ("read_file", "[" * 10_000),

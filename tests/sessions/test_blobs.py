@@ -10,7 +10,7 @@ from clio.sessions.session_files import BlobNotFound
 from tests.sessions.talk import files, store_in
 
 
-def test_named_by_content_and_stored_once(tmp_path: Path) -> None:
+def test_blobs_are_named_by_content_and_stored_once(tmp_path: Path) -> None:
     session = store_in(tmp_path).new(tmp_path)
     session.append(UserMessage(content="go"))
     text = "größe\r\nline\n" * 500
@@ -28,7 +28,7 @@ def test_named_by_content_and_stored_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "handle", ["", "0123", "0" * 16, "../../secret", "*" * 16, "0123456789abcdef/../x", "ABCDEF01"]
 )
-def test_what_is_no_handle_is_not_found(tmp_path: Path, handle: str) -> None:
+def test_an_invalid_handle_is_not_found(tmp_path: Path, handle: str) -> None:
     session = store_in(tmp_path).new(tmp_path)
     session.append(UserMessage(content="go"))
     session.write_blob("text")
@@ -38,7 +38,7 @@ def test_what_is_no_handle_is_not_found(tmp_path: Path, handle: str) -> None:
     session.close()
 
 
-def test_before_the_first_message_they_wait_in_memory(tmp_path: Path) -> None:
+def test_blobs_stay_in_memory_before_the_first_message(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     handle = session.write_blob("early")

@@ -49,7 +49,9 @@ def test_every_confirmed_message_survives_sigkill(tmp_path: Path) -> None:
     assert len(confirmed) > KILLS
 
 
-def test_a_kill_between_snapshot_and_journal_doubles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_between_snapshot_and_journal_duplicates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())
@@ -93,7 +95,7 @@ def test_a_kill_while_the_snapshot_is_written_leaves_the_journal(
     assert files(store.folder) == [f"{session.id}.json"]
 
 
-def test_a_torn_last_line_is_cut_off_and_the_next_not_glued_to_it(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_removed_before_the_next_line(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said = a_turn()
@@ -110,7 +112,7 @@ def test_a_torn_last_line_is_cut_off_and_the_next_not_glued_to_it(tmp_path: Path
         msgspec.json.decode(line)
 
 
-def test_killed_before_its_first_message_a_session_is_not_listed(tmp_path: Path) -> None:
+def test_a_session_killed_before_its_first_message_is_not_listed(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     session.append(UserMessage(content="hello"))

@@ -88,7 +88,7 @@ def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
 
 
 @given(junk=st.binary(max_size=200))
-def test_junk_for_a_journal(junk: bytes) -> None:
+def test_a_journal_of_random_bytes(junk: bytes) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))
         session_id, ids = prepared(store, closed=True)
@@ -133,7 +133,7 @@ def test_all_but_the_damaged_line_of_a_snapshot_is_rescued(tmp_path: Path) -> No
     session.close()
 
 
-def test_a_file_of_nothing_is_set_aside_and_said(tmp_path: Path) -> None:
+def test_a_file_without_content_is_set_aside_and_reported(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     store.folder.mkdir(parents=True)
     (store.folder / "abc.json").write_bytes(b'{"history": [')
@@ -150,7 +150,7 @@ def test_a_file_of_nothing_is_set_aside_and_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["snapshot", "journal"])
-def test_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path, part: str) -> None:
+def test_a_newer_version_is_refused_and_not_changed(tmp_path: Path, part: str) -> None:
     store = store_in(tmp_path)
     session_id, _ = prepared(store, closed=True)
     path = store.folder / (f"{session_id}.json" if part == "snapshot" else f"{session_id}.journal.jsonl")
@@ -182,7 +182,7 @@ def test_unknown_fields_survive_a_rewrite(tmp_path: Path) -> None:
     assert len(after["history"]) == 12
 
 
-def test_a_hand_edited_file_with_a_wrong_type_opens_and_is_kept(tmp_path: Path) -> None:
+def test_a_hand_edited_file_with_a_wrong_type_opens_and_is_copied(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session_id, ids = prepared(store, closed=False)
     store.open(session_id).close()
@@ -215,7 +215,7 @@ def test_messages_without_ids_get_the_same_ones_at_every_opening(tmp_path: Path)
     assert ids_after_reopening(store, session_id) == [message.id for message in first]
 
 
-def test_a_tail_of_zeros_is_reported(tmp_path: Path) -> None:
+def test_a_journal_that_ends_in_zeros_is_reported(tmp_path: Path) -> None:
     """What a file system leaves that lost its power before the data was written."""
     store = store_in(tmp_path)
     session = store.new(tmp_path)

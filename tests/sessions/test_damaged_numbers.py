@@ -23,7 +23,7 @@ def written(tmp_path: Path) -> tuple[Path, list[str]]:
 )
 @pytest.mark.parametrize("field", ["token_ratio", "created_at", "todos", "billing", "plan", "message_count"])
 @pytest.mark.parametrize("indent", [None, 1])
-def test_one_bad_number_costs_no_message(tmp_path: Path, field: str, number: str, indent: int | None) -> None:
+def test_one_invalid_number_loses_no_message(tmp_path: Path, field: str, number: str, indent: int | None) -> None:
     path, ids = written(tmp_path)
     document = json.loads(path.read_bytes())
     bad = "«number»"
@@ -41,7 +41,7 @@ def test_one_bad_number_costs_no_message(tmp_path: Path, field: str, number: str
 
 
 @pytest.mark.parametrize("version", ["3", "10000", "1" + "0" * 18, "1" + "0" * 30])
-def test_a_version_that_is_not_known_is_left_alone(tmp_path: Path, version: str) -> None:
+def test_a_file_of_an_unknown_version_is_not_changed(tmp_path: Path, version: str) -> None:
     path, _ = written(tmp_path)
     path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version":' + version.encode(), 1))
     before = path.read_bytes()

@@ -83,7 +83,7 @@ def public() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("end", ["close", "die"])
-def test_full_disk_then_room_again(tmp_path: Path, end: str) -> None:
+def test_a_session_is_saved_once_a_full_disk_has_space_again(tmp_path: Path, end: str) -> None:
     store = store_in(tmp_path)
     full, kept, later = run(FULL_DISK, str(store.folder), end)
     [info] = store.list()
@@ -98,7 +98,7 @@ def test_full_disk_then_room_again(tmp_path: Path, end: str) -> None:
     assert len(files(store.folder / info.id / "blobs")) == 1
 
 
-def test_full_disk_to_the_end(tmp_path: Path) -> None:
+def test_a_disk_that_stays_full_is_reported(tmp_path: Path) -> None:
     """What fitted is there, the journal stays, and no half of a snapshot lies about."""
     store = store_in(tmp_path)
     full, _, closed = run(FULL_DISK, str(store.folder), "close full")
@@ -114,7 +114,7 @@ def test_full_disk_to_the_end(tmp_path: Path) -> None:
     session.close()
 
 
-def test_a_project_no_one_may_write(public: Path) -> None:
+def test_a_project_that_is_not_writable(public: Path) -> None:
     public.chmod(0o555)
     begun, unsaved, closed = run(READ_ONLY, str(public / ".clio" / "sessions"), str(NOBODY))
     assert begun == "None"
@@ -154,7 +154,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opened_before", [True, False])
-def test_files_deleted_under_a_running_session_are_written_again(tmp_path: Path, opened_before: bool) -> None:
+def test_deleted_files_of_a_running_session_are_written_again(tmp_path: Path, opened_before: bool) -> None:
     """`git clean -xfd` deletes what git ignores."""
     store = store_in(tmp_path)
     session = store.new(tmp_path, name="demo")

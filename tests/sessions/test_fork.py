@@ -48,7 +48,7 @@ def a_session(store: SessionStore, tmp_path: Path, turns: int = 3) -> str:
     return session.id
 
 
-def test_a_whole_fork_has_everything_but_the_bills_and_the_name(store: SessionStore, tmp_path: Path) -> None:
+def test_a_fork_contains_everything_except_bills_and_name(store: SessionStore, tmp_path: Path) -> None:
     source = a_session(store, tmp_path)
     before = tree(store.folder)
     fork = store.fork(source, name="try  another\nway")
@@ -76,7 +76,7 @@ def test_a_whole_fork_has_everything_but_the_bills_and_the_name(store: SessionSt
     again.close()
 
 
-def test_up_to_a_message_the_window_is_as_it_was_then(store: SessionStore, tmp_path: Path) -> None:
+def test_a_fork_up_to_a_message_restores_its_window(store: SessionStore, tmp_path: Path) -> None:
     source = a_session(store, tmp_path)
     messages = store.read(source)
     fork = store.open(store.fork(source, upto=messages[4].id))
@@ -109,7 +109,7 @@ def test_a_running_session_is_forked_as_it_is(store: SessionStore, tmp_path: Pat
 
 
 @pytest.mark.parametrize("earlier", [False, True])
-def test_a_session_that_closes_while_it_is_read_is_read_whole(
+def test_a_session_that_closes_while_it_is_read_is_read_completely(
     store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool
 ) -> None:
     """Closing puts the journal into a new snapshot: between the reading of the two, all of it would be missed."""
@@ -160,7 +160,7 @@ def test_an_unknown_message_and_an_unknown_session_are_refused(store: SessionSto
     assert tree(store.folder) == before
 
 
-def test_what_clio_does_not_know_is_copied_too(store: SessionStore, tmp_path: Path) -> None:
+def test_a_fork_copies_unknown_fields(store: SessionStore, tmp_path: Path) -> None:
     source = a_session(store, tmp_path)
     path = store.folder / f"{source}.json"
     document = msgspec.json.decode(path.read_bytes())
@@ -173,7 +173,7 @@ def test_what_clio_does_not_know_is_copied_too(store: SessionStore, tmp_path: Pa
 
 
 @pytest.mark.parametrize("step", ["write_atomic", "link_or_copy"])
-def test_what_fails_on_the_way_leaves_nothing(
+def test_a_failed_fork_leaves_no_files(
     store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -208,7 +208,7 @@ SessionStore(Path(folder)).fork(source)
 
 
 @pytest.mark.parametrize("step", ["_copy_outputs", "write_atomic"])
-def test_killed_on_the_way_no_half_session_is_listed(store: SessionStore, tmp_path: Path, step: str) -> None:
+def test_a_fork_killed_half_way_is_not_listed(store: SessionStore, tmp_path: Path, step: str) -> None:
     """Just after the outputs were copied, and in place of the write of the snapshot."""
     source = a_session(store, tmp_path)
     done = subprocess.run([sys.executable, "-c", KILLED, step, str(store.folder), source], timeout=60, check=False)

@@ -41,7 +41,7 @@ def spent(day: str = "2026-11-20", session: str = "s", model: str = "m", **sums:
     return LedgerEntry(date=day, project="p", session=session, server="openai", model=model, **({"requests": 1} | sums))
 
 
-def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
+def test_added_entries_are_read_by_the_next_clio(ledger: Ledger) -> None:
     ledger.add([spent(micro_dollars=21_000, prompt_tokens=9, cached_tokens=4)])
     ledger.add([spent(model="other", unpriced_tokens=5)])
     assert ledger.path is not None
@@ -52,7 +52,7 @@ def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
     assert ledger.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: Ledger) -> None:
+def test_concurrent_clios_lose_no_entries_during_compaction(ledger: Ledger) -> None:
     assert ledger.path is not None
     rounds = 2 * COMPACT_BYTES // 1_000  # each of them crosses the size at which it is made smaller
     writers = [
@@ -66,7 +66,7 @@ def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: L
     assert ledger.path.stat().st_size < 2 * COMPACT_BYTES
 
 
-def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_again(
+def test_a_long_session_stays_small_and_a_large_ledger_is_rarely_rewritten(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ledger.path is not None
@@ -84,7 +84,7 @@ def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_aga
     assert mine.requests == 600
 
 
-def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
+def test_a_truncated_line_is_removed_and_an_unknown_line_stays(ledger: Ledger) -> None:
     ledger.add([spent()])
     assert ledger.path is not None
     with ledger.path.open("ab") as file:
@@ -97,7 +97,7 @@ def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
     assert ledger.read() == read
 
 
-def test_what_a_later_clio_wrote_is_left_alone(ledger: Ledger) -> None:
+def test_a_ledger_of_a_newer_clio_is_not_changed(ledger: Ledger) -> None:
     assert ledger.path is not None
     ledger.path.parent.mkdir()
     ledger.path.write_text('{"schema":"clio.costs","version":9}\n', encoding="utf-8")
@@ -106,7 +106,7 @@ def test_what_a_later_clio_wrote_is_left_alone(ledger: Ledger) -> None:
     assert ledger.path.read_text(encoding="utf-8") == '{"schema":"clio.costs","version":9}\n'
 
 
-def test_no_file_no_trace(tmp_path: Path) -> None:
+def test_a_ledger_without_a_path_writes_nothing(tmp_path: Path) -> None:
     silent = Ledger(None)
     silent.add([spent()])
     assert silent.read().entries == ()
@@ -121,7 +121,7 @@ def test_lines_of_one_session_and_day_become_one(ledger: Ledger) -> None:
     ]
 
 
-def test_with_time_sessions_go_then_days_but_no_money() -> None:
+def test_compaction_merges_sessions_then_days_and_keeps_the_sums() -> None:
     today = date(2026, 11, 20)
     lines = [
         spent((today - timedelta(days=ago)).isoformat(), session=f"s{ago}", micro_dollars=1) for ago in range(1_000)
@@ -146,7 +146,7 @@ def test_bills_of_one_session_by_day_and_model() -> None:
     assert (second.micro_dollars, second.unpriced_tokens) == (0, 4)
 
 
-def test_a_recount_keeps_what_it_cannot_count() -> None:
+def test_a_recount_keeps_entries_it_cannot_recount() -> None:
     known = [
         spent(session="here", micro_dollars=1),
         spent(session="deleted", micro_dollars=2),

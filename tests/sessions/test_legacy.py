@@ -76,7 +76,7 @@ def test_a_session_with_tool_calls_opens(store: SessionStore) -> None:
     session.close()
 
 
-def test_looking_changes_nothing_and_a_rewrite_keeps_the_original(store: SessionStore) -> None:
+def test_reading_changes_nothing_and_a_rewrite_copies_the_original(store: SessionStore) -> None:
     original = (store.folder / f"{NAMED}.json").read_bytes()
     store.open(NAMED).close()
     store.read(NAMED)
@@ -103,7 +103,7 @@ def test_looking_changes_nothing_and_a_rewrite_keeps_the_original(store: Session
     ]
 
 
-def test_a_killed_session_on_top_of_the_originals_file(store: SessionStore) -> None:
+def test_a_killed_session_continues_the_originals_file(store: SessionStore) -> None:
     session = store.open(NAMED)
     session.append(UserMessage(content="more"))
     assert session._disk is not None
@@ -112,7 +112,7 @@ def test_a_killed_session_on_top_of_the_originals_file(store: SessionStore) -> N
     assert f"{NAMED}.journal.jsonl" in files(store.folder)
 
 
-def test_what_trimming_dropped_from_history_comes_back_from_the_archive() -> None:
+def test_trimmed_messages_are_read_from_the_archive() -> None:
     archive = [{"role": "user", "content": str(number), "id": f"m{number}"} for number in range(6)]
     notice = {"role": "system", "content": "[CONTEXT TRIM]"}
     read = loading.decode_foreign_session(
@@ -125,7 +125,7 @@ def test_what_trimming_dropped_from_history_comes_back_from_the_archive() -> Non
     assert again == read  # the notice has no id of its own, and gets the same one each time
 
 
-def test_text_encoded_twice_is_mended_and_the_file_stays(store: SessionStore) -> None:
+def test_doubly_encoded_text_is_repaired_and_the_file_is_not_changed(store: SessionStore) -> None:
     path = store.folder / f"{TWICE}.json"
     before = path.read_bytes()
     assert store.read(TWICE)[1].content == "A second session – with ünïcödé text"
@@ -146,14 +146,14 @@ def test_text_encoded_twice_is_mended_and_the_file_stays(store: SessionStore) ->
     ]
 
 
-def test_what_clio_wrote_itself_is_never_mended() -> None:
+def test_text_written_by_clio_is_never_repaired() -> None:
     entry = {"role": "user", "content": "donnÃ©es â\x80\x93", "id": "1"}
     for schema, words in (("clio.session", entry["content"]), (None, "données –")):
         document = {"history": [entry]} | ({"schema": schema} if schema else {})
         assert loading.decode_foreign_session(document, "s").state.messages == [UserMessage(content=words, id="1")]
 
 
-def test_the_archive_of_a_trimmed_session_is_all_there(store: SessionStore) -> None:
+def test_the_archive_of_a_trimmed_session_is_complete(store: SessionStore) -> None:
     session = store.open(TRIMMED)
     assert len(session.messages) == 124
     assert len(session.window_ids) == 46
@@ -173,7 +173,7 @@ def test_the_originals_locks_do_not_block(store: SessionStore, pid: int) -> None
     assert (store.folder / "EXAMPLE.lock").is_file()
 
 
-def test_odd_shapes() -> None:
+def test_unusual_document_shapes_are_read() -> None:
     document: dict[str, Any] = {
         "created_at": "2026-11-21T02:53:34Z",
         "history": [
@@ -200,7 +200,7 @@ def test_odd_shapes() -> None:
 
 
 @given(document=st.dictionaries(st.sampled_from(["history", "yarn", "stm", "billing", "todos", "created_at"]), JSON))
-def test_any_json_object_is_read_and_the_same_twice(document: dict[str, Any]) -> None:
+def test_any_json_object_is_read_with_the_same_result_twice(document: dict[str, Any]) -> None:
     first = loading.decode_foreign_session(document, "s")
     ids = [message.id for message in first.state.messages]
     assert len(ids) == len(set(ids))

@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in files(folder)}
 
 
-def test_the_whole_output_is_read_and_looking_changes_nothing(store: SessionStore) -> None:
+def test_the_whole_output_is_read_without_changing_files(store: SessionStore) -> None:
     before = contents(store.folder)
     for persist in (False, True):
         session = store.open(LONG, persist=persist)
@@ -45,7 +45,7 @@ def test_the_whole_output_is_read_and_looking_changes_nothing(store: SessionStor
     assert contents(store.folder) == before
 
 
-def test_the_message_says_the_way_in_clios_words(store: SessionStore) -> None:
+def test_the_message_names_read_output(store: SessionStore) -> None:
     content = result(store.open(LONG, persist=False)).content
     assert content.startswith("log line 1\nlog line 2\n")
     shown, _, notice = content.partition("[… ")
@@ -97,7 +97,7 @@ def test_where_it_cannot_be_stored_the_session_is_not_rewritten(store: SessionSt
     assert (store.folder / LONG / "blobs" / DIGEST).is_file()
 
 
-def test_one_that_is_gone_is_the_preview_it_was(store: SessionStore) -> None:
+def test_a_missing_output_keeps_its_preview(store: SessionStore) -> None:
     (outputs(store) / "call_489_0.txt").unlink()
     message = result(store.open(LONG, persist=False))
     assert message.blob is None
@@ -113,7 +113,7 @@ def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
     assert result(session).blob == HANDLE
 
 
-def test_an_output_encoded_twice_is_mended(store: SessionStore) -> None:
+def test_a_doubly_encoded_output_is_repaired(store: SessionStore) -> None:
     text = "données 漢字 ✓\n" * 10
     (outputs(store) / "call_489_1.txt").write_bytes(text.encode().decode("latin-1").encode())
     session = store.open(LONG)

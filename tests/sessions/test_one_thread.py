@@ -52,7 +52,7 @@ def test_a_change_during_another_threads_change_is_refused(
     assert [message.content for message in SessionStore(tmp_path).read(session.id)][:2] == ["first", "other"]
 
 
-def test_threads_may_take_turns(tmp_path: Path) -> None:
+def test_different_threads_may_change_it_one_after_the_other(tmp_path: Path) -> None:
     session = SessionStore(tmp_path).new(tmp_path)
     for number in range(20):
         thread = threading.Thread(target=session.append, args=(UserMessage(content=str(number)),))

@@ -46,7 +46,7 @@ def test_the_first_message_makes_the_files_private_and_ignored(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_everything_comes_back(tmp_path: Path, end: str) -> None:
+def test_a_reopened_session_has_all_its_content(tmp_path: Path, end: str) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path / "sub", name="first name", parent="older")
     said = a_turn(1) + a_turn(2)
@@ -77,7 +77,7 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
     again.close()
 
 
-def test_snapshot_holds_each_message_once_and_ids_elsewhere(tmp_path: Path) -> None:
+def test_the_snapshot_contains_each_message_once(tmp_path: Path) -> None:
     session = store_in(tmp_path).new(tmp_path, name="demo")
     said = a_turn()
     say(session, said)
@@ -115,7 +115,7 @@ def test_later_messages_join_the_window(tmp_path: Path) -> None:
     again.close()
 
 
-def test_calls_no_one_answered_are_answered_on_opening(tmp_path: Path) -> None:
+def test_open_calls_are_answered_on_opening(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     calls = tuple(ToolCall(id=f"c{number}", name=f"tool{number}") for number in range(3))
@@ -159,7 +159,7 @@ def test_close_twice_and_use_after_it(tmp_path: Path) -> None:
         session.append(UserMessage(content="late"))
 
 
-def test_many_lives(tmp_path: Path) -> None:
+def test_a_session_survives_many_restarts(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said: list[Message] = []
@@ -175,7 +175,7 @@ def test_many_lives(tmp_path: Path) -> None:
     session.close()
 
 
-def test_text_that_is_no_unicode_is_mended(tmp_path: Path) -> None:
+def test_invalid_unicode_is_replaced(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     for persist in (True, False):
         session = store.new(tmp_path, persist=persist, name="n\udcff")
@@ -245,7 +245,7 @@ def test_a_copy_in_memory_of_a_stored_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_trims_come_back_and_the_last_can_be_reversed(tmp_path: Path, end: str) -> None:
+def test_trims_are_restored_and_the_last_can_be_undone(tmp_path: Path, end: str) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said = a_turn(1) + a_turn(2)

@@ -37,7 +37,7 @@ def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> 
         "(git commit -m x)",
     ],
 )
-def test_lines_that_commit(line: str) -> None:
+def test_command_lines_that_commit(line: str) -> None:
     assert runs_commit(line)
 
 
@@ -53,7 +53,7 @@ def test_lines_that_commit(line: str) -> None:
         "",
     ],
 )
-def test_lines_that_do_not(line: str) -> None:
+def test_command_lines_that_do_not_commit(line: str) -> None:
     assert not runs_commit(line)
 
 
@@ -65,7 +65,7 @@ def test_what_git_prints_of_a_commit_and_nothing_else() -> None:
     assert find_commit_lines(output) == [("1a2b3c4", "feat: one"), ("deadbeef01", "two: ü"), ("0000000", "three")]
 
 
-def test_hexadecimal_words_are_no_commits() -> None:
+def test_hexadecimal_words_are_not_commits() -> None:
     assert told("run_command", COMMITTED, command="cat log.txt").commits == ()
     assert told("read_file", COMMITTED, path="log.txt") == SideEffects(read=("log.txt",))
     assert told("run_command", "deadbeef cafebabe", command="git commit -m x").commits == ()
@@ -74,7 +74,7 @@ def test_hexadecimal_words_are_no_commits() -> None:
     )
 
 
-def test_reads_are_not_writes_and_failures_are_nothing() -> None:
+def test_reads_are_not_writes_and_failures_have_no_side_effects() -> None:
     assert told("read_file", path="a.py") == SideEffects(read=("a.py",))
     assert told("write_file", path="a.py") == SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
     assert told("write_file", ok=False, path="a.py") == SideEffects()
@@ -99,20 +99,20 @@ def test_exit_codes(content: str, ok: bool, code: int) -> None:
     assert told("bash", content, ok=ok, command="make") == SideEffects(command="make", exit_code=code)
 
 
-def test_arguments_that_are_no_object() -> None:
+def test_arguments_that_are_not_an_object() -> None:
     for arguments in ("", "[]", '"x"', "{", '{"path": 3}'):
         call = ToolCall(id="c", name="write_file", arguments=arguments)
         assert find_side_effects(call, ToolMessage(tool_call_id="c", content="")) == SideEffects()
 
 
-def test_a_call_that_says_what_it_did_is_believed() -> None:
+def test_side_effects_recorded_by_the_tool_are_used() -> None:
     call = ToolCall(id="c", name="write_file", arguments='{"path": "a"}')
     assert (
         find_side_effects(call, ToolMessage(tool_call_id="c", content="", side_effects=SideEffects())) == SideEffects()
     )
 
 
-def test_notes_name_files_as_they_are_shown_and_hold_no_secrets(tmp_path: Path) -> None:
+def test_recorded_side_effects_have_displayed_paths_and_no_secrets(tmp_path: Path) -> None:
     change = FileChange(path=tmp_path / "a", kind="move", moved_to=tmp_path / "b")
     said = SideEffects(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
     output = ToolOutput(text="", summary="", changed=(change,), side_effects=said)
@@ -152,7 +152,7 @@ def run(project: Path, command: str) -> SideEffects:
 
 
 @pytest.mark.parametrize("quiet", ["", "-q "])
-def test_commits_of_a_command_loud_and_quiet(project: Path, quiet: str) -> None:
+def test_commits_of_a_command_with_and_without_output(project: Path, quiet: str) -> None:
     deeds = run(project, f"echo two > a.txt && git commit {quiet}-am 'feat: ü'")
     head = git(project, "rev-parse", "HEAD")
     found = [commit for commit in deeds.commits if head.strip().startswith(commit.hash)]

@@ -25,18 +25,18 @@ def test_runs_of_three_and_more_are_pairs() -> None:
     | st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda ends: ORDER[ends[0] : ends[1]]),
     order=st.just(ORDER) | st.lists(st.sampled_from(ORDER), max_size=12),
 )
-def test_they_say_the_same_ids(ids: list[str], order: list[str]) -> None:
+def test_compressed_ids_expand_to_the_same_ids(ids: list[str], order: list[str]) -> None:
     assert expand_spans(msgspec.json.decode(msgspec.json.encode(compress_ids(ids, order))), order) == ids
 
 
-def test_what_is_no_run_of_the_history_is_left_out() -> None:
+def test_spans_outside_the_history_are_skipped() -> None:
     assert expand_spans(["m1", ["m1", "gone"], ["m4", "m2"], ["m1"], 3, None, {"m1": "m2"}, ["m2", "m3"]], ORDER) == [
         "m1", "m2", "m3",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("edit", ["an id taken away", "a message put in", "a message twice", "a message taken out"])
-def test_an_edited_file_is_read_tolerantly_and_always_alike(tmp_path: Path, edit: str) -> None:
+def test_an_edited_file_is_read_tolerantly_with_the_same_result(tmp_path: Path, edit: str) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said = a_turn(1) + a_turn(2)

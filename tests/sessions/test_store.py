@@ -18,7 +18,7 @@ def make(store: SessionStore, name: str | None = None, words: str = "hello", *, 
     return session.id
 
 
-def test_a_folder_that_is_not_there_has_no_sessions(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_sessions(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     assert (store.list(), store.latest()) == ([], None)
     for selector in ("", "1", "abc", "../x"):
@@ -49,7 +49,7 @@ def test_list_newest_first_running_or_killed_or_closed(tmp_path: Path) -> None:
     running.close()
 
 
-def test_the_list_says_the_same_before_and_after_closing(tmp_path: Path) -> None:
+def test_the_list_is_the_same_before_and_after_closing(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path, name="demo")
     say(session, a_turn(1))
@@ -91,7 +91,7 @@ def test_find(tmp_path: Path) -> None:
             store.find(selector)
 
 
-def test_what_fits_several_is_listed(tmp_path: Path) -> None:
+def test_an_ambiguous_selector_lists_the_candidates(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     ids = [make(store, "docs"), make(store, "docs"), make(store, None, "how do tests run")]
     with pytest.raises(AmbiguousSession) as caught:
@@ -103,7 +103,7 @@ def test_what_fits_several_is_listed(tmp_path: Path) -> None:
         store.find("Docs")
 
 
-def test_delete_takes_everything_of_one_session(tmp_path: Path) -> None:
+def test_delete_removes_all_files_of_one_session(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())
@@ -138,7 +138,7 @@ def test_listing_closed_sessions_reads_only_their_heads(tmp_path: Path, monkeypa
     assert store.list() == [info]
 
 
-def test_what_is_no_session_is_not_listed(tmp_path: Path) -> None:
+def test_other_files_are_not_listed_as_sessions(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     id = make(store)
     for name in ("notes.txt", ".hidden.json", "a b.json", f"{id}.json.corrupt-1", "x.json.12.tmp", "stale.lock"):
@@ -147,7 +147,7 @@ def test_what_is_no_session_is_not_listed(tmp_path: Path) -> None:
     assert [info.id for info in store.list()] == [id]
 
 
-def test_what_a_sub_agent_did_is_listed_never_continued_and_goes_with_its_session(tmp_path: Path) -> None:
+def test_sub_agent_sessions_are_listed_not_continued_and_deleted_with_their_parent(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     parent = store.new(store.folder)
     parent.append(UserMessage(content="find it"))

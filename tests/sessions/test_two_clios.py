@@ -57,7 +57,7 @@ def elsewhere(tmp_path: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     child.communicate()
 
 
-def test_refused_while_it_lives_twice_then_taken_over(
+def test_a_locked_session_is_refused_until_its_process_dies(
     tmp_path: Path, elsewhere: tuple[str, "subprocess.Popen[str]"]
 ) -> None:
     session_id, child = elsewhere
@@ -96,7 +96,7 @@ def test_the_same_process_cannot_open_it_twice(tmp_path: Path) -> None:
     kill(session)
 
 
-def test_processes_that_make_sessions_at_once(tmp_path: Path) -> None:
+def test_processes_can_create_sessions_concurrently(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     children = [start(MAKE, str(store.folder)) for _ in range(3)]
     for child in children:  # all are up: now they begin together

@@ -111,7 +111,9 @@ def test_the_project_comes_before_the_user_and_the_first_folder_before_the_other
         ("---\nname: demo\ndescription: [a, b]\n---\n", "demo", ""),
     ],
 )
-def test_what_is_not_as_it_should_be_is_named_and_used(project: Path, text: str, name: str, problem: str) -> None:
+def test_format_violations_are_reported_and_the_skill_is_used(
+    project: Path, text: str, name: str, problem: str
+) -> None:
     write(project / ".clio" / "skills" / "demo", text)
     found = find(project)
     assert [skill.name for skill in found.skills] == [name]
@@ -133,7 +135,7 @@ def test_what_is_not_as_it_should_be_is_named_and_used(project: Path, text: str,
         ("x" * (MAX_SKILL_BYTES + 1), f"it is larger than {MAX_SKILL_BYTES:,} bytes"),
     ],
 )
-def test_what_is_no_skill_is_named(project: Path, text: str, problem: str) -> None:
+def test_files_that_are_not_skills_are_named(project: Path, text: str, problem: str) -> None:
     write(project / ".clio" / "skills" / "demo", text)
     found = find(project)
     assert problem in "\n".join(found.problems)

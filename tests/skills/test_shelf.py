@@ -54,7 +54,7 @@ def test_the_list_is_bounded_sorted_by_the_caller_and_the_same_bytes_again() -> 
         assert "skill-number-0" in bounded.text
 
 
-def test_a_tiny_room_still_holds_the_sentence() -> None:
+def test_a_tiny_budget_keeps_the_heading() -> None:
     fragment = make_skills_fragment([skill("one", "x " * 500)], 20, TokenEstimator().estimate_text)
     assert fragment is not None
     assert fragment.text.startswith("Skills are")

@@ -89,7 +89,7 @@ def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
     assert house.folders.find() == ((), (".clio/agents/x.md is not used: it is a link that leads out of the project",))
 
 
-def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_are_listed_shown_and_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = make_harness(tmp_path)
     monkeypatch.setenv("HOME", str(harness.loaded.home.parent))
     assert "Only the general sub-agent" in run_command(harness, "/agents").text

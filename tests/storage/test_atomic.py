@@ -52,7 +52,7 @@ def test_other_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
 
 
-def test_a_planted_link_is_replaced_not_followed(tmp_path: Path) -> None:
+def test_a_link_at_the_path_is_replaced_and_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious", encoding="utf-8")
     (tmp_path / "link").symlink_to(victim)
@@ -66,7 +66,7 @@ def test_missing_folder_is_an_error(tmp_path: Path) -> None:
         write_atomic(tmp_path / "no" / "a", b"")
 
 
-def test_a_directory_in_the_way_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_directory_at_the_path_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(OSError):
         write_atomic(tmp_path / "a", b"new")
@@ -89,7 +89,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("after", [1, 3, 4])
-def test_a_kill_leaves_one_whole_file(tmp_path: Path, after: int) -> None:
+def test_a_kill_leaves_one_complete_file(tmp_path: Path, after: int) -> None:
     path = tmp_path / "a"
     child = subprocess.Popen([sys.executable, "-c", WRITE_FOREVER, str(path)], stdout=subprocess.PIPE)
     assert child.stdout is not None

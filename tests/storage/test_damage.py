@@ -38,7 +38,7 @@ def test_a_damaged_end_is_copied_before_it_is_cut_off(
     assert "log.jsonl.corrupt-" in told[0]
 
 
-def test_one_torn_last_line_is_no_damage(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_not_damage(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"old":1}\n{"torn":')
     back_up_damaged_file(path)

@@ -83,7 +83,7 @@ def test_a_document_without_a_version_has_the_first(tmp_path: Path) -> None:
     assert document is not None and document.value == Notes(("old",))
 
 
-def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_newer_document_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     write(path, {"version": 3, "texts": {}})
     before = path.read_bytes()
@@ -114,7 +114,7 @@ def test_two_corrupt_documents_in_one_second_are_both_kept(tmp_path: Path) -> No
     assert {path.read_bytes() for path in kept if path} == {b"a", b"b", b"c"}
 
 
-def test_setting_aside_what_is_gone_says_so(tmp_path: Path) -> None:
+def test_setting_a_missing_file_aside_fails(tmp_path: Path) -> None:
     assert set_file_aside(tmp_path / "gone") is None
 
 

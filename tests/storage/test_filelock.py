@@ -41,7 +41,7 @@ def other(tmp_path: Path):
     child.communicate()
 
 
-def test_refused_while_another_process_holds_it(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
+def test_a_lock_is_refused_while_another_process_holds_it(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
     path = tmp_path / "lock"
     for _ in range(2):
         assert not FileLock(path).acquire()
@@ -64,7 +64,7 @@ def test_a_dead_owner_is_taken_over(tmp_path: Path, other: "subprocess.Popen[byt
     lock.release()
 
 
-def test_release_deletes_the_file_and_lets_the_next_one_in(tmp_path: Path) -> None:
+def test_release_deletes_the_file_so_that_it_can_be_locked_again(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     first, second = FileLock(path), FileLock(path)
     assert first.acquire() and first.is_held
@@ -76,7 +76,7 @@ def test_release_deletes_the_file_and_lets_the_next_one_in(tmp_path: Path) -> No
     second.release()
 
 
-def test_release_after_the_file_was_replaced_spares_the_new_one(tmp_path: Path) -> None:
+def test_release_does_not_delete_a_file_that_replaced_its_own(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     first, second = FileLock(path), FileLock(path)
     assert first.acquire()

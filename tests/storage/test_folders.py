@@ -23,14 +23,14 @@ def test_folders_are_private_and_existing_ones_keep_their_mode(tmp_path: Path) -
     assert [mode(tmp_path), mode(tmp_path / "a"), mode(tmp_path / "a" / "b")] == [0o755, 0o700, 0o700]
 
 
-def test_a_new_clio_folder_is_ignored_whole(tmp_path: Path) -> None:
+def test_a_new_clio_folder_is_ignored_completely(tmp_path: Path) -> None:
     root = tmp_path / ".clio"
     make_ignored_folder(root / "sessions" / "x", root)
     assert (root / ".gitignore").read_bytes() == b"*\n"
     assert list(tmp_path.rglob(".gitignore")) == [root / ".gitignore"]
 
 
-def test_git_sees_nothing(tmp_path: Path) -> None:
+def test_git_reports_nothing_in_an_ignored_folder(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     root = tmp_path / ".clio"
     make_ignored_folder(root / "sessions", root)
@@ -55,7 +55,7 @@ def test_the_users_own_gitignore_decides(tmp_path: Path) -> None:
     assert (root / ".gitignore").read_bytes() == b"cache/\n"
 
 
-def test_it_is_never_there_without_its_gitignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_never_exists_without_its_gitignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed just then, git would see all that the next clio puts there."""
     root = tmp_path / ".clio"
 
@@ -68,7 +68,7 @@ def test_it_is_never_there_without_its_gitignore(tmp_path: Path, monkeypatch: py
     assert sorted(path.name for path in tmp_path.rglob("*")) == [".clio", ".gitignore", "sessions"]
 
 
-def test_of_two_that_make_it_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_processes_create_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / ".clio"
 
     def write(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
@@ -82,7 +82,7 @@ def test_of_two_that_make_it_one_does(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (root / ".gitignore").read_bytes() == b"theirs\n"
 
 
-def test_on_a_full_disk_its_own_name_is_reported_and_nothing_stays(
+def test_on_a_full_disk_the_folder_is_named_and_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
@@ -94,7 +94,7 @@ def test_on_a_full_disk_its_own_name_is_reported_and_nothing_stays(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_one_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next(tmp_path: Path) -> None:
     left, foreign = tmp_path / ".clio.0123abcd.tmp", tmp_path / ".clio.notes.tmp"
     for folder in (left, foreign):
         folder.mkdir()
@@ -110,7 +110,7 @@ def test_what_a_killed_one_left_goes_with_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
-def test_a_link_that_looks_like_a_leftover_takes_nothing_away(tmp_path: Path) -> None:
+def test_a_link_named_like_a_leftover_deletes_nothing(tmp_path: Path) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
     for folder in (outside, project):
         folder.mkdir()

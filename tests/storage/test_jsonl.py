@@ -23,7 +23,7 @@ def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
     assert read_lines(tmp_path / "none") == SplitLines(lines=())
 
 
-def test_a_last_line_without_end_counts_if_it_is_whole() -> None:
+def test_a_last_line_without_end_counts_if_it_is_complete() -> None:
     assert split_lines(b'{"a":1}\n{"b":2}') == SplitLines(lines=(b'{"a":1}', b'{"b":2}'))
     assert split_lines(b'{"a":1}\n{"b":') == SplitLines(lines=(b'{"a":1}',), truncated=b'{"b":')
 
@@ -37,7 +37,7 @@ def test_nothing_is_created_before_the_first_flush(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"{}\n1\n"
 
 
-def test_the_opening_line_comes_once(tmp_path: Path) -> None:
+def test_the_header_line_is_written_once(tmp_path: Path) -> None:
     for number in (b"1", b"2"):
         writer = LineWriter(tmp_path / "a", b"{}")
         writer.add(number)
@@ -48,9 +48,7 @@ def test_the_opening_line_comes_once(tmp_path: Path) -> None:
 
 
 @given(values=VALUES, data=st.data())
-def test_cut_anywhere_the_whole_lines_stay_and_the_next_is_not_glued(
-    values: list[dict[str, str | int]], data: st.DataObject
-) -> None:
+def test_a_file_cut_anywhere_keeps_its_complete_lines(values: list[dict[str, str | int]], data: st.DataObject) -> None:
     lines = encoded(values)
     whole = b"".join(line + b"\n" for line in lines)
     cut = data.draw(st.integers(0, len(whole)))
@@ -81,7 +79,7 @@ def test_no_bytes_break_reader_or_writer(junk: bytes) -> None:
         assert read_lines(path).lines == (*before, b"{}")
 
 
-def test_a_long_torn_line_is_cut_off(tmp_path: Path) -> None:
+def test_a_long_truncated_line_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b'{"a":1}\n{"b":"' + b"x" * 300_000)
     writer = LineWriter(path)
@@ -91,7 +89,7 @@ def test_a_long_torn_line_is_cut_off(tmp_path: Path) -> None:
     assert path.read_bytes() == b'{"a":1}\n2\n'
 
 
-def test_what_could_not_be_written_waits(tmp_path: Path) -> None:
+def test_lines_that_could_not_be_written_stay_queued(tmp_path: Path) -> None:
     folder = tmp_path / "later"
     writer = LineWriter(folder / "a", b"{}")
     for line in (b"1", b"2"):
@@ -114,7 +112,7 @@ def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_lines_are_added_behind_what_is_whole(tmp_path: Path) -> None:
+def test_lines_are_appended_after_the_last_complete_line(tmp_path: Path) -> None:
     path = tmp_path / "a"
     assert append_lines(path, [b"1", b"2"]) == 4
     path.write_bytes(b'1\n2\n{"torn":')

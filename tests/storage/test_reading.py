@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def test_a_link_inside_is_a_file_and_one_that_leaves_is_not(root: Path) -> None:
+def test_a_link_inside_the_project_is_read_and_one_that_leaves_is_not(root: Path) -> None:
     (root / "a").write_bytes(b"text")
     (root / "in").symlink_to("a")
     (root / "out").symlink_to("../secret")
@@ -35,7 +35,7 @@ def test_a_link_inside_is_a_file_and_one_that_leaves_is_not(root: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
-def test_pipes_devices_and_folders_are_no_files(root: Path) -> None:
+def test_pipes_devices_and_folders_are_refused(root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "device").symlink_to("/dev/zero")
     for name in ("pipe", "device", "."):
@@ -70,7 +70,7 @@ class Empty(msgspec.Struct):
 
 
 @pytest.mark.parametrize("version", ["-1", "null", "true", '"1"', "1.5", "1e999", "9" * 400, "[1]", "{}", "0"])
-def test_a_version_that_can_be_none_is_damage(version: str) -> None:
+def test_an_impossible_version_is_damage(version: str) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_document(
             f'{{"version":{version}}}'.encode(), DocumentFormat(schema="x", version=2, type=Empty), Path("x")

@@ -20,13 +20,13 @@ from clio.storage.locks import (
 from tests.support.wording import mentions
 
 
-def test_thing_cause_and_next_step() -> None:
+def test_an_error_names_file_cause_and_next_step() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/p/memories.json")
     assert mentions(format_os_error(full), "'/p/memories.json'", "disk is full", "free some space")
     assert error_reason(full) == "the disk is full"
 
 
-def test_what_is_not_known_keeps_its_words_and_no_number() -> None:
+def test_an_unknown_error_keeps_its_text_without_its_number() -> None:
     error = OSError(errno.ELOOP, "Too many levels", "/p/x")
     assert mentions(format_os_error(error), "'/p/x'", "too many levels")
     assert format_os_error(OSError("odd")) == error_cause(OSError("odd")) == "odd"

@@ -21,7 +21,7 @@ from clio.text.vocabulary import (
 LETTERS = st.text("abcde", min_size=1, max_size=8)
 
 
-def test_words_are_listed_once_each_without_fillers_in_their_order() -> None:
+def test_question_words_are_listed_once_in_order_without_fillers() -> None:
     assert [
         word.text
         for word in parse_question_words("Don't the servers of the server listen on port 80, or do the servers?")
@@ -37,7 +37,7 @@ def test_of_words_for_the_same_thing_only_the_first_counts() -> None:
     assert [word.text for word in parse_question_words("is the db the database?")] == ["db"]
 
 
-def test_words_of_every_day_are_marked() -> None:
+def test_everyday_words_are_marked_as_common() -> None:
     said = {
         word.text: word.is_common for word in parse_question_words("write the migration for file 12 and route 8443")
     }
@@ -114,7 +114,7 @@ def test_a_question_after_something_begins_so(text: str, expected: bool) -> None
         ("", "", True),
     ],
 )
-def test_one_typo_of_a_finger(one: str, other: str, expected: bool) -> None:
+def test_one_typing_mistake_is_a_misspelling(one: str, other: str, expected: bool) -> None:
     assert is_misspelling(one, other) is expected
     assert is_misspelling(other, one) is expected
 

@@ -22,7 +22,7 @@ _PARTS = st.recursive(
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "((a*)b?)*c", r"(\w+\s?)+$", "(a+){10}y", "(((a{1000}){1000}){1000})"])
-def test_what_may_take_for_ever_is_refused_with_a_reason(pattern: str) -> None:
+def test_patterns_that_may_never_finish_are_refused_with_a_reason(pattern: str) -> None:
     with pytest.raises(PatternRefused, match=r"repeat|repetition"):
         BoundedPattern(pattern)
 

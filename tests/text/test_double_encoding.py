@@ -33,13 +33,13 @@ def twice(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", FINE)
-def test_text_that_is_fine_is_not_touched(text: str) -> None:
+def test_correct_text_is_not_changed(text: str) -> None:
     assert repair_double_utf8(text) == text
 
 
 @pytest.mark.parametrize("text", ["données", "漢字", "a – b", "voilà", "Übung", "✓ done", "ok 😀", "Ünïcödé"])
 @pytest.mark.parametrize("times", [1, 2])
-def test_twice_and_thrice_encoded_text_is_mended(text: str, times: int) -> None:
+def test_text_encoded_two_or_three_times_is_repaired(text: str, times: int) -> None:
     broken = text
     for _ in range(times):
         broken = twice(broken)
@@ -55,11 +55,11 @@ def test_twice_and_thrice_encoded_text_is_mended(text: str, times: int) -> None:
         (twice("ok 😀😀")[:-1], "ok 😀" + twice("😀")[:-1]),
     ],
 )
-def test_what_the_end_cut_short_stays_and_the_rest_is_mended(broken: str, whole: str) -> None:
+def test_an_incomplete_end_stays_and_the_rest_is_repaired(broken: str, whole: str) -> None:
     assert repair_double_utf8(broken) == whole
 
 
-def test_a_single_sign_is_mended_only_where_all_text_was_encoded_twice() -> None:
+def test_a_single_character_is_repaired_only_if_all_text_was_encoded_twice() -> None:
     for text in ("é", "à la carte", "35 °C"):
         assert repair_double_utf8(twice(text)) == twice(text)
         assert repair_double_utf8(twice(text), expected=True) == text
@@ -69,12 +69,12 @@ def test_a_single_sign_is_mended_only_where_all_text_was_encoded_twice() -> None
 
 @given(st.text(st.characters(max_codepoint=0x7F) | st.characters(min_codepoint=0x100)))
 @example("漢字")
-def test_text_beyond_latin_1_is_never_touched(text: str) -> None:
+def test_text_beyond_latin_1_is_never_changed(text: str) -> None:
     if any(ord(char) > 0xFF for char in text):
         assert repair_double_utf8(text, expected=True) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_whatever_is_mended_was_that_text_encoded_twice(text: str) -> None:
+def test_repaired_text_was_encoded_twice(text: str) -> None:
     better = repair_double_utf8(twice(text))
     assert better == twice(text) or better == text or repair_double_utf8(text) == better

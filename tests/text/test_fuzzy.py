@@ -36,16 +36,16 @@ FILES = [
         ("uipipe", "clio/ui/pipe_screen.py"),
     ],
 )
-def test_the_name_that_is_meant_comes_first(typed: str, first: str) -> None:
+def test_the_intended_name_comes_first(typed: str, first: str) -> None:
     assert FuzzyNames(FILES).find_best(typed, 5)[0] == first
 
 
-def test_an_upper_case_letter_means_itself() -> None:
+def test_an_upper_case_letter_matches_only_itself() -> None:
     assert FuzzyNames(FILES).find_best("Prompt", 5) == []
     assert score_match("User", "src/UserModel.ts") is not None
 
 
-def test_what_was_used_a_moment_ago_comes_first() -> None:
+def test_recently_used_names_come_first() -> None:
     names = FuzzyNames(["a/first.py", "b/first.py"])
     assert names.find_best("first", 2) == ["a/first.py", "b/first.py"]
     assert names.find_best("first", 2, {"b/first.py": 12.0})[0] == "b/first.py"
@@ -53,7 +53,7 @@ def test_what_was_used_a_moment_ago_comes_first() -> None:
 
 
 @given(st.lists(st.text("abAB/_.", min_size=1, max_size=12), max_size=30), st.text("abAB_", max_size=4))
-def test_typing_on_finds_what_typing_at_once_finds(names: list[str], query: str) -> None:
+def test_typing_letter_by_letter_finds_the_same_names(names: list[str], query: str) -> None:
     typed = FuzzyNames(names)
     for end in range(len(query)):
         typed.find_best(query[:end], 50)

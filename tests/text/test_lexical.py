@@ -37,7 +37,7 @@ def test_words_of_any_script(text: str, found: list[str]) -> None:
         "quick quickly",
     ],
 )
-def test_a_family_has_one_stem(family: str) -> None:
+def test_related_words_have_one_stem(family: str) -> None:
     assert len({stem_word(word) for word in family.split()}) == 1
 
 

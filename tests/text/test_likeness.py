@@ -61,7 +61,7 @@ def test_buckets_find_what_is_alike_as_often_as_the_formula_says() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), WORDS), max_size=15))
-def test_an_index_holds_what_was_put_in_last(steps: list[tuple[int, list[str]]]) -> None:
+def test_an_index_contains_the_latest_signatures(steps: list[tuple[int, list[str]]]) -> None:
     index: LshIndex[int] = LshIndex()
     held: dict[int, list[str]] = {}
     for key, words in steps:
@@ -91,7 +91,7 @@ def test_an_index_holds_what_was_put_in_last(steps: list[tuple[int, list[str]]])
         ("не использовать эмодзи", "использовать эмодзи", "script"),
     ],
 )
-def test_what_differs_is_named(one: str, other: str, difference: str) -> None:
+def test_differences_are_named(one: str, other: str, difference: str) -> None:
     assert difference in find_differences(one, other)
     assert difference in find_differences(other, one)
 
@@ -106,7 +106,7 @@ def test_what_differs_is_named(one: str, other: str, difference: str) -> None:
         ("用户喜欢深色模式", "用户喜欢深色模式"),
     ],
 )
-def test_what_says_the_same_does_not_differ(one: str, other: str) -> None:
+def test_texts_with_the_same_meaning_have_no_differences(one: str, other: str) -> None:
     assert find_differences(one, other) == frozenset()
 
 

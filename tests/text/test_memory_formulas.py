@@ -44,7 +44,7 @@ def test_importance_halves_in_its_half_life_and_nothing_outlives_the_cap_unused(
 
 
 @given(SCORES, SCORES)
-def test_what_is_said_as_a_rule_is_set_and_what_is_inferred_is_between(old: float, new: float) -> None:
+def test_explicit_scores_are_set_and_inferred_ones_are_averaged(old: float, new: float) -> None:
     assert scoring.smooth_score(old, new, explicit=True) == new
     assert min(old, new) - 1e-9 <= scoring.smooth_score(old, new) <= max(old, new) + 1e-9
 
@@ -58,7 +58,7 @@ def test_every_score_is_in_a_band_and_in_the_bands_ranges(score: float) -> None:
 
 
 @pytest.mark.parametrize(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
-def test_a_decay_that_cannot_be_is_an_error(half_life: float, floor: float) -> None:
+def test_an_impossible_decay_is_an_error(half_life: float, floor: float) -> None:
     with pytest.raises(ValueError, match=r"half-life|floor"):
         scoring.compute_decay_coefficient(1, half_life, floor)
 
@@ -134,7 +134,7 @@ def test_windows_cover_everything_and_overlap_as_asked(length: int, size: int, o
 
 
 @given(st.lists(st.integers(0, 500), max_size=30), st.integers(0, 2_000))
-def test_the_brain_lets_the_oldest_go_and_never_more_than_it_must(sizes: list[int], most: int) -> None:
+def test_drop_oldest_drops_no_more_than_necessary(sizes: list[int], most: int) -> None:
     kept = list(scoring.drop_oldest(sizes, sum, most))
     assert sum(kept) <= most
     assert sizes[len(sizes) - len(kept) :] == kept

@@ -14,7 +14,7 @@ from clio.text.formatting import Cost, dollars_to_micros, format_money
         (1_000_000, "$1.00"), (12_345_678, "$12.35"), (1_234_500_000, "$1,234.50"),
     ],
 )  # fmt: skip
-def test_amounts_as_they_are_read(micros: int, shown: str) -> None:
+def test_amounts_are_formatted_for_reading(micros: int, shown: str) -> None:
     assert format_money(micros) == shown
 
 
@@ -24,7 +24,7 @@ def test_dollars_become_micro_dollars_without_loss(micros: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "-1", "1e3", "$2", "two", "1,5", "nan", "1000000"])
-def test_what_is_no_amount_is_refused(text: str) -> None:
+def test_an_invalid_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no amount"):
         dollars_to_micros(text)
 

@@ -44,5 +44,5 @@ def test_unknown_words_have_it_too(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "a", "is", "straße", "漢字", "naïve", "a" * 65, "a_b"])
-def test_what_is_no_english_word_stays_as_it_is(word: str) -> None:
+def test_words_that_are_not_english_are_unchanged(word: str) -> None:
     assert porter_stem(word) == word

@@ -12,7 +12,7 @@ NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo",
     ("one", "other", "count"),
     [("", "abc", 3), ("memroy", "memory", 1), ("port", "prompt", 3), ("same", "same", 0), ("abcd", "badc", 2)],
 )
-def test_slips_are_counted(one: str, other: str, count: int) -> None:
+def test_edits_are_counted(one: str, other: str, count: int) -> None:
     assert count_edits(one, other) == count_edits(other, one) == count
 
 

@@ -17,7 +17,7 @@ NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70
 
 
 @pytest.mark.parametrize("seconds", NO_TIMES)
-def test_a_number_that_is_no_time_is_said_to_be_unknown(seconds: float) -> None:
+def test_an_impossible_time_is_shown_as_unknown(seconds: float) -> None:
     assert format_stored_time("%Y-%m-%d", seconds, "unknown") == "unknown"
     assert not same_day(seconds, time.time())
 
