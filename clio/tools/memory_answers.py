@@ -126,6 +126,8 @@ _NEUTRAL = ("content", "text")
 _FIELDS = {"path": "context", "text": "content"}
 _STALE = {"drifted": "its examples have changed since", "gone": "its examples are gone"}
 _SHOWN = 20
+_COMPARED = 20
+"""Number of memories that are compared with a text, to see whether it repeats one."""
 _ENTRY_CHARS = 200
 _OTHER_KINDS = (*TYPED_KINDS, KEYED_NOTE)
 
@@ -155,12 +157,26 @@ def get_advice(call: MemoryCall) -> tuple[str, ...]:
 
 def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
     """Add an entry, or confirm an equal one."""
+    new = draft_entry(call)
+    known = (entry.line for entry in memory.store.records((new.kind,)))
+    provenance = _without_session_if_repeated(provenance, new.as_record().line, known)
     try:
         check_content(call.text or " ".join(call.steps))
-        added = memory.store.add(draft_entry(call), provenance)
+        added = memory.store.add(new, provenance)
     except UserError as error:
         raise ToolRetry(str(error)) from error
     return ToolOutput(text=_added_text(added, provenance), summary=_added_summary(added))
+
+
+def _without_session_if_repeated(provenance: Provenance, text: str, known: Iterable[str]) -> Provenance:
+    """Return the provenance without a session if the model only repeats a memory: that confirms nothing.
+
+    The model may have been shown it. What the user says confirms a memory in any case.
+    """
+    from clio.memory.store.deduplication import is_known
+
+    is_repeated = provenance.asserted_by == "model" and is_known(text, known)
+    return Provenance(asserted_by="model") if is_repeated else provenance
 
 
 def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
@@ -174,6 +190,11 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     if old.kind not in PROJECT_KINDS:
         return _update_typed(memory, old, call, provenance)
     parts = _PARTS[old.kind]
+    by_user = old.provenance is not None and old.provenance.asserted_by == "user"
+    if by_user and _advice_field(old) in call.given and provenance.asserted_by != "user":
+        raise ToolRetry(
+            f"{old.id} was stated by the user and can only be replaced by a statement of the user: ask the user"
+        )
     known = {*parts, "confidence", "examples", "ids"}
     if call.given - known or (call.text and call.text_parameter not in (*_NEUTRAL, *parts["text"])):
         raise ToolRetry(f"{old.id} is a {old.kind}; you can change {_list_changeable_parts(old.kind)}")
@@ -448,6 +469,8 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
             "this is from a tool's result, not from the user; only the user can state a preference: "
             "ask them, or save it as a note"
         )
+    hits = memory.store.peek(call.text, _COMPARED, call.type or "note")
+    provenance = _without_session_if_repeated(provenance, call.text, (hit.record.content for hit in hits))
     try:
         done = memory.store.add(
             MemoryDraft(

@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,11 +18,12 @@ from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
-from clio.memory.store.deduplication import judge
+from clio.memory.store.deduplication import is_known, judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, Saved, short
+from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.value_changes import is_restated
@@ -251,6 +252,11 @@ class FindingSaver:
             store.forget_all(short_forms, f"part of “{short(new)}”", "outweighed")
 
     def _remember(self, finding: Finding, importance: float) -> None:
+        said = _provenance(finding)
+        if finding.asserted_by == "model":
+            # An answer may repeat what memory had put before the question; that confirms nothing.
+            hits = self._ground.memories.project.peek(finding.text, MAX_COMPARED, finding.kind)
+            said = Provenance(asserted_by="model") if is_known(finding.text, _contents(hits)) else said
         done = self._ground.memories.add(
             MemoryDraft(
                 content=finding.text,
@@ -260,7 +266,7 @@ class FindingSaver:
                 confidence=finding.confidence,
             ),
             scope="project",
-            provenance=_provenance(finding),
+            provenance=said,
         )
         if self._is_outdated(finding, done):
             self._take_back()
@@ -328,6 +334,10 @@ def digest(finding: Finding) -> str:
     """What tells a finding from others, wherever it was found."""
     parts = (finding.kind, finding.text, finding.solution, *finding.steps)
     return hashlib.sha256("\0".join(map(_plain, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _contents(hits: Iterable[Ranked]) -> Iterator[str]:
+    return (hit.record.content for hit in hits)
 
 
 def _provenance(finding: Finding) -> Provenance:

@@ -219,8 +219,8 @@ def _reason(entry: MemoryRecord) -> str:
 def describe_trust(record: MemoryRecord) -> str:
     """Return who confirmed a memory ("confirmed in 2 sessions"), or "unverified"; "" for what the user said once.
 
-    A memory is unverified if only the assistant or a tool stated it, and only once. Files of other programs do not
-    record who stated a memory; such a memory is neither confirmed nor unverified.
+    A memory is unverified if only the assistant or a tool stated it, and in no other session. Files of other programs
+    do not record who stated a memory; such a memory is neither confirmed nor unverified.
     """
     if record.members >= 2:
         return f"confirmed by {record.members} people"
@@ -229,7 +229,7 @@ def describe_trust(record: MemoryRecord) -> str:
         sessions = {source.session for source in sources if source and source.session and source.asserted_by != "tool"}
         return f"confirmed in {max(len(sessions), 2)} sessions"
     is_users = record.provenance is None or record.provenance.asserted_by == "user"
-    return "" if is_users or record.times > 1 or record.confirmations else "unverified"
+    return "" if is_users or record.confirmations else "unverified"
 
 
 def render_lines(lines: Sequence[Line]) -> list[str]:

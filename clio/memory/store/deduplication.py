@@ -6,7 +6,7 @@ belongs to the subject keeps both, and the typed-memory document's thresholds (0
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -78,6 +78,11 @@ def read_decision(answer: str) -> Decision:
     return decision
 
 
+def is_known(text: str, known: Iterable[str]) -> bool:
+    """Whether one of these texts says the same as a text that was remembered after them."""
+    return any(judge(one, text) == "same" for one in known)
+
+
 Verdict = Literal["same", "successor", "doubtful", "other"]
 _VERDICTS: dict[Relation, Verdict] = {
     "same": "same",
@@ -104,8 +109,8 @@ def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecor
 
 def overrules(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
     """Whether a new statement takes the place of a known one."""
-    if trust(new) == trust(known) == TRUST["user"]:
-        return True
+    if trust(known) == TRUST["user"]:
+        return trust(new) == TRUST["user"]  # what a model says beside it is a variant, however old the user's words are
     one, other = _sure(new, now), _sure(known, now)
     return one > other or (one == other and trust(new) >= trust(known))
 

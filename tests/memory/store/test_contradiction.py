@@ -53,12 +53,20 @@ def test_how_sure_goes_by_who_says_it(time: Time, who: AssertedBy, sure: float) 
     assert time.say("a zebra", who).record.confidence == sure
 
 
-@pytest.mark.parametrize(("days", "action"), [(200, "variant"), (250, "superseded")])
+@pytest.mark.parametrize(("days", "action"), [(280, "variant"), (300, "superseded")])
 def test_what_was_not_used_for_long_gives_way_to_less(time: Time, days: float, action: str) -> None:
-    """1.0 × 0.999^223 is the 0.8 a model is sure by itself."""
-    time.say(AT.format(8080))
+    """0.8 × 0.999^287 is the 0.6 of a tool."""
+    time.say(AT.format(8080), "model")
     time.passes(days)
-    assert time.say(AT.format(8081), "model").action == action
+    assert time.say(AT.format(8081), "tool").action == action
+
+
+@pytest.mark.parametrize("who", ["model", "tool"])
+def test_what_the_user_stated_gives_way_to_the_user_alone(time: Time, who: AssertedBy) -> None:
+    time.say(AT.format(8080))
+    time.passes(400)
+    assert time.say(AT.format(8081), who).action == "variant"
+    assert time.say(AT.format(8082)).action == "superseded"
 
 
 def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_is_dropped(time: Time) -> None:
