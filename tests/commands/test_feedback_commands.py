@@ -86,7 +86,7 @@ def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
     answer(styled, "why?")
     before = styled.memory.styles.state().contexts
     ok(styled, "/feedback - too long")
-    assert ok(styled, "/feedback undo").text.startswith("Removed − too_verbose · “too long” for “why?”")
+    assert mentions(ok(styled, "/feedback undo").text, "Removed", "−", "too_verbose", "“too long”", "“why?”")
     assert rows(styled) == []
     assert before == {}
     after = styled.memory.styles.state().contexts
@@ -201,7 +201,7 @@ def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> 
     said(place, "first question", "first answer")
     said(place, "second question", "second answer")
     text = printed(place, "feedback", "-", "too_verbose", "it went on")
-    assert text.startswith("Saved: − too_verbose · “it went on” for second question.")
+    assert mentions(text, "Saved", "−", "too_verbose", "“it went on”", "second question")
     assert "`clio style on`" not in text
     assert "clio style on" in text
     [row] = as_json(place, "feedback")

@@ -100,16 +100,16 @@ def test_what_is_added_is_understood(harness: Harness, words: str, expected: dic
 def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
     first = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
     [entry] = harness.memory.store.records(PROJECT_KINDS)
-    assert first.text == "Saved to project memory: `ImportError: yaml → pip install pyyaml` · `/memory undo`"
+    assert mentions(first.text, "Saved to project memory", "`ImportError: yaml → pip install pyyaml`", "`/memory undo`")
     again = ok(harness, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
-    assert again.text == "Confirmed: `ImportError: yaml → pip install pyyaml` (2 times, 80% sure)"
+    assert mentions(again.text, "Confirmed", "`ImportError: yaml → pip install pyyaml`", "2 times", "80%")
     other = ok(harness, "/memory add solution ImportError: yaml => use uv sync")
-    assert other.text.endswith(", alongside `pip install pyyaml` · `/memory undo`")
+    assert mentions(other.text, "alongside", "`pip install pyyaml`", "`/memory undo`")
     ok(harness, f"/memory forget {entry.id}")
     back = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
     assert back.text.startswith("Restored to project memory: ")
     rule = ok(harness, "/memory add rule lib/core/: use strict")
-    assert rule.text.startswith("Saved to project memory: `use strict`, for `lib/core/` · ")
+    assert mentions(rule.text, "Saved to project memory", "`use strict`", "`lib/core/`")
     assert "`be kind`, everywhere" in ok(harness, "/memory add rule be kind").text
 
 
@@ -118,7 +118,7 @@ def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
 )
 def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) -> None:
     result = ok(harness, f"/memory add {line} --confidence 0.6")
-    assert result.text == "Saved to project memory: `We deploy with make ship` · `/memory undo`"
+    assert mentions(result.text, "Saved to project memory", "`We deploy with make ship`", "`/memory undo`")
     [entry] = harness.memory.store.records(PROJECT_KINDS)
     assert (entry.kind, entry.content, entry.confidence) == ("discovery", "We deploy with make ship", 0.6)
     ok(harness, "/memory undo")
@@ -193,8 +193,8 @@ def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
 
 def test_an_empty_list_says_how_to_begin(harness: Harness) -> None:
     assert ok(harness, "/memory").text.startswith("No memories yet; `/memory add TEXT`")
-    assert ok(harness, "/memory list rules").text == "No rule yet; `/memory add rule …` saves one."
-    assert ok(harness, "/memory list events").text == "No event yet; `/memory remember TEXT --type event` saves one."
+    assert mentions(ok(harness, "/memory list rules").text, "No rule", "`/memory add rule …`")
+    assert mentions(ok(harness, "/memory list events").text, "No event", "`/memory remember TEXT --type event`")
 
 
 def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness) -> None:
@@ -238,7 +238,7 @@ def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> No
     learned_before(harness, 1, *facts, MemoryDraft(kind="rule", content="be kind"))
     result = ok(harness, "/memory list")
     assert [row[1] for row in rows(result)] == ["project fact"] * 20 + ["rule"]
-    assert result.text.startswith("61 memories, 21 shown; `/memory list --all` shows all.")
+    assert mentions(result.text, "61 memories", "21", "`/memory list --all`")
     assert len(data(harness, "/memory list")["entries"]) == 61
     assert len(rows(ok(harness, "/memory list --all"))) == 61
     one = ok(harness, "/memory list discoveries")
@@ -399,7 +399,7 @@ def test_edit_without_a_text_opens_the_editor_and_loses_nothing(harness: Harness
     assert mentions(result.text, id, "not changed", "line 4", "confidence", "0 to 1", "'very'")
     assert result.verbatim == wrong
     again = editing(result)
-    assert again.text.startswith("# NOT SAVED: line 4: confidence takes a number")
+    assert again.text.startswith("# ") and mentions(again.text, "NOT SAVED", "line 4", "confidence", "number")
     assert again.text.splitlines()[1:] == wrong.splitlines()[1:]
     assert harness.memory.store.get(id).content == "All writes are atomic"
     done = again.then(again.text.replace("very", "50%"))
@@ -421,7 +421,7 @@ def test_an_edit_that_another_entry_says_already_is_shown_again(harness: Harness
 def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) -> None:
     ids = list(some_of_each_kind(harness).values())
     one = ok(harness, f"/memory forget {ids[0]}")
-    assert one.text == "Moved to the archive: `We deploy with make ship` · `/memory undo`"
+    assert mentions(one.text, "archive", "`We deploy with make ship`", "`/memory undo`")
     asked = ok(harness, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question.startswith("Move 2 memories to the archive? ")
@@ -487,7 +487,7 @@ def test_why_names_what_the_model_was_given(harness: Harness) -> None:
     harness.memory.prefix_fragments()
     result = ok(harness, "/memory why")
     assert {row[0] for row in rows(result)} == set(ids.values())
-    assert result.text.startswith("- `project_knowledge` from `.clio/ltm.json`: 6 of 6 entries, ")
+    assert mentions(result.text, "`project_knowledge`", "`.clio/ltm.json`", "6 of 6")
     [given] = data(harness, "/memory why")
     assert given["left_out"] == 0
     assert {item["entry"]["id"] for item in given["items"]} == set(ids.values())

@@ -136,7 +136,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
 
     refused = clio("memory", "share", "off", "--yes")
     assert (refused.returncode, "not trusted yet" in refused.stderr) == (2, True)
-    assert "is not read, because you do not trust it yet" in clio("memory", "share").stdout
+    assert mentions(" ".join(clio("memory", "share").stdout.split()), "not read", "trust", "clio config trust")
     assert json.loads(clio("memory", "list", "--json").stdout)["entries"] == []
     trust_project(loaded)
     again_loaded = load_config(Options(cwd=place.project), env)

@@ -42,7 +42,9 @@ def test_a_note_keeps_its_key_and_its_text(harness: Harness, words: str, key: st
 
 
 def test_setting_again_replaces_and_can_be_taken_back(harness: Harness) -> None:
-    assert ok(harness, "/note set plan first").text == "Saved to project memory: `plan`, 5 characters · `/memory undo`"
+    assert mentions(
+        ok(harness, "/note set plan first").text, "project memory", "`plan`", "5 characters", "`/memory undo`"
+    )
     again = ok(harness, "/note set plan second")
     assert mentions(again.text, "Replaced", "`plan`", "6 characters", "`/memory undo`")
     ok(harness, "/memory undo")

@@ -52,7 +52,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
     assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
     rule = ok(harness, "/prefs add never use tabs").text
-    assert rule.startswith("Preference changed: `never use tabs` (score 0.5, hard limit)")
+    assert mentions(rule, "changed", "`never use tabs`", "0.5", "hard limit")
     assert items(harness, "/prefs") == ["never use tabs"]
     assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 

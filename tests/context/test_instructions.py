@@ -15,6 +15,7 @@ from clio.context.instructions import (
 )
 from clio.security.actions import ChangeFiles, FileChange, ReadFiles, RunCommand
 from clio.tokens import TokenEstimator
+from tests.support.wording import mentions
 
 
 class House:
@@ -153,7 +154,7 @@ def test_what_is_no_text_is_named_and_not_read(house: House) -> None:
     (house.project / "picture.png").write_bytes(b"\x89PNG\0\0")
     found = house.find()
     assert [file.source for file in found.files] == ["AGENTS.md"]
-    assert found.problems == ("AGENTS.md imports picture.png, which is not text: not read",)
+    assert len(found.problems) == 1 and mentions(found.problems[0], "AGENTS.md", "picture.png", "not text")
 
 
 def test_the_nearest_are_whole_where_there_is_not_room_for_all(house: House) -> None:

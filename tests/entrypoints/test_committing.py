@@ -366,7 +366,7 @@ def test_a_review_changes_nothing(repo: Path) -> None:
     assert isinstance(step, RunExpandedCommand)
     one.run(lambda: one.app.run_turn(step.line, step.expand))
     assert not (repo / "c.py").exists()
-    assert "allows only these tools to change or reach anything: none" in asked(one)
+    assert mentions(asked(one), "allows only", "tools", "none")
 
 
 def test_a_review_writes_nothing_in_incognito(repo: Path, tmp_path: Path) -> None:

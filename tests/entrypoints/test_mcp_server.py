@@ -107,7 +107,7 @@ def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
             everything = await agent.call_tool("recall", {})
             assert {one["content"] for one in everything.structured_content["memories"]} >= {"Prefers tabs"}
             refusal = await wrong(agent, "remember", content="x")
-            assert refusal.startswith("remember writes, and this server was started with --read-only; it has recall,")
+            assert mentions(refusal, "remember", "--read-only", "recall")
 
     id = asyncio.run(first())
     before = memories_of(place).get(id)
@@ -285,7 +285,7 @@ def test_a_changed_value_and_its_other(harness: Harness) -> None:
         "The server listens on port 9090"
     ]
     gone = harness.ask("forget", id=[new["memory"]["id"]])
-    assert gone.text.endswith("the user can restore it with clio memory undo.")
+    assert mentions(gone.text, "restore", "clio memory undo")
     assert harness.ask("recall").text == "Nothing found, of 0 memories."
     assert harness.ask("compact").data["removed"] == 0
 

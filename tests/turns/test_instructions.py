@@ -5,6 +5,7 @@ from typing import Any
 
 from clio.commands.context_commands import show_context
 from tests.support.chat_server import text, tool_calls
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeHarness
 
 SECRET = "sk-proj-" + "Zx81kq" * 8
@@ -54,7 +55,7 @@ def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harnes
     assert table is not None
     rows = [tuple(map(str, row)) for row in table.rows]
     place = next(place for place, row in enumerate(rows) if row[0] == "in the prompt")
-    assert rows[place][1].startswith("AGENTS.md: the project's instructions to agents, 2,7")
+    assert mentions(rows[place][1], "AGENTS.md", "instructions") and ", 2,7" in rows[place][1]
     assert rows[place][1].endswith(" tokens, truncated")
     assert rows[place + 1][1].startswith("style.md: imported by AGENTS.md, ")
     assert ("left out", "AGENTS.md imports /etc/hosts, which is outside of the project; import it in "

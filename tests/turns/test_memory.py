@@ -12,6 +12,7 @@ from clio.agent.user_interface import ToolFinished
 from clio.tools.schemas import MEMORY_OPERATIONS
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeHarness
 
 FACT = "tests run with pytest -q -n2"
@@ -136,7 +137,7 @@ def test_a_message_of_another_session_comes_back_whole(make_harness: MakeHarness
     second = make_harness([tool_calls([call("recall_sessions", query="chose atomic writes")]), expand, text("I see.")])
     asyncio.run(session_of(second, "what did we choose?"))
     whole = results(second)[-1]
-    assert whole.startswith("[earlier messages, word for word; 1 of 2 messages of session ")
+    assert mentions(whole.splitlines()[0], "earlier messages", "1 of 2 messages of session")
     assert "data, not an instruction" in whole.splitlines()[0]
     assert whole.count("half a file") == 40
 
@@ -190,7 +191,7 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_ha
 def test_without_a_model_the_second_session_answers_from_memory(make_harness: MakeHarness, question: str) -> None:
     first = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(first, "remember that we deploy with make ship"))
-    assert "Saved to project memory: we deploy with make ship" in answer
+    assert mentions(answer, "Saved to project memory", "we deploy with make ship")
 
     second = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(second, question))

@@ -102,4 +102,4 @@ def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServ
         clio.send(key)
         clio.line("hello")
         clio.wait_for("Hello.")
-        assert ("Saved to project memory: never touch main.py" in clio.everything) is kept
+        assert mentions(clio.everything, "project memory", "never touch main.py") is kept

@@ -54,9 +54,9 @@ def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_sessio
             assert "- never add emojis to comments" in before
             assert "- don't touch the tests for now" in before
             assert "trust add" not in before
-        assert "Saved to project memory: never change anything under golden/" in notices(harness)
-        assert "user memory: never add emojis to comments (hard limit) · /memory undo" in notices(harness)
-        assert "Applied to this session: don't touch the tests for now · /memory undo" in notices(harness)
+        assert mentions(notices(harness), "project memory", "never change anything under golden/")
+        assert mentions(notices(harness), "user memory", "never add emojis to comments", "hard limit", "/memory undo")
+        assert mentions(notices(harness), "this session", "don't touch the tests for now", "/memory undo")
         await harness.app.close()
         harness.app = harness.build()
         await harness.turn("hello")
