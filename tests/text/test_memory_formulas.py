@@ -152,7 +152,7 @@ def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
 
 @pytest.mark.parametrize("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
 def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
-    assert feedback_signals.classify(words) is None
+    assert feedback_signals.classify_complaint(words) is None
 
 
 @given(st.floats(0, 100 * 86_400))

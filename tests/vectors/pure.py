@@ -245,17 +245,19 @@ def ams_temporal(given: Input) -> Output:
 
 
 def ams_feedback(given: Input) -> Output:
-    return {"categories": feedback_signals.similar_categories(given["similarities"], given["threshold"])}
+    return {"categories": feedback_signals.filter_similar(given["similarities"], given["threshold"])}
 
 
 def ams_feedback_texts(given: Input) -> Output:
-    return {"categories": [feedback_signals.classify(text) for text in given["texts"]]}
+    return {"categories": [feedback_signals.classify_complaint(text) for text in given["texts"]]}
 
 
 def ams_feedback_validation(given: Input) -> Output:
     return {
         "ok": [_accepts(bandit.check_reward, reward) for reward in given["rewards"]],
-        "text_ok": [_accepts(feedback_signals.check_words, "x" * length) for length in given["free_text_lengths"]],
+        "text_ok": [
+            _accepts(feedback_signals.check_rating_text, "x" * length) for length in given["free_text_lengths"]
+        ],
     }
 
 
