@@ -149,7 +149,7 @@ def test_adding_and_removing_keeps_the_rest_of_the_file(tmp_path: Path, before: 
 def test_a_file_that_would_need_other_changes_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "mcp.yaml"
     path.write_text("mcpServers: {old: {command: x}}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="by hand"):
+    with pytest.raises(ConfigError, match=r"add .new. to .* with an editor"):
         add_server_entry(path, make_server("new", {"command": "y"}, "here", own=True))
     assert path.read_text(encoding="utf-8") == "mcpServers: {old: {command: x}}\n"
 
