@@ -65,7 +65,7 @@ def measure(root: Path, store: Path) -> None:
 
     def opened() -> Checkpoints:
         return Checkpoints(
-            root, store, lister=lambda folder: sorted(walk_files(folder, folder, hidden=True, links=True))
+            root, store, list_files=lambda folder: sorted(walk_files(folder, folder, hidden=True, links=True))
         )
 
     checkpoints = opened()

@@ -120,7 +120,7 @@ def undo(world: World, turns: int) -> None:
 
 def checkpoints_of(world: World) -> Checkpoints:
     """What is kept of the project's files."""
-    return Checkpoints(world.project, world.home / ".clio" / "checkpoints", lister=list_all)
+    return Checkpoints(world.project, world.home / ".clio" / "checkpoints", list_files=list_all)
 
 
 KINDS: dict[Callable[[random.Random, World], Job], int] = {

@@ -266,9 +266,8 @@ class Conversation:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
             runtime.turn_files.end_cancelled_turn()
-            runtime.learner.after_turn(
-                session, "interrupted"
-            )  # in this thread: a cancelled task must not wait for another
+            # In this thread: a cancelled task must not wait for another.
+            runtime.learner.after_turn(session, "interrupted")
             runtime.note_spending(session, session.bills[billed:])
             raise
         runtime.planning.end_turn(done=finished.status == "done")

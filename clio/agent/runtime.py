@@ -286,7 +286,7 @@ def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
         loaded.project,
         loaded.home,
         on_disk=not config.incognito,
-        lister=list_files,
+        list_files=list_files,
         limits=StoreLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
-        job_runs=lambda: bool(jobs.list_running()),
+        has_running_job=lambda: bool(jobs.list_running()),
     )

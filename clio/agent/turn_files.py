@@ -219,9 +219,8 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     names = (change.path if before else _NO_FILE, change.path if after else _NO_FILE)
     diff = diff_texts(old, new, *names)
     text = diff.text
-    if not text or not (
-        diff.added or diff.removed
-    ):  # an empty file was created or deleted, or only permissions changed
+    if not text or not (diff.added or diff.removed):
+        # An empty file was created or deleted, or only permissions changed.
         text = f"--- {names[0]}\n+++ {names[1]}\n"
     if mode_lines:  # below the names of the files
         old_name, new_name, hunks = text.split("\n", 2)

@@ -259,7 +259,7 @@ class ChangeRecorder:
     affected.
 
     Args:
-        job_runs: whether a background command is running, which may change files at any time.
+        has_running_job: whether a background command is running, which may change files at any time.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class ChangeRecorder:
         intents: Intents,
         scanner: Scanner,
         scan_cache: ScanCacheFile,
-        job_runs: Callable[[], bool],
+        has_running_job: Callable[[], bool],
         now: Callable[[], float] = time.time,
     ) -> None:
         self._root = root
@@ -280,7 +280,7 @@ class ChangeRecorder:
         self._intents = intents
         self._scanner = scanner
         self._scan_cache = scan_cache
-        self._job_runs = job_runs
+        self._has_running_job = has_running_job
         self._now = now
         self._running_call: _RunningCall | None = None
         self._last_scan: Snapshot | None = None
@@ -342,15 +342,14 @@ class ChangeRecorder:
         changes = self._find_file_changes(call)
         created = [folder for folder in call.missing_folders if resolve_path(self._root, folder).is_dir()]
         if call.base is not None:
-            is_job_running = (
-                self._job_runs()
-            )  # a background command may end while clio looks, which takes long on a busy machine
+            # Asked before and after the scan: a job may end meanwhile, since a scan takes long on a busy machine.
+            is_job_running = self._has_running_job()
             scan = self._scan(_BACKGROUND_COPY_S)
             self._last_scan_at = time.monotonic()
             recorded_paths = {change.path for change in changes} | set(call.files)
             changes += [change for change in self._compare_scans(call.base, scan) if change.path not in recorded_paths]
             created += [folder for folder in self._find_new_folders(call.base, changes) if folder not in created]
-            if is_job_running or self._job_runs():
+            if is_job_running or self._has_running_job():
                 self._job_turn = call.turn
         if self._job_turn is None:
             changes = [self._mark_if_unsure(change, ended_ns) for change in changes]
@@ -391,7 +390,7 @@ class ChangeRecorder:
         self._last_scan_at = time.monotonic()
         changes = self._compare_scans(base, scan, unsure=unsure)
         self._append_record(job_turn, changes, tuple(self._find_new_folders(base, changes)), scanned=True)
-        self._job_turn = (job_turn if turn is None else turn) if self._job_runs() else None
+        self._job_turn = (job_turn if turn is None else turn) if self._has_running_job() else None
 
     def _scan(self, copying_s: float = MAX_COPY_S) -> Snapshot:
         self._load()
@@ -566,10 +565,10 @@ class Checkpoints:
         root: Path,
         store: Path | None,
         *,
-        lister: FileLister,
+        list_files: FileLister,
         excluded: Sequence[Path] = (),
         limits: StoreLimits | None = None,
-        job_runs: Callable[[], bool] = lambda: False,
+        has_running_job: Callable[[], bool] = lambda: False,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.root = root.resolve()
@@ -589,12 +588,12 @@ class Checkpoints:
             scanner=Scanner(
                 self.root,
                 self._objects,
-                lister,
+                list_files,
                 [*excluded, *([store] if store else [])],
                 max_copies_bytes=(self._limits.max_bytes if store else MEMORY_BYTES) // 2,
             ),
             scan_cache=ScanCacheFile(folder),
-            job_runs=job_runs,
+            has_running_job=has_running_job,
             now=now,
         )
         # One worker keeps calls, scans and restores in order without locks.
@@ -606,9 +605,8 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Prepare, at the first tool call of a turn, what the first change or command would wait for."""
-        self._pool.submit(
-            self._recorder.prepare
-        )  # a failure here is repeated, and reported, by the call that needs the result
+        # A failure here is repeated, and reported, by the call that needs the result.
+        self._pool.submit(self._recorder.prepare)
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> "Future[None]":
         """Note that a call is about to write these files, given absolute with links resolved."""
@@ -783,9 +781,9 @@ def open_checkpoints(
     home: Path,
     *,
     on_disk: bool,
-    lister: FileLister,
+    list_files: FileLister,
     limits: StoreLimits,
-    job_runs: Callable[[], bool],
+    has_running_job: Callable[[], bool],
     now: Callable[[], float] = time.time,
 ) -> Checkpoints:
     """Create the checkpoints of a workspace, in clio's home or in memory. Creates no files before the first record."""
@@ -793,9 +791,9 @@ def open_checkpoints(
     return Checkpoints(
         root,
         home / "checkpoints" if on_disk else None,
-        lister=lister,
+        list_files=list_files,
         excluded=[home],
         limits=limits,
-        job_runs=job_runs,
+        has_running_job=has_running_job,
         now=now,
     )

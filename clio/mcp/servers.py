@@ -350,9 +350,8 @@ class McpServers:
 
     def _name_tools(self) -> tuple[NamedTool, ...]:
         found: list[tuple[McpServer, OfferedTool]] = []
-        for server in sorted(
-            self.enabled, key=lambda server: not server.own
-        ):  # the user's servers first: their tool names never get a hash because of a project's
+        # The user's servers first: their tool names never get a hash because of a project's.
+        for server in sorted(self.enabled, key=lambda server: not server.own):
             catalog = self._catalogs.get(server.name, Catalog())
             found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
         names = make_tool_names((server.name, tool.name) for server, tool in found)

@@ -241,11 +241,8 @@ def replace_bad_numbers(data: bytes) -> bytes | None:
         check_depth(data)
         value: object = json.loads(data, parse_constant=drop_constant, parse_int=read_integer, parse_float=read_float)
         return msgspec.json.encode(value) if isinstance(value, dict) else None
-    except (
-        msgspec.DecodeError,
-        ValueError,
-        RecursionError,
-    ):  # ValueError includes JSONDecodeError and UnicodeDecodeError
+    # ValueError includes JSONDecodeError and UnicodeDecodeError.
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 

@@ -162,9 +162,8 @@ def list_definition_folders(
     ]
     found: dict[Path, DefinitionFolder] = {}
     for folder in folders:
-        if (
-            folder.root is None or folder.folder not in user_folders
-        ):  # if the project is the home directory, both are the user's own
+        # If the project is the home directory, both are the user's own.
+        if folder.root is None or folder.folder not in user_folders:
             found.setdefault(folder.folder, folder)
     return tuple(found.values())
 

@@ -23,9 +23,8 @@ _STEP_2 = {
     "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
 }  # fmt: skip
 _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_STEP_4 = (
-    "al ance ence er ic able ible ant ement ment ent ou ism ate iti ous ive ize".split()
-)  # "ion" is dropped after s and t only
+# "ion", which is dropped after s and t only, has a rule of its own.
+_STEP_4 = "al ance ence er ic able ible ant ement ment ent ou ism ate iti ous ive ize".split()
 _MAX_STEMMED_LETTERS = 64
 
 

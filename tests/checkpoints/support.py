@@ -39,9 +39,9 @@ class Place:
         return Checkpoints(
             self.root,
             self.store if self._on_disk else None,
-            lister=list_all,
+            list_files=list_all,
             limits=limits,
-            job_runs=lambda: self.jobs,
+            has_running_job=lambda: self.jobs,
             now=self.now,
         )
 

@@ -171,7 +171,7 @@ def test_changes_after_the_end_of_a_command_are_unsure(tmp_path: Path) -> None:
         looking.wait()
         return list_all(root)
 
-    place.checkpoints = Checkpoints(place.root, place.store, lister=list_slowly)
+    place.checkpoints = Checkpoints(place.root, place.store, list_files=list_slowly)
     turn = TurnRef(session=SESSION, message="t1")
     place.checkpoints.before_command(turn).result()
     place.write("a.txt", "by the command\n")

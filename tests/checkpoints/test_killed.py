@@ -29,7 +29,7 @@ from clio.checkpoints.checkpoints import Checkpoints
 from clio.checkpoints.checkpoint_store import TurnRef
 from tests.checkpoints.support import list_all
 root = Path({str(place.root)!r})
-checkpoints = Checkpoints(root, Path({str(place.store)!r}), lister=list_all)
+checkpoints = Checkpoints(root, Path({str(place.store)!r}), list_files=list_all)
 turn = TurnRef(session={SESSION!r}, message="t1")
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -129,7 +129,7 @@ from clio.checkpoints.checkpoints import Checkpoints
 from clio.checkpoints.checkpoint_store import TurnRef
 from tests.checkpoints.support import list_all
 root, store, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-checkpoints = Checkpoints(root, store, lister=list_all)
+checkpoints = Checkpoints(root, store, list_files=list_all)
 for number in range(15):
     file = root / f"{name}{number}"
     checkpoints.before_files(TurnRef(session="s", message=file.name), [file]).result()
