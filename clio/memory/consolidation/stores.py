@@ -264,6 +264,7 @@ class FindingSaver:
                 importance=_IMPORTANCE + _BY_TURN * importance,
                 examples=finding.files,
                 confidence=finding.confidence,
+                created=finding.at,
             ),
             scope="project",
             provenance=said,
@@ -304,6 +305,7 @@ class FindingSaver:
             steps=finding.steps,
             confidence=finding.confidence,
             examples=finding.files,
+            created=finding.at,
         )
         added = self._ground.memories.add(draft, _provenance(finding))
         self.counts[_COUNTED[finding.kind] if added.is_new else "confirmed"] += 1

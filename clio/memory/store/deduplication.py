@@ -199,7 +199,8 @@ def _closeness(near: Near) -> tuple[int, float, float]:
 
 def plan(new: MemoryRecord, near: Near | None, decision: Decision | None, now: float) -> Plan:
     """What remembering comes to. `decision`: of a model, about a doubtful pair."""
-    new = structs.replace(new, created=new.created or now, updated=now, accessed=now, seen=now)
+    said_at = min(new.created or now, now)
+    new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
@@ -249,12 +250,13 @@ def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: floa
     old = near.record
     if _repeats(new, old):
         return Plan(remembered=Saved(record=old, action="merged", other=near.main or old))
-    record = _merged(old, new, decision, now)
+    record = _merged(old, new, decision, max(old.updated, new.updated))
+    record = structs.replace(record, accessed=now, seen=max(old.seen, new.seen))
     if near.main is not None and overrules(_as_said(record, new), near.main, now):
         return _supersede(structs.replace(record, variants_of=None, since=now), near, now, was=old)
     if near.main is None:
         record = structs.replace(record, variants_of=None)  # what it contradicted is no more
-    record = begun_anew(old, record, now)
+    record = begun_anew(old, record, new.updated)
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)
     return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))

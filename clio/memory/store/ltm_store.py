@@ -422,6 +422,7 @@ class LongTermMemory(LtmReading):
         kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
         with self._store.changing() as (document, now):
+            said_at = min(draft.created or now, now)
             section = document.section(kind)
             if kind == "rule":
                 adopt_context(section, new)
@@ -429,11 +430,11 @@ class LongTermMemory(LtmReading):
             if old is not None:
                 raw, before, restored = old, [piece(document, kind, document.handle(old), old)], False
                 set_handle(raw, before[0].id)
-                confirm(kind, raw, new, now)
+                confirm(kind, raw, new, said_at)
             else:
                 with _one_sentence(self._store.log.path):
                     kept = self._store.archive.find(kind, new, document)
-                raw = self._new(document, kind, new, kept, now)
+                raw = self._new(document, kind, new, kept, said_at)
                 section.insert(place_for(kind, section, raw), raw)
                 before, restored = [Piece(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
             self._bind(raw)

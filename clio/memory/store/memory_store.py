@@ -294,6 +294,7 @@ class MemoryStore:
             provenance=provenance,
             confidence=draft.confidence,
             hashes=self._examples.hashes(draft.examples) if draft.examples else None,
+            created=draft.created,
             decide=self.decide,
         )
 

@@ -209,6 +209,7 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
         confidence: None means the default: 0.8 for memory of the project, else what `default_confidence` says.
         examples: files in the project that it is about.
         importance, keywords, explicit: of a fact, event, note or preference only.
+        created: when it was said, in seconds since the epoch; 0.0 means now.
     """
 
     kind: Kind = "note"
@@ -225,6 +226,7 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
     confidence: float | None = None
     success_rate: float | None = None
     examples: tuple[str, ...] = ()
+    created: float = 0.0
 
     def as_record(self) -> MemoryRecord:
         """Return the record without an id and without times."""

@@ -252,6 +252,7 @@ class TypedStore(TypedReading):
         provenance: Provenance | None = None,
         hashes: dict[str, str] | None = None,
         confidence: float | None = None,
+        created: float = 0.0,
         decide: Decide | None = None,
     ) -> Saved:
         """Keep something; what is known already is confirmed, what has changed takes the old one's place.
@@ -259,6 +260,7 @@ class TypedStore(TypedReading):
         importance: drawn into 0.0 to 1.0. keywords: other words it is to be found by.
         confidence: how sure it is, 0.0 to 1.0; where nobody says, 1.0 for a person's word, 0.8 for a model's, 0.6 for
             a tool's. What contradicts a surer memory is one of its variants (see `contradiction`).
+        created: when it was said, in seconds since the epoch; 0.0 means now.
         decide: asked, outside the lock, whether two that share half of their words are one; without it both are kept.
         """
         record = MemoryRecord(
@@ -274,6 +276,7 @@ class TypedStore(TypedReading):
             provenance=provenance,
             hashes=hashes or {},
             confidence=default_confidence(provenance) if confidence is None else confidence,
+            created=created,
         )
         return self.reconsolidate(record, decide)
 

@@ -344,3 +344,16 @@ def test_incognito_and_memory_off_have_no_nights(place: Place) -> None:
     memory.is_off = True
     with pytest.raises(ToolFailed, match="memory is off"):
         _ = memory.consolidation
+
+
+def test_what_is_learned_carries_the_time_at_which_it_was_said(place: Place) -> None:
+    place.session(said("The API listens on port 8080."), days_ago=20)
+    place.sleep()
+    [record] = TypedStore(place.project / ".clio" / "memories.json").records()
+    assert record.created == pytest.approx(place.now - 20 * DAY, abs=60)
+    assert record.updated == record.seen == record.created
+    place.session(said("The API listens on port 8080."), days_ago=5)
+    place.sleep()
+    [record] = TypedStore(place.project / ".clio" / "memories.json").records()
+    assert record.created == pytest.approx(place.now - 20 * DAY, abs=60)
+    assert record.updated == pytest.approx(place.now - 5 * DAY, abs=60)
