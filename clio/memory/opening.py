@@ -1,4 +1,4 @@
-"""Memory as the configuration wants it, for everything that opens it: a conversation, a sub-command, the MCP server."""
+"""Open the memory with the settings of the configuration. Used by conversations, sub-commands and the MCP server."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,16 +25,19 @@ def open_memory(
     scenarios: TaskTypes | None = None,
     clock: Callable[[], float] = time.time,
 ) -> MemorySystem:
-    """The memory of a project and of the person. redact: takes secrets out of all that is stored.
+    """Return the memory of a project and its user.
 
-    scenarios: those of the home folder, where they were read already.
+    Args:
+        redact: removes secrets from everything that is stored.
+        env: the environment variables, which may contain API keys of embedding servers.
+        scenarios: the user's task types, if they were already read; otherwise they are read from the home folder.
     """
     config = loaded.config
     if loaded.has_foreign_memory and not config.incognito:
         with suppress(OSError, ClioError):
-            load_or_create_key(
-                loaded.home
-            )  # before this run is in the record of costs, by which former projects are known
+            # Before this run is recorded in the ledger of costs: a new key lists the projects of that ledger as used
+            # before, and this project must not be among them.
+            load_or_create_key(loaded.home)
     return MemorySystem(
         loaded.main_project,
         store,
@@ -53,7 +56,7 @@ def open_memory(
 
 
 def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
-    """What the configuration asks for; only that is loaded, and no connection opened."""
+    """Return the configured embedder. Imports only that one, and opens no connection."""
     match config.embedder:
         case "hashed":
             return HashedEmbedder()

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound, ToolFailed
-from clio.memory.apart import Apart
+from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.retrieval.candidates import search_project
@@ -26,7 +26,7 @@ from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.embedders import Embedder
-from clio.memory.vectors.semantic_index import Meaning
+from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
@@ -67,25 +67,25 @@ class SubagentMemory:
         self._memory = memory
         self._of_turn = of_turn
         self._briefing = briefing
-        self._apart = Apart()
+        self._errors = ErrorIsolation()
 
     def prefix_fragments(self, cap_tokens: int, chars_per_token: float) -> list[Fragment]:
         """The hard limits and the project knowledge. Empty where memory is off."""
         if self._memory.is_silent:
             return []
         none = list[Fragment]()
-        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments, none)
+        limits = self._errors.run("hard limits are", self._of_turn.prefix_fragments, none)
         if self._briefing is None:
             return limits
         known = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *self._apart.ask("project knowledge is", known, none)]
+        return [*limits, *self._errors.run("project knowledge is", known, none)]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """The limits of the running session, the user's rules, and what is recalled for the task."""
         if self._memory.is_silent:
             return []
         recall = partial(self._of_turn.turn_fragments, text, None, self._memory.scenario)
-        return self._apart.ask("memories are", recall, list[Fragment]())
+        return self._errors.run("memories are", recall, list[Fragment]())
 
 
 class MemorySystem:
@@ -155,7 +155,7 @@ class MemorySystem:
         self._held_at = 0.0
         self._held_in = ""
         self._last_held: tuple[str, ...] = ()
-        self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
+        self._meaning = SemanticIndex(project, embedder, persist=not incognito, redact=redact, clock=clock)
         self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
         self._embedder = embedder
         self._rng = rng
@@ -165,7 +165,7 @@ class MemorySystem:
         self._of_turn: TurnMemory | None = None
         self._why_file = WhyFile(folder / "cache" / "why.json")
         self._report: WhyReport | None = None
-        self._apart = Apart()
+        self._errors = ErrorIsolation()
         self.scenario: str | None = None
         self.summary_of: Callable[[], str] = _no_summary
         self._briefing = self._new_briefing()
@@ -261,9 +261,9 @@ class MemorySystem:
         if self.is_silent:
             return []
         none = list[Fragment]()
-        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments, none) if self._of_turn else []
+        limits = self._errors.run("hard limits are", self._of_turn.prefix_fragments, none) if self._of_turn else []
         prompt = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *(self._apart.ask("project knowledge is", prompt, none) if self._inject else [])]
+        return [*limits, *(self._errors.run("project knowledge is", prompt, none) if self._inject else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
@@ -271,12 +271,12 @@ class MemorySystem:
             return []
         session, none = self._session, list[Fragment]()
         tell = partial(self._briefing.news, set(session.window_ids) if session else ())
-        news = self._apart.ask("news of the project knowledge are", tell, none) if self._inject else []
+        news = self._errors.run("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
         recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
-        style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text), none)
-        fragments = [*news, *self._apart.ask("memories are", recall, none), *style]
+        style = self._errors.run("the style of the answer is", partial(self._style_fragments, text), none)
+        fragments = [*news, *self._errors.run("memories are", recall, none), *style]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
@@ -307,7 +307,7 @@ class MemorySystem:
         """Limits and preferences that the session was told and that still apply, for the requests after a trim."""
         if self.is_silent or not self._of_turn:
             return []
-        return self._apart.ask("limits and preferences are", self._of_turn.standing_fragments, list[Fragment]())
+        return self._errors.run("limits and preferences are", self._of_turn.standing_fragments, list[Fragment]())
 
     def wiped(self) -> None:
         """What was learned was deleted: the account of this conversation must not write it down again."""
@@ -478,7 +478,7 @@ class MemorySystem:
 
     def take_notices(self) -> list[str]:
         """What went wrong with memory that a person should know, one sentence each, each told once."""
-        return [*self._apart.take(), *self._meaning.take_notices()]
+        return [*self._errors.take_messages(), *self._meaning.take_notices()]
 
     # How the work stands
 

@@ -14,7 +14,7 @@ from clio.memory.retrieval.scoring import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
 from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
-from clio.memory.transcripts.thread_archive import ThreadArchive, meant_terms
+from clio.memory.transcripts.thread_archive import ThreadArchive, replace_unknown_terms
 from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
@@ -290,7 +290,7 @@ def _search_messages(
     shown = found[:max_results]
     if earlier:
         shown = [_with_whole_output(session, message) for message in shown]
-    terms = meant_terms(
+    terms = replace_unknown_terms(
         set(extract_terms(query)), set(extract_terms("\n".join(_get_speaker_and_text(message)[1] for message in shown)))
     )
     text = "\n\n".join(_render_matching_lines(message, numbers[message.id], terms) for message in shown)

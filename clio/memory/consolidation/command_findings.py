@@ -31,12 +31,12 @@ from clio.memory.consolidation.experiences import (
     run_of,
     without_varying,
 )
-from clio.memory.inert import one_line, quotation
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.state import derive_id
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.quoting import make_inert_line, quote_inert
 from clio.text.scoring import DAY_S
 
 MAX_CHARS = 160
@@ -321,13 +321,13 @@ def _ranked(tallies: Iterable[Tally]) -> list[Tally]:
 def _workflow_finding(tally: Tally) -> Finding:
     if len(tally.steps) == 1:
         role = role_of(tally.steps[0])
-        text = f"usual {role + ' ' if role else ''}command: `{one_line(tally.steps[0])}`"
+        text = f"usual {role + ' ' if role else ''}command: `{make_inert_line(tally.steps[0])}`"
     else:
         text = f"usual order: {_JOINT.join(role_of(step) or _short(step) for step in tally.steps)}"
     return Finding(
         kind="workflow",
         text=text,
-        steps=tuple(one_line(step) for step in tally.steps),
+        steps=tuple(make_inert_line(step) for step in tally.steps),
         confidence=min(0.55 + 0.05 * len(tally.occasions), 0.9),
         asserted_by="model",
         quote=truncate(_JOINT.join(tally.steps), QUOTE_CHARS),
@@ -495,7 +495,7 @@ def _solution_finding(
     committed = any(doing.deeds.commits for doing in doings[mended.number :])
     return Finding(
         kind="solution",
-        text=one_line(without_varying(line)),
+        text=make_inert_line(without_varying(line)),
         solution=_told(mended, _cause(messages[mended.failed.place : _end_of_turn(messages, mended.passed.place)])),
         files=mended.files[-_MAX_FILES:],
         confidence=COMMITTED if committed else CONFIDENCE,
@@ -511,15 +511,18 @@ def _told(mended: _Mended, cause: str) -> str:
     """What was done, in one sentence; what the agent said of the cause behind it, as a quotation."""
     removed = {file for change in mended.changes for file in change.removed}
     changed = [file for file in mended.files if file not in removed]
-    ran = list(dict.fromkeys(change.command for change in mended.changes if change.command))
+    commands = [
+        f"`{truncate(make_inert_line(command), _COMMAND_CHARS)}`"
+        for command in dict.fromkeys(change.command for change in mended.changes if change.command)
+    ]
     parts = [
         f"changed {_listed(changed, _MAX_FILES)}" if changed else "",
         f"removed {_listed(sorted(removed), _MAX_FILES)}" if removed else "",
-        f"ran {_listed([f'`{truncate(one_line(one), _COMMAND_CHARS)}`' for one in ran], _MAX_COMMANDS)}" if ran else "",
+        f"ran {_listed(commands, _MAX_COMMANDS)}" if commands else "",
     ]
     what = " and ".join(part for part in parts if part)
-    passed = truncate(one_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
-    return f"{what}; then `{passed}` passed" + (f"; the agent said {quotation(cause)}" if cause else "")
+    passed = truncate(make_inert_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
+    return f"{what}; then `{passed}` passed" + (f"; the agent said {quote_inert(cause)}" if cause else "")
 
 
 def _listed(items: Sequence[str], most: int) -> str:

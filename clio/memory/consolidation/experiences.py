@@ -13,13 +13,13 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.inert import seen
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.side_effects import find_side_effects
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.quoting import strip_invisible
 
 _EN = english_rules("facts")
 
@@ -310,7 +310,7 @@ def error_line(output: str) -> str:
             found for match in pattern.finditer(tail) if (found := match[1].strip()) and not _VAGUE.fullmatch(found)
         ]
         if lines:
-            return " ".join(seen(lines[pick]).split())[: LINE_CHARS * 2]
+            return " ".join(strip_invisible(lines[pick]).split())[: LINE_CHARS * 2]
     return ""
 
 

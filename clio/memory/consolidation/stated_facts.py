@@ -11,7 +11,6 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Doing, Experience, Finding, FindingKind, is_nod
-from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
@@ -22,6 +21,7 @@ from clio.memory.value_changes import find_outdated_numbers, find_value_change
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.quoting import make_inert_line, quote_inert
 
 _FACTS = english_rules("facts")
 
@@ -161,7 +161,7 @@ def find_corrections(experience: Experience) -> list[Correction]:
             found.append(
                 Correction(
                     text=text,
-                    quote=one_line(quote),
+                    quote=make_inert_line(quote),
                     session=experience.session,
                     message=experience.message,
                     at=experience.at,
@@ -197,7 +197,7 @@ def _strip_correction(text: str, masked: str) -> str:
         return ""
     if FILLER in rest or _NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
         return ""
-    return one_line(text[start:end]).rstrip(" .,;!")
+    return make_inert_line(text[start:end]).rstrip(" .,;!")
 
 
 def is_refuted(old: str, correction: Correction) -> bool:
@@ -377,14 +377,14 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
 
 def format_decision(question: str, answer: str) -> str:
     """Return the agent's question and the user's answer as one text; "" if they decide nothing lasting."""
-    question, answer = one_line(question), one_line(answer)
+    question, answer = make_inert_line(question), make_inert_line(answer)
     if is_nod(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or NO_ANSWER.search(answer):
         return ""
     if PROCEDURE.search(question) or CREDENTIAL.search(question) or POINTS_AT_CHOICE.match(answer):
         return ""
     if not OPEN_QUESTION.search(question):
         return ""
-    return f"asked {quotation(question)}, the answer was {quotation(answer)}"
+    return f"asked {quote_inert(question)}, the answer was {quote_inert(answer)}"
 
 
 def _classify_sentence(said: Said) -> tuple[FindingKind, str] | None:
@@ -400,7 +400,7 @@ def _classify_sentence(said: Said) -> tuple[FindingKind, str] | None:
         masked = masked[: cut.start()] if cut else masked
     if TURNED.search(whole[len(masked) :]):
         return None
-    text = one_line(said.text[start : start + len(masked)])
+    text = make_inert_line(said.text[start : start + len(masked)])
     if len(masked.split()) < 3 or CREDENTIAL.search(masked) or _continues_with_order(masked):
         return None
     chosen = _format_choice(masked, text)
@@ -469,10 +469,10 @@ def _stands_alone(rest: str) -> bool:
 def _make_finding(experience: Experience, kind: FindingKind, text: str, quote: str, confidence: float) -> Finding:
     return Finding(
         kind=kind,
-        text=one_line(text),
+        text=make_inert_line(text),
         confidence=confidence,
         asserted_by="user",
-        quote=truncate(one_line(quote), QUOTE_CHARS),
+        quote=truncate(make_inert_line(quote), QUOTE_CHARS),
         session=experience.session,
         message=experience.message,
         at=experience.at,

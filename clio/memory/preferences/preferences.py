@@ -14,13 +14,13 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.ids import new_id
-from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.record import Action, MemoryRecord, Provenance, Saved, check_content, cleaned_tags, short
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import truncate
+from clio.text.quoting import make_inert_line, quote_inert
 from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,
@@ -461,8 +461,8 @@ def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Frag
 
 def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source: str) -> Fragment | None:
     """Return the prompt text of limits of this session that are not saved, and of those revoked; None without any."""
-    held = [_STATED, *(f"- {one_line(limit)}" for limit in limits)] if limits else []
-    gone = [_UNDONE, *(f"- {one_line(limit)}" for limit in lifted)] if lifted else []
+    held = [_STATED, *(f"- {make_inert_line(limit)}" for limit in limits)] if limits else []
+    gone = [_UNDONE, *(f"- {make_inert_line(limit)}" for limit in lifted)] if lifted else []
     if not held and not gone:
         return None
     return Fragment(
@@ -536,13 +536,13 @@ def _is_rule(one: Weighed) -> bool:
 
 def _words(record: MemoryRecord) -> str:
     """Return the text of a preference, truncated; text from a tool is quoted and marked as unverified."""
-    words = truncate(one_line(record.content), MAX_ITEM_CHARS)
+    words = truncate(make_inert_line(record.content), MAX_ITEM_CHARS)
     quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
-    return f"quoted from a tool, unverified: {quotation(words)}" if quoted else words
+    return f"quoted from a tool, unverified: {quote_inert(words)}" if quoted else words
 
 
 def _limit_line(record: MemoryRecord) -> str:
 
     if record.explicit and record.reason.startswith("said: "):
-        return f"- {one_line(record.content)}"  # the user's own words, which say themselves what is demanded
-    return f"- {one_line(as_order(record.content))}{'' if record.explicit else ' (inferred)'}"
+        return f"- {make_inert_line(record.content)}"  # the user's own words, which say themselves what is demanded
+    return f"- {make_inert_line(as_order(record.content))}{'' if record.explicit else ' (inferred)'}"

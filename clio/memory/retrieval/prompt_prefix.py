@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-from clio.memory.inert import one_line, quotation
 from clio.memory.store.ltm_objects import EVERYWHERE, scope
 from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
+from clio.text.quoting import make_inert_line, quote_inert
 from clio.tokens import text_units
 
 CAP_TOKENS = 3_000
@@ -155,9 +155,9 @@ def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshne
     room = MAX_ENTRY_CHARS - len(helped) - len(state)
     if is_quotation:
         frame = "quoted from a tool, unverified: "
-        text = frame + quotation(truncate(one_line(entry.line), room - len(frame) - 2))
+        text = frame + quote_inert(truncate(make_inert_line(entry.line), room - len(frame) - 2))
     else:
-        text = truncate(one_line(entry.line), room)
+        text = truncate(make_inert_line(entry.line), room)
     return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=score)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from msgspec import structs
 
 from clio.errors import ClioError
-from clio.memory.apart import Apart
+from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.retrieval.candidates import of_document, of_entry, of_memories, of_note, of_record, of_style, of_turn
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
@@ -34,7 +34,7 @@ from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import TurnHit, TurnHits, WordCounts
-from clio.memory.vectors.semantic_index import Meaning
+from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.vocabulary import parse_question_words
 
@@ -50,7 +50,7 @@ _MAX_DISTANCE = 2.0
 """The distance of opposite vectors, so that no candidate is excluded."""
 
 
-class _Stores(Apart):
+class _Stores(ErrorIsolation):
     """The stores one search could not use, and the time each layer took in milliseconds (`ms`)."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Retriever:
     def __init__(
         self,
         sessions: SessionRecall,
-        meaning: Meaning,
+        meaning: SemanticIndex,
         store: MemoryStore,
         styles: Styles | None = None,
         *,
@@ -119,7 +119,7 @@ class Retriever:
         if "L0" in layers:
             with stores.timed("L0"):
                 candidates += self._find_passages(query, at, current, limit, stores)
-                transcribed = stores.ask("how common words are", lambda: self._sessions.count_words(query), transcribed)
+                transcribed = stores.run("how common words are", lambda: self._sessions.count_words(query), transcribed)
         others: list[Layer] = [layer for layer in layers if layer != "L0"]
         if at is not None and others:
             candidates += self._find_past_memories(query, at, others, stores)
@@ -171,7 +171,7 @@ class Retriever:
         """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
         maximum = count_passages_for(limit)
-        hits = stores.ask(
+        hits = stores.run(
             "earlier sessions are",
             lambda: self._sessions.search_turns(query, current=current, limit=maximum, until=until, deadline_s=2.0),
             TurnHits(),
@@ -181,12 +181,12 @@ class Retriever:
             (len(hits.unreadable), "not readable"),
         ):
             if count:
-                stores.tell(f"{format_count(count, 'session')} {what}")
+                stores.add_message(f"{format_count(count, 'session')} {what}")
         passages = make_turn_candidates(hits.turns)
-        turns = stores.ask("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
+        turns = stores.run("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
         found = _merge_distances(passages, turns)
         if at is None:
-            found += stores.ask("documents are", lambda: self._find_documents(query), list[Candidate]())
+            found += stores.run("documents are", lambda: self._find_documents(query), list[Candidate]())
         return found
 
     def _find_archived(self, query: str, current: str | None, until: float) -> list[Candidate]:
@@ -229,23 +229,23 @@ class Retriever:
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
-                found += stores.ask("memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES)), none)
-                found += stores.ask(
+                found += stores.run("memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES)), none)
+                found += stores.run(
                     "facts, solutions and rules of the project are",
                     lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
                     none,
                 )
-                found += stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
+                found += stores.run("notes are", lambda: list(map(of_note, self._store.notes())), none)
         if "L2" in layers:
             with stores.timed("L2"):
-                found += stores.ask(
+                found += stores.run(
                     "preferences are",
                     lambda: [of_record(hit.record, store, now) for hit in self._find_preferences(query)],
                     none,
                 )
                 if styles is not None:
                     rated = (view for view in styles.views() if view.earned)
-                    found += stores.ask("styles are", lambda: list(map(of_style, rated)), none)
+                    found += stores.run("styles are", lambda: list(map(of_style, rated)), none)
         return found
 
     def _find_typed(self, query: str) -> list[Ranked]:
@@ -266,14 +266,14 @@ class Retriever:
         """Return memories and preferences as they were at a time. Both layers are read from one history."""
         none = list[Candidate]()
         with stores.timed(layers[0]):
-            found = stores.ask("memories are", lambda: self._find_past_typed(query, at), none)
+            found = stores.run("memories are", lambda: self._find_past_typed(query, at), none)
             if "L1" in layers:
-                found += stores.ask(
+                found += stores.run(
                     "facts, solutions and rules of the project are",
                     lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
                     none,
                 )
-                notes = stores.ask("notes are", lambda: list(map(of_note, self._store.notes())), none)
+                notes = stores.run("notes are", lambda: list(map(of_note, self._store.notes())), none)
                 found += [note for note in notes if note.when <= at]
         return [candidate for candidate in found if candidate.layer in layers]
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.memory.inert import one_line, quotation, seen
 from clio.memory.preferences.preferences import (
     Preferences,
     hard_limits_fragment,
@@ -31,12 +30,13 @@ from clio.memory.retrieval.prompt_prefix import Injected
 from clio.memory.retrieval.scoring import Candidate, Scored, Source, make_without_query, rank
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord
-from clio.memory.vectors.semantic_index import Meaning
+from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
+from clio.text.quoting import make_inert_line, quote_inert, strip_invisible
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.vocabulary import tokenize
 from clio.tokens import DEFAULT_RATIO, text_units
@@ -286,8 +286,8 @@ def _render_entry(entry: BrainEntry) -> str:
     source = entry.type or "from earlier"
     by = _BY.get(entry.said_by or entry.role, "")
     about = ", ".join(part for part in (entry.when or "undated", source, by, entry.trust) if part)
-    text = quotation(entry.content) if entry.said_by in _QUOTED else one_line(entry.content)
-    return f"- {about}: {text}" + (f" [{one_line(entry.note)}]" if entry.note else "")
+    text = quote_inert(entry.content) if entry.said_by in _QUOTED else make_inert_line(entry.content)
+    return f"- {about}: {text}" + (f" [{make_inert_line(entry.note)}]" if entry.note else "")
 
 
 def envelope(entries: Sequence[BrainEntry], about: str = ABOUT) -> str:
@@ -301,7 +301,7 @@ def _make_entry(item: Scored, date: Callable[[float], str], chars: int) -> Brain
     return BrainEntry(
         role=candidate.role,
         type=candidate.kind,
-        content=extract_passage(seen(candidate.text), item.said, chars),
+        content=extract_passage(strip_invisible(candidate.text), item.said, chars),
         when=date(candidate.when) if candidate.when else "",
         said_by=candidate.said_by,
         note=candidate.label,
@@ -438,7 +438,7 @@ class TurnMemory:
         store: MemoryStore,
         preferences: Preferences,
         scenarios: TaskTypes,
-        meaning: Meaning,
+        meaning: SemanticIndex,
         *,
         window_tokens: int,
         all_sessions: bool,

@@ -17,7 +17,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.inert import one_line
 from clio.memory.store.ltm_merge import MAX_CHARS, absorb, confirmed
 from clio.memory.store.ltm_objects import (
     SHAPES,
@@ -33,6 +32,7 @@ from clio.memory.store.ltm_objects import (
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
+from clio.text.quoting import make_inert_line
 
 MAX_BYTES = 256 * 1024
 """Maximum size of a file; a memory with all its texts at their maximum length has about this size."""
@@ -159,7 +159,7 @@ def clean_author_name(name: str) -> str:
 
     It comes from a repository and is shown in the terminal and in the prompt.
     """
-    return truncate(one_line(name), MAX_NAME_CHARS)
+    return truncate(make_inert_line(name), MAX_NAME_CHARS)
 
 
 def _valid_names(given: list[str]) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
-"""The thread archive ("YaRN", yet another recurrence navigation): every message of a session, whatever was trimmed.
+"""The thread archive: every message of a session, including those that trimming removed from the window. Read-only.
 
-Unrelated to YaRN, the method of extending rotary position embeddings. Read-only: trimming never touches it.
+The seed document calls it "YaRN" (yet another recurrence navigation). It is unrelated to YaRN, the method of extending
+rotary position embeddings.
 """
 
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from clio.memory.transcripts.session_text import extract_searchable_text
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -22,19 +24,20 @@ from clio.text.vocabulary import (
 )
 
 PHRASE_BONUS = 1.0
-"""More than any coverage, so that an exact phrase always comes first."""
-_LATER = 1e-6  # what a later place adds to the score: enough for ties, too little for anything else
+"""As much as the greatest coverage, so that a message with the exact phrase always comes first."""
+_POSITION_BONUS = 1e-6
+"""Bonus per position in the session: it only decides between equal scores."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A message a search found. `score` is comparable within one search only."""
+    """A message found by a search. Scores are comparable only within one search."""
 
     message: Message
     score: float
 
 
 class ArchiveStats(Struct, frozen=True, kw_only=True):
-    """How many messages there are, how many of them left the window, in how many trims."""
+    """The number of messages, of archived messages, and of trims; times of the first and the last message."""
 
     messages: int
     archived: int
@@ -44,7 +47,7 @@ class ArchiveStats(Struct, frozen=True, kw_only=True):
 
 
 class ThreadArchive:
-    """All messages of one session, by id, by span and by their words."""
+    """All messages of one session, accessible by id, by span and by search."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -52,27 +55,27 @@ class ThreadArchive:
         self._indexed = 0
 
     def get(self, ids: Iterable[str]) -> tuple[Message, ...]:
-        """The messages with these ids, in the order asked; unknown ids are passed over."""
+        """Return the messages with these ids, in the order of the ids; unknown ids are ignored."""
         places = self._index()
         return tuple(self._session.messages[places[id]] for id in ids if id in places)
 
     def trim(self, handle: str) -> Trim | None:
-        """The trim of that handle, such as "t3"; None where there is none."""
-        wanted = handle.strip().casefold()
-        return next((trim for trim in self._session.trims if trim.handle.casefold() == wanted), None)
+        """Return the trim with a handle such as "t3", or None."""
+        folded = handle.strip().casefold()
+        return next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
 
     def thread(self, handle: str) -> tuple[Message, ...]:
-        """The messages a trim took out of the window, oldest first; the session's own id names all of them."""
+        """Return the messages that a trim removed from the window, oldest first; for the session's id, all messages."""
         if handle.strip() == self._session.id:
             return tuple(self._session.messages)
         found = self.trim(handle)
         return self.get(found.dropped) if found else ()
 
     def between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
-        """The messages from one to the other, both included, in whichever order they are given.
+        """Return the messages from one id to the other, inclusive; the ids may be given in any order.
 
-        Ids may be shortened to a beginning, or an end of eight characters, that only one message has.
-        Empty where one of them is unknown.
+        An id may be abbreviated to a unique beginning of at least four characters, or a unique end of at least eight.
+        The result is empty if one of them is unknown.
         """
         ends = [self._place(id.strip()) for id in (first_id, last_id)]
         if None in ends:
@@ -81,17 +84,20 @@ class ThreadArchive:
         return tuple(self._session.messages[first : last + 1])
 
     def search(self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None) -> tuple[Found, ...]:
-        """The messages that fit the query best: exact phrase, then rare words, then the newest.
+        """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
 
-        within: only of these. limit: how many at most; None for all. A word that none of them has counts as another
-        word for the same, or as the word it was misspelt for. What shares no word with the query is no answer, nor is
-        what clio itself put into the conversation.
+        Messages without a word of the query, and texts that clio inserted, are not found. A word that no message
+        contains is replaced by a synonym or a similarly spelt word.
+
+        Args:
+            limit: maximum number of messages; None for all.
+            within: search only these messages.
         """
         found = _rank(query, self._session.messages if within is None else within)
         return found if limit is None else found[: max(limit, 0)]
 
     def stats(self) -> ArchiveStats:
-        """Its size."""
+        """Return the size of the archive."""
         messages = self._session.messages
         times = [message.created for message in messages if message.created]
         return ArchiveStats(
@@ -120,36 +126,34 @@ class ThreadArchive:
 
 
 def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
-    from clio.memory.transcripts.session_text import extract_searchable_text
-
     texts = [(message, extract_searchable_text(message)) for message in messages]
-    wanted, phrase = set(extract_terms(query)), tokenize(query)
-    said = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
-    wanted = meant_terms(wanted, set[str]().union(*said))
-    bags = [wanted & bag for bag in said]
-    weights = compute_rarity(bags, wanted)
+    terms_of_texts = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
+    phrase = tokenize(query)
+    terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
+    bags = [terms & bag for bag in terms_of_texts]
+    weights = compute_rarity(bags, terms)
     found: list[tuple[float, Found]] = []
     for place, ((message, text), bag) in enumerate(zip(texts, bags, strict=True)):
         score = compute_coverage(weights, bag)
         if score > 0:
             score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
-            found.append((score + _LATER * place, Found(message=message, score=round(score, 6))))
+            found.append((score + _POSITION_BONUS * place, Found(message=message, score=round(score, 6))))
     return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
 
 
-def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
-    """The stems asked for; in the place of one that is not known other words for it, else what it was misspelt for."""
-    meant: set[str] = set()
-    for term in wanted:
+def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
+    """Return query stems; each that is not in `known` is replaced by known synonyms, or similarly spelt known stems."""
+    replaced: set[str] = set()
+    for term in terms:
         same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
-        slips = known if term.isalpha() and not same else set[str]()
-        like = {word for word in slips if word.isalpha() and is_misspelling(word, term)}
-        meant |= same or like or {term}
-    return meant
+        candidates = known if term.isalpha() and not same else set[str]()
+        similar = {word for word in candidates if word.isalpha() and is_misspelling(word, term)}
+        replaced |= same or similar or {term}
+    return replaced
 
 
 def first_user_words(messages: Sequence[Message]) -> str:
-    """How the person's first words in a span begin; empty where the span has none."""
+    """Return the first 80 characters of the first message the user typed in a span; empty if there is none."""
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user" and message.content.strip():
             return " ".join(message.content[:400].split())[:80]

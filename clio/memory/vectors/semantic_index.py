@@ -261,7 +261,7 @@ _GRAPH_HINT = (
 )
 
 
-class Meaning:
+class SemanticIndex:
     """The vectors of one project's archived turns and documents. Thread-safe.
 
     No vector is read and numpy is not imported before there is something to search.

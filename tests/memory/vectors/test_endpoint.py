@@ -16,7 +16,7 @@ from clio.errors import ConfigError
 from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
 from clio.memory.vectors.model_embedders import fit_dimensions, make_embedding_server
-from clio.memory.vectors.semantic_index import Meaning
+from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import UserMessage
 from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
 from tests.memory.vectors.support import a_session, drop, said
@@ -237,7 +237,7 @@ def test_what_is_missing_is_named() -> None:
 def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, tmp_path: Path) -> None:
     working = [True]
     server = serve(lambda body: vectors_of(body) if working[0] else (500, {}))
-    meaning = Meaning(
+    meaning = SemanticIndex(
         tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
     )
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
@@ -271,7 +271,7 @@ def test_a_server_that_hangs_holds_up_no_later_turn(serve: Serve, tmp_path: Path
         return vectors_of(body)
 
     server = serve(answer_late)
-    meaning = Meaning(
+    meaning = SemanticIndex(
         tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
     )
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
