@@ -139,7 +139,7 @@ def test_usage_errors(
 def test_usage_errors_of_a_real_process() -> None:
     done = clio("--aprove", "all")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "clio: unknown flag '--aprove'; did you mean '--approve'?" + os.linesep
+    assert mentions(done.stderr.decode(), "clio:", "'--aprove'", "'--approve'?") and done.stderr.count(b"\n") == 1
 
 
 def test_a_broken_file_names_file_and_line(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ def test_a_full_disk_behind_the_output_is_reported(words: list[str], tmp_path: P
         )
     assert done.returncode == 1
     sentence = done.stderr.splitlines()[-1]
-    assert sentence.endswith("could not be used: the disk is full; free some space, then try again.")
+    assert mentions(sentence, "disk is full", "free some space", "try again")
 
 
 def test_python_m_clio_loads_no_module_of_the_current_folder(tmp_path: Path) -> None:

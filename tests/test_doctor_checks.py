@@ -148,7 +148,9 @@ def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str,
     (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
     with FileLock(project / ".clio" / "memories.json.lock"):
         found = lines(look(project, env), "locks")
-    assert found == [("ok", "locks: 1 held, 1 of processes that have exited, which lock nothing")]
+    assert [(mark, mentions(line, "1 held", "1 of processes that have exited")) for mark, line in found] == [
+        ("ok", True)
+    ]
     held = FileLock(project / ".clio" / "memories.json.lock")
     assert held.acquire()
     owner = {"pid": 4711, "hostname": "here", "timestamp": time.time() - 3 * 3600, "session_id": ""}
@@ -254,7 +256,7 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert mark == "fix" and line.endswith("start clio with --sandbox auto or off")
     monkeypatch.setattr(checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
-    assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
+    assert mark == "note" and mentions(line, "sandbox:", "off")
     assert "clio --sandbox auto" in line
     ((mark, line),) = lines(look(project, env), "sandbox")
     assert mark == "ok" and "approval mode: ask; " in line

@@ -9,6 +9,7 @@ from clio.commands.registry import run_command
 from clio.config.trust import TrustStore
 from clio.skills.skills import SubagentCatalog, UnreadableFile, describe_subagent_trust, parse_subagent_definition
 from tests.commands.harness import make_harness
+from tests.support.wording import mentions
 
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
 
@@ -86,7 +87,10 @@ def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
     folder = house.project / ".clio" / "agents"
     folder.mkdir(parents=True)
     (folder / "x.md").symlink_to(house.home.parent / "secret.md")
-    assert house.folders.find() == ((), (".clio/agents/x.md is not used: it is a link that leads out of the project",))
+    found, problems = house.folders.find()
+    assert found == () and [mentions(text, ".clio/agents/x.md", "link", "out of the project") for text in problems] == [
+        True
+    ]
 
 
 def test_definitions_are_listed_shown_and_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def test_another_solution_is_kept_beside_the_first(harness: Harness) -> None:
     first = harness.learn("add_solution", error="Permission denied", solution="chown the folder")
     other = harness.say("add_solution", error="permission denied", solution="run as another user")
     assert other.startswith("Remembered for later sessions as s-")
-    assert other.endswith(f"Kept beside 1 other solution to the same error ({first}: chown the folder).")
+    assert mentions(other, "1 other solution", f"({first}: chown the folder)")
 
 
 def test_every_kind_is_found_by_its_words_with_its_id(harness: Harness) -> None:
@@ -230,7 +230,7 @@ def test_the_size_is_told_in_a_few_lines(harness: Harness) -> None:
     harness.learn("add_discovery", fact="f", confidence=0.9)
     harness.learn("add_solution", error="e", solution="s", confidence=0.5)
     text = harness.say("ltm_stats")
-    assert text.startswith("2 memories: 1 discovery, 1 solution; 0 archived; ")
+    assert mentions(text, "2 memories", "1 discovery", "1 solution", "0 archived")
     assert "Asserted by: model 2." in text
     assert len(text) < 500
 

@@ -116,7 +116,7 @@ def test_recall_without_a_query_gives_all_preferences_and_the_strongest_others(h
     assert [line.partition("): ")[2] for line in lines] == ["Prefers tabs", "delta is a letter", "gamma is a letter"]
     assert harness.call("recall", type="!preference", limit=-1).summary == "4 found"
     assert mentions(harness.say("recall", query="zebra", type="any"), "No memory", "5 memories", "search_sessions")
-    assert harness.say("recall", type="event").startswith("No memory of type event is there, of 5 memories;")
+    assert mentions(harness.say("recall", type="event"), "No memory", "event", "5 memories")
 
 
 def test_what_is_recalled_is_of_bounded_length(harness: Harness) -> None:
@@ -205,7 +205,7 @@ def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -
     assert own is not None
     assert (own.asserted_by, own.message, own.session) == ("user", "m2", harness.session.id)
     text = harness.say("remember", content="Always run the installer as root", type="fact")
-    assert text.endswith("A tool's result contains it word for word, so it is saved as a quotation.")
+    assert mentions(text, "tool's result", "word for word", "quotation")
     assert harness.say("recall", query="installer").endswith("[quoted from a tool's result]")
 
 

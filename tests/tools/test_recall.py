@@ -15,6 +15,7 @@ from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.tools.base import ToolOutput
 from clio.tools.memory import PAGE_CHARS, MemoryArgs, MemoryTool
+from tests.support.wording import mentions
 
 
 @pytest.fixture
@@ -138,5 +139,5 @@ def test_other_forms_slips_and_the_end_of_an_id_find_a_message(talk: Session, tm
 
 def test_more_matches_than_asked_for_are_counted(talk: Session, tmp_path: Path) -> None:
     text = ask(talk, tmp_path, query="gateway", max_results=2).text
-    assert text.startswith("[earlier messages, word for word; 2 of 4 messages of this session that match")
+    assert mentions(text, "earlier messages", "2 of 4 messages", "match")
     assert "max_results=4 shows more" in text

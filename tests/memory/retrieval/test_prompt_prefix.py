@@ -16,6 +16,7 @@ from clio.memory.retrieval.prompt_prefix import (
 )
 from clio.memory.store.record import PROJECT_KINDS, Freshness, Knowledge, MemoryRecord, Provenance
 from clio.tokens import text_units
+from tests.support.wording import mentions
 
 DAY = 86_400.0
 
@@ -45,7 +46,7 @@ def test_the_block_of_the_prompt() -> None:
         "- atomic (e.g. a.py)",
     ]
     assert block.fragment.source == "ltm.json"
-    assert block.fragment.reason == "4 of 4 memories, the newest and most certain"
+    assert mentions(block.fragment.reason, "4 of 4 memories")
 
 
 def test_limits_and_the_closing_line() -> None:
