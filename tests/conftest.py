@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import count as counter
 from pathlib import Path
@@ -99,11 +100,26 @@ socket.socket.connect = _loopback_only
 _SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
 
 
+@cache
+def _list_slow_tests() -> frozenset[str]:
+    """Return the node ids in slow_tests.txt, without parameters; an id without `::` stands for its whole file."""
+    lines = _SLOW_TESTS.read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def _is_slow(node_id: str) -> bool:
+    name = node_id.partition("[")[0]
+    return name in _list_slow_tests() or name.partition("::")[0] in _list_slow_tests()
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
+    """With `-m fast`, do not even collect a slow function: its cases would be made only to be deselected."""
+    is_fast_run = collector.config.getoption("markexpr") == "fast"
+    return [] if is_fast_run and _is_slow(f"{collector.nodeid}::{name}") else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test `fast` that is not in slow_tests.txt: a new test is fast until it has been measured."""
-    listed = _SLOW_TESTS.read_text(encoding="utf-8").splitlines()
-    slow = {line for line in listed if line and not line.startswith("#")}
     for item in items:
-        name = item.nodeid.partition("[")[0]
-        if name not in slow and name.partition("::")[0] not in slow:
+        if not _is_slow(item.nodeid):
             item.add_marker("fast")

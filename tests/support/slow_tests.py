@@ -5,9 +5,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-LIMIT_S = 0.25
+LIMIT_S = 0.03
 """A test function is slow from here on: set-up and tear-down included, the slowest of its parameters."""
-MANY_S = 2.0
+MANY_S = 0.2
 """A test function is slow as well if all its parameters together take longer."""
 TARGET = Path(__file__).parent.parent / "slow_tests.txt"
 HEAD = """\
