@@ -16,7 +16,7 @@ from clio.errors import UserError
 from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
-from clio.memory.team.share import rule_in_the_way, uncommitted
+from clio.memory.team.share import find_ignore_problem, uncommitted
 from clio.memory.team.statement import author
 from clio.readonly_git import list_filter_options
 from clio.security.actions import ReadFiles, Workspace
@@ -89,7 +89,7 @@ def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path
 def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
     assert asyncio.run(WorkingTree(root).read()) is not None
     assert read_git_activity(root) is not None
-    rule_in_the_way(root)
+    find_ignore_problem(root)
     uncommitted(root)
     author(root)
     tree = find_git_tree(root)

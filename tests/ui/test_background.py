@@ -142,7 +142,7 @@ def test_keys_are_not_kept_waiting() -> None:
 
 def test_when_all_is_answered_everything_goes_through() -> None:
     replies = TerminalReplies()
-    assert replies.feed(DARK + FENCE) == "" and replies.over
+    assert replies.feed(DARK + FENCE) == "" and replies.is_over
     assert replies.feed(DARK + FENCE + "\x1b") == DARK + FENCE + "\x1b"
 
 
