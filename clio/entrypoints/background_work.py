@@ -59,7 +59,7 @@ async def run_until_key(step: LongWork, *, draws: bool = True, aloud: bool = Fal
                     step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.update)
                 )
     finally:
-        stopped.set()  # cancelled: the thread must not keep the process
+        stopped.set()  # if cancelled: Python waits at exit for a thread that still works
     return result, watch.pop_text().rstrip("\n")
 
 
@@ -373,7 +373,7 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
     if path.is_dir():
         raise UserError(f"{_shown(path)!r} is a folder; choose another path")
     if path.exists() and not step.force:
-        raise UserError(f"{_shown(path)!r} is there already; add --force to replace it")
+        raise UserError(f"{_shown(path)!r} already exists; add --force to replace it")
     return path, form
 
 

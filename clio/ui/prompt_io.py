@@ -252,7 +252,7 @@ class PageRegion:
         return [("class:hint", "  " + truncate_to_cells(text, columns - 3))]
 
 
-_ESCAPE_WAIT_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
+_ESCAPE_WAIT_S = 0.025  # the bytes of an arrow key arrive together, so an Esc without more is the Esc key
 _OTHER_ROWS = 5  # rows for the title, the heading, the filter text, the hint, and one spare
 _MAX_LIST_ROWS = 15
 _PICKER_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
@@ -378,9 +378,7 @@ class Picker:
 
 
 def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
-    """Return the heading and rows of a table, one line for each row; columns that do not fit are dropped from the
-    right.
-    """
+    """Return the heading and rows of a table, one line per row; columns that do not fit are dropped from the right."""
     table = structs.replace(table, is_truncated=True)
     while True:
         heading, lines = render_table(table, width)
@@ -397,7 +395,8 @@ def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
     return now.columns, now.rows
 
 
-_IGNORED_AFTER_TYPING_S = 1.0  # seconds in which keys do not count as answers if the user was typing
+# A user who types ahead does not look at the screen yet, so a letter must not approve what has just appeared.
+_IGNORED_AFTER_TYPING_S = 1.0
 ENTER = "enter"
 """The only choice that is not a letter: the Enter key, or an empty line."""
 
@@ -499,7 +498,7 @@ class Questions:
             return now.columns, now.rows
 
         open_from = asyncio.get_running_loop().time() + (_IGNORED_AFTER_TYPING_S if guarded else 0.0)
-        # Whether the end had been displayed when the key was read matters, not whether the next drawing displays it.
+        # A text may be approved only after its end was drawn; a key read before that drawing does not count yet.
         end_drawn = page is None or not after_end
         region: PageRegion | None = None
 
@@ -574,7 +573,7 @@ class Questions:
 
         session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
         session.app.ttimeoutlen = _ESCAPE_WAIT_S
-        session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # long enough for Alt and a key to arrive
+        session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # Alt and a key arrive as Esc and the key
         try:
             return await session.prompt_async(prompt, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
@@ -615,7 +614,7 @@ def _make_choice_bindings(choices: Mapping[str, str], open_from: float, is_open:
     return keys
 
 
-_MAX_CACHED_LINES = 2_000
+_MAX_CACHED_LINES = 2_000  # rendered lines of a scrolled text; a diff may have a hundred thousand
 _MAX_LINE_CHARS = 20_000
 """At most so many characters of a line are displayed while scrolling."""
 _MAX_ROWS_OF_A_LINE = 4

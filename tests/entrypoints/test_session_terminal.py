@@ -78,7 +78,7 @@ def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
         clio.line("/session export talk.html")
         clio.wait_for("Wrote talk.html: ")
         clio.line("/session export talk.html")
-        clio.wait_for("'talk.html' is there already; add --force to replace it")
+        clio.wait_for("'talk.html' already exists; add --force to replace it")
         assert "a word like quokka" in (place.project / "talk.html").read_text(encoding="utf-8")
 
 

@@ -138,7 +138,7 @@ def test_the_ending_of_the_path_names_the_form(place: Place, name: str) -> None:
 def test_an_export_replaces_nothing_unasked(place: Place) -> None:
     said(place, "hello", name="A talk: 1/2")
     (place.project / "mine.md").write_text("mine", encoding="utf-8")
-    assert "is there already; add --force" in refused(place, "sessions", "export", "1", "mine.md")
+    assert "already exists; add --force" in refused(place, "sessions", "export", "1", "mine.md")
     assert (place.project / "mine.md").read_text(encoding="utf-8") == "mine"
     assert "Wrote " in printed(place, "sessions", "export", "1", "mine.md", "--force")
     assert (place.project / "mine.md").read_text(encoding="utf-8").startswith("# A talk")

@@ -79,8 +79,8 @@ class EditorFiles:
         self._write = write
         self._editor_path = editor_path
         self._loop = asyncio.get_running_loop()
-        self._begun = time.time()
-        self._agreed: dict[Path, bytes] = {}  # hash of the text on disk when the editor showed the same
+        self._started_at = time.time()
+        self._agreed: dict[Path, bytes] = {}  # hash of the text on disk when the editor had the same text
 
     @property
     def can_save(self) -> bool:
@@ -93,7 +93,7 @@ class EditorFiles:
         An editor's buffer may also be older than the file, if a command changed the file since. So the buffer is
         used only while the file is as it was when both agreed, or is older than this session.
         """
-        shown = self._shown(path) if self._workspace.contains(path) else None
+        shown = self._request_text(path) if self._workspace.contains(path) else None
         if shown is None:
             return None
         if is_same_text(shown, disk):
@@ -101,31 +101,37 @@ class EditorFiles:
             return None
         if path not in self._agreed:
             try:
-                if path.stat().st_mtime >= self._begun:
+                if path.stat().st_mtime >= self._started_at:
                     return None
             except OSError:
                 return None
             self._agreed[path] = _hash_text(disk)
         return shown if self._agreed[path] == _hash_text(disk) else None
 
-    def _shown(self, path: Path) -> str | None:
-        asked: Future[str] = asyncio.run_coroutine_threadsafe(self._ask(path), self._loop)
+    def _request_text(self, path: Path) -> str | None:
+        # Tools read files in a thread, while the connection belongs to the event loop.
+        request: Future[str] = asyncio.run_coroutine_threadsafe(self._await_text(path), self._loop)
         try:
-            return asked.result(EDITOR_WAIT_S)
+            return request.result(EDITOR_WAIT_S)
         except (TimeoutError, CancelledError):
-            asked.cancel()
+            request.cancel()
             return None
         except (OSError, ValueError):  # the editor does not have the file, or has exited: the file on disk is used
             return None
 
+    async def _await_text(self, path: Path) -> str:
+        return await self._read(self._editor_path(path))
+
     async def save_before(self, action: ChangeFiles) -> None:
-        """Make the editor save its unsaved text of these files, so that undo restores it. Raises ToolFailed if it does
-        not.
+        """Make the editor save its unsaved text of these files, so that undo restores it.
+
+        Raises ToolFailed if it does not.
         """
         for change in action.changes:
             if change.before is None or self._write is None:
                 continue
             now = await asyncio.to_thread(read_open_file, self._workspace, change.path)
+            # A text that differs from the one approved was typed meanwhile: the write itself refuses that.
             if not now.unsaved or not is_same_text(to_printable(now.text), change.before):
                 continue
             try:
@@ -136,9 +142,6 @@ class EditorFiles:
                     f"{name!r} has unsaved changes in the editor, which did not save them: {error}; "
                     "ask the user to save the file"
                 ) from error
-
-    async def _ask(self, path: Path) -> str:
-        return await self._read(self._editor_path(path))
 
 
 def _hash_text(text: str) -> bytes:
@@ -190,7 +193,7 @@ async def open_session(
     loaded, refused = _add_editor_servers(loaded, offer.servers)
     paths = _Paths(offer.folder)
     attachments = EditorAttachments()
-    sessions: list[EditorSession] = []
+    sessions: list[EditorSession] = []  # filled below: the listener is needed to make the app, the app the session
     listener = EditorListener(
         make,
         outbox,
@@ -203,9 +206,9 @@ async def open_session(
     ) -> "RequestPermissionResponse":
         return await _await_answer(client.request_permission(session_id=session_id, tool_call=call, options=choices))
 
-    desk = EditorQuestions(make, outbox, ask)
-    approver = EditorApprover(desk, paths.shown)
-    ui = ComposedInterface(approver, EditorAsker(desk), listener.handle)
+    questions = EditorQuestions(make, outbox, ask)
+    approver = EditorApprover(questions, paths.shown)
+    ui = ComposedInterface(approver, EditorAsker(questions), listener.handle)
     app = await asyncio.to_thread(build_app, loaded, ui, env=env, pending_input=attachments)
     try:
         if offer.session_id is not None:
@@ -215,12 +218,14 @@ async def open_session(
         raise
     listener.workspace = app.workspace
     listener.redact = approver.redact = lambda text: app.redactor.redact(text).text
-    desk.session_id = app.session.id
+    questions.session_id = app.session.id
     if offer.reads:
         _read_open_files(app, offer, paths, client)
     for sentence in _collect_notices(loaded, refused):
         listener.handle(Notice(text=sentence, level="warning"))
-    session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, attachments=attachments)
+    session = EditorSession(
+        app, make=make, outbox=outbox, questions=questions, listener=listener, attachments=attachments
+    )
     sessions.append(session)
     _warm_up(app)
     return session
@@ -234,7 +239,7 @@ class _Paths:
         self._real = folder.resolve()
 
     def shown(self, path: Path) -> str:
-        """A file's path as the editor knows it."""
+        """Return a file's path as the editor knows it."""
         return str(self._folder / path.relative_to(self._real)) if path.is_relative_to(self._real) else str(path)
 
 
@@ -281,7 +286,7 @@ def _add_editor_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[Lo
 
 
 def _convert_server(one: Any) -> McpServer | None:
-    """An editor's MCP server as clio's own type; None for a kind that only the editor can reach."""
+    """Convert an editor's MCP server to clio's own type; None for a kind that only the editor can reach."""
     kind = getattr(one, "type", "stdio")
     if kind == "stdio":
         env = {variable.name: variable.value for variable in one.env or ()}
@@ -295,7 +300,7 @@ def _convert_server(one: Any) -> McpServer | None:
 
 
 def _collect_notices(loaded: LoadedConfig, refused: Sequence[str]) -> list[str]:
-    """Notices to show before the first prompt."""
+    """Return the notices to show before the first prompt."""
     sentences = list_start_notes(loaded)
     if loaded.config.incognito and not loaded.is_folder_blocked:
         sentences.append("incognito: nothing is written or remembered")
@@ -334,6 +339,7 @@ class StdioTransport:
         self._loop = asyncio.get_running_loop()
         self._incoming: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._outgoing: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        # Threads, because asyncio cannot wait for a pipe or a file on standard input on every platform.
         source, sink = take_over_stdio()
         start_daemon_thread(lambda: self._read(source), "acp-in")
         self._writer = start_daemon_thread(lambda: self._write(sink), "acp-out")
@@ -357,23 +363,23 @@ class StdioTransport:
         await asyncio.to_thread(self._writer.join, 1.0)
 
     def _read(self, source: int) -> None:
-        kept = bytearray()
+        buffer = bytearray()
         too_long = False
         while data := _read_available(source):
-            start = len(kept)
-            kept += data
-            while (end := kept.find(b"\n", start)) >= 0:
-                line, start = bytes(kept[:end]), 0
-                del kept[: end + 1]
+            start = len(buffer)  # the part before it is known to contain no line end
+            buffer += data
+            while (end := buffer.find(b"\n", start)) >= 0:
+                line, start = bytes(buffer[:end]), 0
+                del buffer[: end + 1]
                 if too_long or line.strip():
-                    self._tell(self._take, b"" if too_long else line)
+                    self._call_on_loop(self._parse_line, b"" if too_long else line)
                 too_long = False
-            if len(kept) > MAX_LINE_BYTES:
-                kept.clear()
+            if len(buffer) > MAX_LINE_BYTES:
+                buffer.clear()
                 too_long = True
-        self._tell(self._incoming.put_nowait, None)
+        self._call_on_loop(self._incoming.put_nowait, None)
 
-    def _take(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         try:
             message: object = json.loads(line)
         except (ValueError, RecursionError):
@@ -398,16 +404,19 @@ class StdioTransport:
                     sink.flush()
             except OSError as error:
                 broken = error
-                self._tell(self._incoming.put_nowait, None)  # an editor that does not read has exited
-            self._tell(_finish_write, written, broken)
+                self._call_on_loop(self._incoming.put_nowait, None)  # an editor that does not read has exited
+            self._call_on_loop(_finish_write, written, broken)
 
-    def _tell(self, act: Any, *arguments: Any) -> None:
+    def _call_on_loop(self, act: Any, *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop was closed
             self._loop.call_soon_threadsafe(act, *arguments)
 
 
 def take_over_stdio() -> tuple[int, BinaryIO]:
-    """Return the real standard input and output; others then read nothing and write to standard error."""
+    """Return the real standard input and output; all other code then reads nothing and writes to standard error.
+
+    A stray `print`, or a child process that writes, would otherwise end up between the protocol's messages.
+    """
     source = os.dup(sys.stdin.fileno())
     sys.stdout.flush()
     sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -489,7 +498,7 @@ class AcpAgent:
         self._outbox: Outbox | None = None
 
     def on_connect(self, conn: "Client") -> None:
-        """The editor has connected."""
+        """Note that the editor has connected; called by the SDK."""
         self._client = conn
         self._outbox = Outbox(conn.session_update, self._make.make_message)
 
@@ -557,16 +566,14 @@ class AcpAgent:
     ) -> "schema.ResumeSessionResponse":
         """Open a stored session whose conversation the editor still shows."""
         session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
-        asyncio.get_running_loop().call_soon(session.begin)
+        asyncio.get_running_loop().call_soon(session.begin)  # after the response, as for a new session
         return self._schema.ResumeSessionResponse(modes=self._make.make_mode_list(session.mode))
 
     @handle_request_errors
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **more: Any
     ) -> "schema.ListSessionsResponse":
-        """Return the sessions of a project, the last changed first; without `cwd`, of the directory clio was started
-        in.
-        """
+        """Return the sessions of a project, last changed first; without `cwd`, of the directory clio was started in."""
         folder = _check_folder(cwd) if cwd else self._options.cwd
         place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
         store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
@@ -655,7 +662,7 @@ def _title(info: SessionInfo) -> str | None:
 
 
 def _format_time(seconds: float) -> str | None:
-    """A time as ISO 8601; None for a value from a damaged file."""
+    """Return a time as ISO 8601; None for a value from a damaged file."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -666,8 +673,8 @@ HELP = """\
 usage: clio acp [options]
 
 Lets an editor use clio as its agent, over the Agent Client Protocol: the editor starts this command and
-speaks to it on standard input and output. It ends when the editor closes its end. docs/editors.md has the
-settings for Zed, JetBrains and Neovim.
+communicates with it on standard input and output. It ends when the editor closes the connection.
+docs/editors.md has the settings for Zed, JetBrains and Neovim.
 
 The editor names the project of each conversation. These options apply to all of them:
   -m, --model NAME, --provider NAME, --base-url URL, --context-window TOKENS
@@ -707,7 +714,7 @@ async def _serve(options: Options) -> int:
     def end(number: int) -> None:
         nonlocal ended_by
         ended_by = ended_by or number
-        listening.cancel()  # cancels only the listening; closing, which may have begun, goes on
+        listening.cancel()  # only the listening: sessions that are being closed are closed to the end
 
     handle_end_signals(end)
     try:

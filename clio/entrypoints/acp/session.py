@@ -90,7 +90,7 @@ if TYPE_CHECKING:
 Block: TypeAlias = (
     "TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock"
 )
-MAX_ATTACHED_CHARS = 48_000
+MAX_ATTACHED_CHARS = 48_000  # about 12,000 tokens, as much as a mention of a file may add
 _ATTACHED_TOKENS = 24_000
 _LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
@@ -129,6 +129,7 @@ def read_prompt_blocks(blocks: "list[Block]", attachments: EditorAttachments) ->
     text = ""
     for block in blocks:
         piece = _read_block_text(block, attachments)
+        # Editors cut a prompt at each mention, with or without the space before it; two words must not run together.
         glued = text and not text[-1].isspace() and piece[:1] and not piece[0].isspace()
         text += (" " if glued and block.type != "text" else "") + piece
     if not text.strip():
@@ -181,7 +182,7 @@ def _parse_file_uri(uri: str) -> tuple[str, str]:
 
 
 def _attach_picture(data: str, attachments: EditorAttachments) -> str:
-    if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
+    if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:  # base64 has four characters for three bytes
         raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
     try:
         return f"@clipboard:{attachments.add_image(base64.b64decode(data, validate=True))}"
@@ -195,7 +196,7 @@ Kind = Literal["allow_once", "allow_always", "reject_once"]
 
 
 class EditorQuestions:
-    """Puts questions of one session to the user. session_id: set before the first question."""
+    """Asks the user questions of one session. session_id: set before the first question."""
 
     def __init__(self, make: UpdateMaker, outbox: Outbox, ask: Ask) -> None:
         self.make = make
@@ -224,19 +225,20 @@ class EditorQuestions:
             places: the files it is about.
         """
         own = not id
+        # The protocol has only permission requests, each for a tool call; a plain question gets a call of its own.
         id = id or f"question_{new_id()}"
         shown = shown or ShownContent()
         if own:
             self._put(self.make.make_call_start(id, "", title, status="pending"))
-        await self._outbox.flush()
+        await self._outbox.flush()  # the call must be on the editor's screen before the question about it
         question = self.make.make_question(id, title, kind, shown, places)
         offered = [self.make.make_option(*option) for option in options]
         answer = await self._ask(self.session_id, question, offered)
         chosen = getattr(answer.outcome, "option_id", "")
         chosen = chosen if any(chosen == known for known, _, _ in options) else ""
-        went_on = any(chosen == known and kind != "reject_once" for known, _, kind in options)
+        is_allowed = any(chosen == known and kind != "reject_once" for known, _, kind in options)
         status: CallStatus = (
-            ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
+            ("completed" if is_allowed else "failed") if own else ("in_progress" if is_allowed else "pending")
         )
         self._put(self.make.make_call_update(id, status=status))
         return chosen
@@ -248,9 +250,9 @@ class EditorQuestions:
 class EditorApprover:
     """Shows what a call would do, and asks. `redact` and `editor_path` are set before the first question."""
 
-    def __init__(self, desk: EditorQuestions, editor_path: Callable[[Path], str]) -> None:
+    def __init__(self, questions: EditorQuestions, editor_path: Callable[[Path], str]) -> None:
         self.redact: Callable[[str], str] = str
-        self._desk = desk
+        self._questions = questions
         self._editor_path = editor_path
 
     async def ask(self, request: ApprovalRequest) -> Answer:
@@ -262,7 +264,7 @@ class EditorApprover:
         options.append(("session", "Allow in this session", "allow_always"))
         options.append(("no", "Reject", "reject_once"))
         kind, shown, places = self._describe(request)
-        chosen = await self._desk.ask_choice(
+        chosen = await self._questions.ask_choice(
             spell_out_line(self.redact(request.title)),
             options,
             id=CURRENT_CALL.get(),
@@ -279,7 +281,7 @@ class EditorApprover:
                 return Answer(kind="no", reason="the question was closed without an answer")
 
     def _describe(self, request: ApprovalRequest) -> tuple[str, ShownContent, list[Place]]:
-        """The kind of the call, what it would do, and the files it is about."""
+        """Return the kind of the call, a description of what it would do, and the files it is about."""
         why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
         match request.action:
             case ChangeFiles(changes=changes):
@@ -315,8 +317,8 @@ class EditorApprover:
 class EditorAsker:
     """Asks the user the model's questions. Editors offer buttons but no text field, so a question needs options."""
 
-    def __init__(self, desk: EditorQuestions) -> None:
-        self._desk = desk
+    def __init__(self, questions: EditorQuestions) -> None:
+        self._questions = questions
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Ask, and return the chosen option; "" if none was chosen.
@@ -331,7 +333,7 @@ class EditorAsker:
         rows: list[tuple[str, str, Kind]] = [
             (str(number), clean_line(option), "allow_once") for number, option in enumerate(options)
         ]
-        chosen = await self._desk.ask_choice(
+        chosen = await self._questions.ask_choice(
             clean_line(question), [*rows, ("none", "No answer", "reject_once")], id=CURRENT_CALL.get()
         )
         return options[int(chosen)] if chosen.isdecimal() else ""
@@ -342,14 +344,14 @@ _BAR_WIDTH = 60
 
 
 def list_editor_commands(ctx: CommandContext) -> Iterator[tuple[str, str, str]]:
-    """The commands that work in an editor: name, summary, and a hint on the argument."""
+    """Yield the commands that work in an editor: name, summary, and a hint on the argument."""
     for command in (*COMMANDS, *list_added_commands(ctx)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 
 
 def format_result_as_markdown(result: CommandResult) -> str:
-    """A command's result as Markdown, in the order in which a conversation shows it."""
+    """Return a command's result as Markdown, in the order in which the terminal shows it."""
     parts: list[str] = []
     if result.bar is not None:
         rows = ["".join(piece for piece, _ in row) for row in render_bar(result.bar, _BAR_WIDTH)]
@@ -419,7 +421,7 @@ def _replay_call(
 
 
 def _find_edited_texts(result: ToolMessage, given: object) -> FileVersions | None:
-    """The texts before and after an edit, as far as the call's arguments contain them."""
+    """Return the texts before and after an edit, as far as the call's arguments contain them; None if not at all."""
     if not result.ok or not isinstance(given, dict):
         return None
     arguments = cast(dict[str, object], given)
@@ -451,7 +453,7 @@ class EditorSession:
         *,
         make: UpdateMaker,
         outbox: Outbox,
-        desk: EditorQuestions,
+        questions: EditorQuestions,
         listener: EditorListener,
         attachments: EditorAttachments,
     ) -> None:
@@ -460,10 +462,11 @@ class EditorSession:
         self.id = app.session.id
         self._make = make
         self._outbox = outbox
-        self._desk = desk
+        self._questions = questions
         self._listener = listener
         self._task: asyncio.Task[Stop] | None = None
         self._stop = StopRequests(time.monotonic)
+        # The values the editor got last, so that only changes are sent.
         self._sent: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
         self._usage: Usage | None = None
 
@@ -480,7 +483,7 @@ class EditorSession:
     def begin(self) -> None:
         """Send commands, notices and state once the editor knows the session's id."""
         self._sent.pop("commands", None)
-        self._tell_commands()
+        self._send_commands()
         self._listener.open(self.id)
         self.report_changes()
 
@@ -512,7 +515,7 @@ class EditorSession:
             task.cancel()
             await asyncio.wait({task})
             raise
-        await self._outbox.flush()
+        await self._outbox.flush()  # updates sent after the response would belong to no turn
         return "cancelled" if task.cancelled() else task.result()
 
     def cancel(self) -> None:
@@ -526,7 +529,7 @@ class EditorSession:
         self._sent["mode"] = mode
 
     def report_usage(self, usage: Usage | None) -> None:
-        """A step has ended, or the todo list may have changed: send what changed."""
+        """Send what changed with a step that ended, or with a change of the todo list."""
         if usage is not None and usage.prompt_tokens:
             self._usage = usage
         self.report_changes()
@@ -534,17 +537,17 @@ class EditorSession:
     def report_changes(self) -> None:
         """Send what has changed: approval mode, plan, title, and usage."""
         app, session = self.app, self.app.session
-        self._tell("mode", self.mode, lambda: self._make.make_mode_change(self.mode))
-        self._tell("plan", session.todos, lambda: self._make.make_plan(session.todos))
+        self._send_change("mode", self.mode, lambda: self._make.make_mode_change(self.mode))
+        self._send_change("plan", session.todos, lambda: self._make.make_plan(session.todos))
         title = session.name or find_first_words(session.messages)
         if title:
-            self._tell("title", title, lambda: self._make.make_title_change(title))
+            self._send_change("title", title, lambda: self._make.make_title_change(title))
         if self._usage is not None and app.window is not None:
             cost = app.spending.get_session_cost(session)
             dollars = cost.micro_dollars / MICROS_PER_DOLLAR if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
             full = (used, app.window.limits.context_window, dollars)
-            self._tell("usage", full, lambda: self._make.make_usage(*full))
+            self._send_change("usage", full, lambda: self._make.make_usage(*full))
 
     async def close(self) -> None:
         """Stop the running turn and close the app."""
@@ -556,20 +559,20 @@ class EditorSession:
     async def _answer(self, text: str) -> Stop:
         try:
             stop = await (self._command(text) if is_command(text) else self._turn(text))
-            while stop == "end_turn" and (following := await self._following()):
+            while stop == "end_turn" and (following := await self._choose_next_text()):
                 stop = await self._turn(following)
             return stop
         finally:
             self.app.mailbox.pop_all()  # steering texts that came too late for a failed turn are dropped
             self.report_changes()
-            self._tell_commands()
+            self._send_commands()
 
     async def _turn(self, text: str, make: ExpandCommand | None = None) -> Stop:
         """Run one turn. make: expands a custom command. Raises ClioError if the turn failed."""
         self._listener.begin_turn()
         finished = await self.app.run_turn(text, make)
         self.report_changes()
-        self.app.learner.defer_suggestions()
+        self.app.learner.defer_suggestions()  # an editor cannot ask outside a turn; they are asked in a terminal later
         match finished.status:
             case "done":
                 ends: dict[str, Stop] = {"content_filter": "refusal", "length": "max_tokens"}
@@ -582,8 +585,8 @@ class EditorSession:
             case _:
                 raise ClioError(finished.error)
 
-    async def _following(self) -> str:
-        """The text of the next turn: steering texts that came too late, or an approved plan; "" for none."""
+    async def _choose_next_text(self) -> str:
+        """Return the text of the next turn: steering texts that came too late, or an approved plan; "" for none."""
         if late := self.app.mailbox.pop_all():
             return "\n\n".join(late)
         return await self._review() if self.app.planning.proposed_plan else ""
@@ -595,7 +598,7 @@ class EditorSession:
         options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
         options.append(("no", "Keep planning", "reject_once"))
         shown = ShownContent(text=format_todos_as_markdown(self.app.session.todos))
-        chosen = await self._desk.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
+        chosen = await self._questions.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
                 text = planning.approve_plan(mode)
@@ -620,7 +623,7 @@ class EditorSession:
         return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
 
     async def _follow(self, step: FollowUp) -> Stop:
-        """Carry out what a command asked for, as far as an editor can."""
+        """Carry out the follow-up of a command, as far as an editor can."""
         app, listener = self.app, self._listener
         match step:
             case RunPrompt(text=text):
@@ -635,7 +638,7 @@ class EditorSession:
                 return await self._command(then)
             case SetModel(name=name):
                 app.set_model(name)
-                listener.note(f"{app.provider.model} at {app.provider.name} is used from now on")
+                listener.note(f"now using {app.provider.model} at {app.provider.name}")
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case Confirm(question=question, then=then, required_word=word):
@@ -668,41 +671,43 @@ class EditorSession:
         return "end_turn"
 
     async def _confirm(self, question: str, then: str, *, typed: bool) -> Stop:
-        if typed:
+        if typed:  # a button would be too easy to press for something that cannot be undone
             self._listener.text(f"{question} Type `{then}` to agree.")
             return "end_turn"
         options: list[tuple[str, str, Kind]] = [("yes", "Yes", "allow_once"), ("no", "No", "reject_once")]
-        return await self._command(then) if await self._desk.ask_choice(question, options) == "yes" else "end_turn"
+        return await self._command(then) if await self._questions.ask_choice(question, options) == "yes" else "end_turn"
 
     async def _work(self, step: LongWork) -> CommandResult:
         """Run long work, shown as a tool call with progress; cancelling keeps what is done by then."""
         stopped, id = threading.Event(), f"work_{new_id()}"
         self._put(self._make.make_call_start(id, "", step.label, status="in_progress"))
 
-        def tell(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             self._outbox.put(
                 self.id, self._make.make_call_update(id, shown=ShownContent(text=f"{done:,} of {total:,}")), key=id
             )
 
         status: CallStatus = "failed"
         try:
-            result = await asyncio.to_thread(step.work, WorkControl(is_stopped=stopped.is_set, report_progress=tell))
+            result = await asyncio.to_thread(
+                step.work, WorkControl(is_stopped=stopped.is_set, report_progress=report_progress)
+            )
             status = "completed"
             return result
         finally:
-            stopped.set()
+            stopped.set()  # cancelling the await does not end the thread; the work itself looks at this
             self._put(self._make.make_call_update(id, status=status))
 
     def _show(self, result: CommandResult) -> None:
         if text := format_result_as_markdown(result):
             self._listener.text(f"\n\n{text}\n\n")
 
-    def _tell_commands(self) -> None:
+    def _send_commands(self) -> None:
         """Send the command list if files or MCP servers changed it."""
         rows = tuple(list_editor_commands(self.app))
-        self._tell("commands", rows, lambda: self._make.make_command_list(rows))
+        self._send_change("commands", rows, lambda: self._make.make_command_list(rows))
 
-    def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
+    def _send_change(self, what: str, value: object, update: Callable[[], object]) -> None:
         if self._sent.get(what) != value:
             self._sent[what] = value
             self._put(update())
