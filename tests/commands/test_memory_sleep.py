@@ -43,7 +43,7 @@ def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
     track = WorkControl(
         report_progress=lambda done, total: told.append((done, total)), is_stopped=lambda: len(told) == 2
     )
-    assert "cut short by a key" in consolidate_now(harness, ConsolidateNow(), track).text
+    assert "stopped" in consolidate_now(harness, ConsolidateNow(), track).text
     assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
@@ -58,7 +58,7 @@ def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> N
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
     assert "requested" in log.text and "8080" in log.text
-    assert run_command(harness, "/memory undo").text.startswith("Undone: the sleep of")
+    assert run_command(harness, "/memory undo").text.startswith("Undone: the consolidation of")
 
 
 def test_the_log_takes_a_number(harness: Harness) -> None:
@@ -125,4 +125,4 @@ def test_ctrl_c_ends_the_consolidation_and_reports_its_progress(tmp_path: Path) 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
-    assert "cut short" in out
+    assert "stopped" in out

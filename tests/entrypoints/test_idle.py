@@ -61,7 +61,7 @@ def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path
         clio.line("/memory log")
         clio.wait_for("while idle")
         clio.line("/memory undo")
-        clio.wait_for("Undone: the sleep of")
+        clio.wait_for("Undone: the consolidation of")
         at_prompt(clio)
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0
@@ -135,7 +135,7 @@ def test_every_exit_learns_from_its_session_and_idle_time_from_the_current_one(t
             clio.line("The wiki is hosted at wiki.local.")
             clio.wait_for("consolidated: 1 turn replayed, 1 fact", 60)
             clio.line("/memory undo")
-            clio.wait_for("Undone: the sleep of")
+            clio.wait_for("Undone: the consolidation of")
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0

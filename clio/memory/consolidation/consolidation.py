@@ -22,22 +22,34 @@ from clio.text.json_data import decode_json
 By = Literal["hand", "idle", "exit"]
 MAX_REPORTS = 200
 MAX_CHANGES = 100
-"""A report names so many changes one by one; the others are only counted."""
+"""Number of changes that a report lists; the others are only counted."""
 _FOLD_BYTES = 1_000_000
 
 
 class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one consolidation did.
+    """The report of one consolidation.
 
-    at: when it began, in seconds since the epoch. by: who began it: a person, or clio when idle or at the end.
-    dry_run: nothing was written; this is what would have been done.
-    cut: why it ended before all was done; empty where it is whole. waiting: turns it had listed and left for the next.
-    sessions: those read. facts, solutions, workflows, rules, preferences: new ones. confirmed: known already.
-    superseded: took the place of what was known. variants: contradict what is known, and are less sure.
-    merged: memories that are part of another now. archived: what faded, or was old or doubtful. promoted: notes.
-    turns_archived, turns_deleted: rated or unrated turns by their retention. unread: sessions that cannot be read.
-    changes: one line each, at most 100. trouble: what could not be done, one sentence each. unkept: that one of
-    them which says what could not be written; empty where all could.
+    Attributes:
+        at: its start, in seconds since the epoch.
+        by: what started it: the user ("hand"), or clio when idle or at exit.
+        dry_run: nothing was written; the numbers say what would have been done.
+        cut: why it ended early; empty if it is complete.
+        sessions: the number of sessions read.
+        replayed: the number of turns replayed.
+        waiting: the number of listed turns that were not replayed.
+        facts, solutions, workflows, rules, preferences: numbers of new memories.
+        confirmed: memories that were stated again.
+        superseded: memories replaced by a newer statement.
+        variants: new memories that contradict an existing one and are less certain.
+        by_model: memories that a model found.
+        merged: memories merged with a similar one.
+        archived: memories that faded, or were old or doubtful.
+        promoted: notes promoted to discoveries.
+        turns_archived, turns_deleted: turns in the file of ratings, by their retention.
+        unread: sessions that could not be read.
+        changes: one line per change, at most 100.
+        trouble: one sentence per error.
+        unkept: the one of them that says what could not be written; empty if everything was.
     """
 
     at: float
@@ -69,18 +81,18 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def learned(self) -> int:
-        """How much is new, or other than it was."""
+        """The number of new and of changed memories."""
         new = self.facts + self.solutions + self.workflows + self.rules + self.preferences
         return new + self.superseded + self.variants + self.promoted
 
     @property
     def changed(self) -> int:
-        """How much was changed in all, what only counts the years left out."""
+        """The number of all changes of memories."""
         return self.learned + self.confirmed + self.merged + self.archived
 
     @property
     def did_anything(self) -> bool:
-        """Whether there is anything to tell: something replayed, changed, or gone wrong."""
+        """Whether there is anything to report: turns replayed, changes or errors."""
         return bool(self.changed or self.replayed or self.turns_archived or self.turns_deleted or self.trouble)
 
     @property
@@ -91,7 +103,7 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
         head = f"dry run: {turns} to replay" if self.dry_run else f"consolidated: {turns} replayed"
         line = ", ".join([head, *(parts or ["nothing new"])])
         if self.cut:
-            why = "cut short by a key" if self.cut == "stopped" else "out of time"
+            why = "stopped" if self.cut == "stopped" else "out of time"
             left = format_count(self.waiting, "turn") if self.waiting else "more"
             line += f"; {why}, {left} left"
         if self.dry_run:
@@ -121,14 +133,14 @@ class ReportLog:
         self.path = path
 
     def add(self, report: Report) -> None:
-        """Append a report, on disk when this returns."""
+        """Append a report; it is on disk when this returns."""
         make_ignored_folder(self.path.parent, self.path.parent)
         with FileLock(self.path.with_name(self.path.name + ".lock")):
             if append_lines(self.path, (msgspec.json.encode(report),)) > _FOLD_BYTES:
                 self._fold()
 
     def last(self, limit: int) -> tuple[Report, ...]:
-        """The newest reports, the newest first; lines that do not parse are passed over."""
+        """Return the last reports, newest first; invalid lines are skipped."""
         found = [report for line in reversed(read_lines(self.path).lines) if (report := _decode(line))]
         return tuple(found[: min(limit, MAX_REPORTS)])
 
@@ -151,21 +163,28 @@ def _decode(line: bytes) -> Report | None:
 
 
 Ask = Callable[[str], str]
-"""Puts a prompt to a model and returns its answer; raises ProviderError."""
+"""Sends a prompt to a model and returns its answer; raises ProviderError."""
 
 
 class _Last(Struct, frozen=True):
-    """What of the state says when the last whole pass ended."""
+    """The part of the state file with the end of the last complete pass."""
 
     last_full: float = 0.0
 
 
 class Consolidation:
-    """Where a project is consolidated, whether that is due, and what earlier runs did.
+    """The files and settings of a project's consolidation, whether it is due, and the reports of earlier runs.
 
-    project: its folder. person: the folder of the person's memories. redact: applied to every text before it is stored.
-    rng: where chance comes from. ask: puts a question to a model; None asks nobody. current: id of the session that
-    this process continues; its finished turns are replayed too.
+    Args:
+        project: the project's folder.
+        person: the folder of the user's memories.
+        redact: removes secrets from every text before it is stored.
+        rng: the source of randomness.
+
+    Attributes:
+        ask: sends a prompt to a model; None to ask no model.
+        current: id of the running session, whose finished turns are replayed, too.
+        begin: called before the first file is written.
     """
 
     def __init__(
@@ -191,9 +210,9 @@ class Consolidation:
         self.log = ReportLog(self.folder / "sleep.log.jsonl")
 
     def is_due(self) -> bool:
-        """Whether clio should tidy by itself: there are sessions, and no whole pass has ended today.
+        """Whether clio should tidy the stores: there are sessions, and no complete pass has ended today.
 
-        Turns that were not replayed yet are replayed at any time.
+        Waiting turns are replayed whether it is due or not.
         """
         if not self.has_sessions():
             return False
@@ -202,7 +221,7 @@ class Consolidation:
         except FileNotFoundError:
             return True
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return True  # the night itself says what is wrong with the file
+            return True  # the run reports what is wrong with the file
         return not same_day(last.last_full, self.clock())
 
     def has_sessions(self) -> bool:
@@ -210,10 +229,10 @@ class Consolidation:
         return self.store.folder.is_dir()
 
     def last(self, limit: int) -> tuple[Report, ...]:
-        """The newest reports, the newest first. Raises OSError."""
+        """Return the last reports, newest first. Raises OSError."""
         return self.log.last(limit)
 
 
 def same_day(one: float, other: float) -> bool:
-    """Whether two times, in seconds since the epoch, are of one day on this machine's clock."""
+    """Whether two times, in seconds since the epoch, are on the same day in the local time zone."""
     return format_stored_time("%Y-%m-%d", one, "never") == format_stored_time("%Y-%m-%d", other)

@@ -37,7 +37,7 @@ from clio.text.scoring import DAY_S
 from clio.threads import BackgroundCall, ProgressCallback, ignore_progress, never_stop
 
 BUDGET_CHARS = 16_000
-"""About 4,000 tokens of turns."""
+"""Maximum size of the turns sent to a model, about 4,000 tokens."""
 MOST_TURNS, MOST_FINDINGS = 24, 10
 CONFIDENCE = 0.6
 _WORDS_CHARS, _ANSWER_CHARS = 1_200, 1_200
@@ -49,9 +49,10 @@ _LIST = re.compile(r"\[.*\]", re.S)
 
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """What a model is shown of a turn: the person's words and the last answer, cut, without secrets.
+    """A turn as the model is given it: the user's text and the last answer, truncated and without secrets.
 
-    tools: what the turn's calls gave, which the model is not shown: an answer may quote it.
+    tools: the outputs of the turn's tool calls. The model is not given them; they show whether an answer only quotes
+        a tool.
     """
 
     session: str
@@ -77,15 +78,15 @@ class _Said(Struct, frozen=True, kw_only=True):
     solution: str = ""
 
 
-class Best:
-    """The best turns of a night, a few of them, in the form a model is shown."""
+class TurnSelection:
+    """The turns with the highest priority of a run, in the form the model is given."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
         self._found: list[Digest] = []
 
     def add(self, turn: Experience, priority: float) -> None:
-        """Look at one more turn."""
+        """Add a turn, if it is among the 24 with the highest priority."""
         lowest = self._found[-1].priority if len(self._found) >= MOST_TURNS else -1.0
         if priority <= lowest:
             return
@@ -104,20 +105,21 @@ class Best:
 
     @property
     def turns(self) -> tuple[Digest, ...]:
-        """They, the best first, as many as the budget allows."""
-        room, taken = BUDGET_CHARS, list[Digest]()
-        for one in self._found:
-            room -= len(one.person) + len(one.agent)
+        """The turns, highest priority first, as many as the budget allows."""
+        room, chosen = BUDGET_CHARS, list[Digest]()
+        for turn in self._found:
+            room -= len(turn.person) + len(turn.agent)
             if room < 0:
                 break
-            taken.append(one)
-        return tuple(taken)
+            chosen.append(turn)
+        return tuple(chosen)
 
 
 def ask_about(turns: Sequence[Digest], ask: Ask, over: Callable[[], bool]) -> list[Finding]:
-    """What a model finds in the turns. Asked in a thread of its own, so that the night can end without the answer.
+    """Return what a model finds in the turns; nothing if `over` becomes true before it answers.
 
-    Raises ProviderError where it does not answer; gives nothing where it is over before.
+    The request runs in its own thread, so that the run can end without waiting for the answer. Raises ProviderError if
+    the model does not answer.
     """
     if not turns:
         return []
@@ -129,13 +131,13 @@ def ask_about(turns: Sequence[Digest], ask: Ask, over: Callable[[], bool]) -> li
 
 
 def prompt(turns: Sequence[Digest]) -> str:
-    """The question, with the turns in it as JSON."""
+    """Return the prompt with the turns as JSON."""
     shown = [_Shown(turn=number, person=one.person, agent=one.agent) for number, one in enumerate(turns, 1)]
     return fill_prompt("memory/sleep", turns=msgspec.json.format(msgspec.json.encode(shown), indent=0).decode())
 
 
 def read_answer(answer: str, turns: Sequence[Digest]) -> list[Finding]:
-    """The findings in an answer, at most ten; what does not prove itself is left out."""
+    """Return at most ten findings of an answer, without those whose quotation is not in the turn they name."""
     found = _LIST.search(_THOUGHTS.sub("", answer))
     try:
         listed = decode_json(found[0], type=list[msgspec.Raw]) if found else []
@@ -176,12 +178,12 @@ def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
 
 
 def _is_quoted(quote: str, turn: Digest) -> bool:
-    """Whether these words, and enough of them, stand in the turn; blanks and case do not count."""
+    """Whether the turn contains the quotation, which must be long enough; white space and case are ignored."""
     return len(_plain(quote)) >= _LEAST_QUOTE and _has((turn.person, turn.agent), quote)
 
 
 def _asserted_by(said: _Said, turn: Digest) -> AssertedBy:
-    """Whose words they are: what an answer only repeats of a page or an output is not the model's own."""
+    """Return the author of a finding: "tool" if the answer only repeats a tool's output, else "model"."""
     for parts in ((said.quote,), tuple(filter(None, (said.text, said.solution)))):
         if all(_has(turn.tools, part) for part in parts) and not all(_has((turn.person,), part) for part in parts):
             return "tool"
@@ -198,18 +200,19 @@ def _plain(text: str) -> str:
 
 
 def findings_in(experience: Experience) -> list[Finding]:
-    """The statements and the fixes of one turn, in this order. Costs well under a millisecond for a usual turn."""
+    """Return the statements and the fixes of one turn, in this order. Takes well under 1 ms for a typical turn."""
     doings = doings_of(experience.messages)
     return [*find_statements(experience, doings), *fixes_in(experience, doings)]
 
 
 ROUND = 50 * REPLAY_BATCH_SIZE
-"""About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them
-comes: it is read once."""
+"""Approximate number of turns listed before replay begins. Turns of one session are replayed together, so that each
+session is read only once per round.
+"""
 LISTING = 0.2
-"""Of the time that is left, what may be used to find out which turns wait."""
+"""Share of the remaining time that may be used to list waiting turns."""
 TOGETHER = 40
-"""So many turns of a session are looked through for fixes at once; nothing can stop the run meanwhile."""
+"""Number of turns of a session that are searched for fixes at once; the run cannot be stopped during that."""
 SAVE_EVERY_S = 1.0
 MONTH_S = 30 * DAY_S
 MAX_WAITING = 100
@@ -220,17 +223,20 @@ Over = Callable[[], Literal["", "stopped", "time"]]
 
 
 class ConsolidationRun:
-    """One pass over a project's sessions, to be run once.
+    """One pass over a project's sessions. An object can be run only once.
 
-    over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
-    itself. ask: puts a question to a model; None asks nobody. tell: told of how many turns are replayed, and of how
-    many there may be, as far as sessions have been looked at. tidies: whether notes are promoted and the stores tidied
-    too. current: id of the session that this process continues, whose finished turns are replayed as well.
+    Args:
+        over: called after every turn and every step; returns why the run must stop.
+        deadline: the monotonic time at which `over` will say so; None if there is no time limit.
+        ask: sends a prompt to a model; None to ask no model.
+        tell: called with the number of turns replayed, and the estimated total number.
+        tidies: whether to promote notes and tidy the stores, too.
+        current: id of the running session, whose finished turns are replayed, too.
     """
 
     def __init__(
         self,
-        ground: ConsolidationStores,
+        stores: ConsolidationStores,
         store: SessionStore,
         *,
         rng: random.Random,
@@ -244,21 +250,21 @@ class ConsolidationRun:
     ) -> None:
         self._tell = tell
         self._tidies = tidies
-        self._ground = ground
+        self._stores = stores
         self._rng = rng
         self._over = over
         self._deadline = deadline
         self._ask = ask
         self._clock = clock
-        self._state, problem = read_state(ground.state_file)
+        self._state, problem = read_state(stores.state_file)
         self._trouble: list[str] = [problem] if problem else []
         self._unkept = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
-        self._keeper = FindingSaver(ground)
-        self._best = Best(ground.redact)
+        self._saver = FindingSaver(stores)
+        self._selection = TurnSelection(stores.redact)
         self._corrections: list[Correction] = []
-        self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards(), current)
+        self._sessions = Sessions(store, self._state.sessions, stores.trajectories.rewards(), current)
         self._listed: dict[str, Listed] = {}
         self._replayed = self._waiting = self._by_model = 0
         self._tidied = Tidied()
@@ -266,9 +272,9 @@ class ConsolidationRun:
         self._saved = time.monotonic()
 
     def run(self, by: By, *, dry_run: bool = False) -> Report:
-        """Do what can be done until it is over; what goes wrong on the way ends it, and is told in the report.
+        """Run all steps until `over` says to stop. An error ends the run and is described in the report.
 
-        dry_run: only what the report says of itself; the ground is a copy then.
+        dry_run: only marks the report; the caller passes copies of the stores then.
         """
         began, now = time.monotonic(), self._clock()
         try:
@@ -278,9 +284,9 @@ class ConsolidationRun:
                 self._ask_model(self._ask)
             self._apply_corrections()
             if self._tidies and not self._over():
-                self._state, self._promoted = promote(self._ground, self._state, self._is_over)
+                self._state, self._promoted = promote(self._stores, self._state, self._is_over)
             if self._tidies and not self._over():
-                self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
+                self._state, self._tidied = tidy(self._stores, self._state, now, self._is_over)
             self._save(whole=self._tidies and not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
@@ -290,7 +296,7 @@ class ConsolidationRun:
             )
             self._unkept = f"not everything that was found could be saved: {error_cause(error)}{step}"
             self._trouble.append(self._unkept)
-            with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
+            with suppress(OSError):  # without it turns are replayed again; their findings are recognized as known
                 self._save(whole=False, now=now)
         report = self._report(by, now, time.monotonic() - began)
         return structs.replace(report, dry_run=dry_run)
@@ -299,7 +305,7 @@ class ConsolidationRun:
         return self._over() != ""
 
     def _replay_all(self, now: float) -> None:
-        """List so many sessions, the last changed first, replay their turns, and go on with the sessions before."""
+        """Replay all waiting turns in rounds, those of the most recently changed sessions first."""
         waiting = self._sessions.waiting(now, self._is_over)
         while not self._over():
             turns = self._list(waiting)
@@ -309,7 +315,7 @@ class ConsolidationRun:
             self._replay_round(drawn)
 
     def _list(self, waiting: Iterator[Listed]) -> list[Turn] | None:
-        """The next turns that wait, without their words; None where there are no more sessions."""
+        """Return the next waiting turns without their texts; None if there are no more sessions."""
         until = None if self._deadline is None else time.monotonic() + LISTING * (self._deadline - time.monotonic())
         turns: list[Turn] | None = None
         for listed in waiting:
@@ -335,7 +341,7 @@ class ConsolidationRun:
                 self._save(whole=False, now=self._clock())
 
     def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn]) -> None:
-        """Replay turns of one session, in their order: what broke in one may be mended in a later one."""
+        """Replay turns of one session in order, because an error in one turn may be fixed in a later one."""
         if self._over():
             return
         fixes = fixes_across(experiences)
@@ -344,24 +350,24 @@ class ConsolidationRun:
                 return
             stated = [finding for finding in findings_in(experience) if finding.kind != "solution"]
             mended = [fix for fix in fixes if fix.message == experience.message]
-            if stated and not self._ground.memories.project.prepare(self._is_over):
+            if stated and not self._stores.memories.project.prepare(self._is_over):
                 return
             for finding in (*stated, *mended):
-                self._keeper.keep(finding, experience.importance)
+                self._saver.save(finding, experience.importance)
             self._corrections += find_corrections(experience)
             self._habits.feed(experience)
-            self._best.add(experience, turns[experience.message].priority)
+            self._selection.add(experience, turns[experience.message].priority)
             self._replayed += 1
             self._listed[experience.session].replayed.add(experience.message)
             self._tell_progress()
 
     def _tell_progress(self) -> None:
-        """The sessions not looked at are taken to hold as many turns as those that were."""
+        """Report progress, assuming that sessions not examined yet have as many turns on average as the others."""
         share = max(self._sessions.looked_at, 1) / max(self._sessions.count, 1)
         self._tell(self._replayed, max(round(self._waiting / share), self._replayed + 1))
 
     def _tell_habits(self) -> None:
-        """Hand on the commands that have become usual; those handed on before are confirmed once a month."""
+        """Save commands that have become habits; those saved before are confirmed once a month."""
         told: list[str] = []
         for finding in self._habits.findings():
             if self._over():
@@ -371,34 +377,34 @@ class ConsolidationRun:
             if now in self._state.told:
                 continue
             before = any(one.startswith(f"{name}:") for one in self._state.told)
-            if not before or self._keeper.knows(finding):  # what somebody took out does not come back
-                self._keeper.keep(finding)
+            if not before or self._saver.knows(finding):  # a habit that the user deleted is not saved again
+                self._saver.save(finding)
             told.append(now)
         if told:
             self._state = self._state.tell(told)
 
     def _apply_corrections(self) -> None:
-        """Let corrections refute what was said before them, also where this run was told to stop: the rest would hold.
+        """Apply corrections to earlier statements, even if the run must stop, so that no refuted statement stays.
 
-        Those that refute nothing wait: the turn they correct may be replayed in a later run.
+        Corrections that refute nothing are kept, because the turn they correct may be replayed in a later run.
         """
         waiting = [*self._state.corrections, *self._corrections]
         if waiting:
-            left = self._keeper.correct(waiting)
+            left = self._saver.correct(waiting)
             self._state = structs.replace(self._state, corrections=tuple(left[-MAX_WAITING:]))
             self._corrections = []
 
     def _ask_model(self, ask: Ask) -> None:
         try:
-            findings = ask_about(self._best.turns, ask, self._is_over)
+            findings = ask_about(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
             self._trouble.append(f"the model was not asked what it finds: {error}")
             return
         for finding in findings:
-            self._by_model += self._keeper.keep(finding)
+            self._by_model += self._saver.save(finding)
 
     def _save(self, *, whole: bool, now: float) -> None:
-        """Note how far it came, if it came any further."""
+        """Write the state, if it changed. whole: the pass is complete."""
         news = {
             id: progress
             for id, listed in self._listed.items()
@@ -410,18 +416,18 @@ class ConsolidationRun:
             state = state.only(self._sessions.ids())
             state = state if same_day(state.last_full, now) else structs.replace(state, last_full=now)
         if state != self._written:
-            write_state(self._ground.state_file, state)
+            write_state(self._stores.state_file, state)
         self._state, self._written = state, state
         self._saved = time.monotonic()
 
     def _clean(self, state: HabitState) -> HabitState:
-        """The habits without those that hold a secret, which other programs' sessions may."""
-        redact = self._ground.redact
+        """Return the habits without those that contain a secret: sessions of other programs are not redacted."""
+        redact = self._stores.redact
         return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
 
     def _report(self, by: By, at: float, seconds: float) -> Report:
-        counts = self._keeper.counts
-        changes = (*self._keeper.changes, *self._promoted, *self._tidied.changes)
+        counts = self._saver.counts
+        changes = (*self._saver.changes, *self._promoted, *self._tidied.changes)
         more = (f"and {len(changes) - MAX_CHANGES:,} more",) if len(changes) > MAX_CHANGES else ()
         cut = self._over()
         return Report(
@@ -454,7 +460,7 @@ class ConsolidationRun:
 
 
 def run_consolidation(
-    nights: Consolidation,
+    consolidation: Consolidation,
     by: By = "hand",
     *,
     stop: Callable[[], bool] = never_stop,
@@ -463,82 +469,93 @@ def run_consolidation(
     tell: ProgressCallback = ignore_progress,
     tidies: bool = True,
 ) -> Report:
-    """Consolidate until all is done, `stop` says so, or the time is up; all of it is one change to undo.
+    """Consolidate until everything is done, `stop` returns true, or the time is over. Undo treats it as one change.
 
-    use_model: whether a model may be asked once what it finds in the best turns. tell: told of how many turns are
-    replayed, and of how many there may be. tidies: False only replays turns and saves what they teach.
-    Raises UserError where another process consolidates this project, NewerDocument, OSError.
+    Args:
+        use_model: whether to ask a model once what it finds in the turns with the highest priority.
+        tell: called with the number of turns replayed, and the estimated total number.
+        tidies: if false, only replay turns and save what they teach.
+
+    Raises:
+        UserError: if another process is consolidating this project.
+        NewerDocument, OSError: if a file was written by a newer version, or cannot be read or written.
     """
-    if not nights.folder.is_dir():
-        return Report(at=nights.clock(), by=by)
-    lock = FileLock(nights.folder / "sleep.lock")
+    if not consolidation.folder.is_dir():
+        return Report(at=consolidation.clock(), by=by)
+    lock = FileLock(consolidation.folder / "sleep.lock")
     if not lock.acquire():
         owner = read_owner(lock.path)
         since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
         raise UserError(
-            f"process {owner.pid} on {owner.hostname!r} consolidates this project since {since}; try again when it is "
-            "done, or read /memory log"
+            f"process {owner.pid} on {owner.hostname!r} has been consolidating this project since {since}; try again "
+            "when it is done, or see /memory log"
         )
     try:
-        ground = ConsolidationStores(
-            nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock
+        stores = ConsolidationStores(
+            consolidation.project,
+            consolidation.folder,
+            consolidation.person,
+            redact=consolidation.redact,
+            clock=consolidation.clock,
         )
-        began = time.strftime("%d %b %H:%M", time.localtime(nights.clock()))
+        began = time.strftime("%d %b %H:%M", time.localtime(consolidation.clock()))
         deadline = None if budget_s is None else time.monotonic() + budget_s
-        nights.begin()
-        night = ConsolidationRun(
-            ground,
-            nights.store,
-            rng=nights.rng,
+        consolidation.begin()
+        current_run = ConsolidationRun(
+            stores,
+            consolidation.store,
+            rng=consolidation.rng,
             over=_over(stop, deadline),
             deadline=deadline,
-            ask=nights.ask if use_model else None,
-            clock=nights.clock,
+            ask=consolidation.ask if use_model else None,
+            clock=consolidation.clock,
             tell=tell,
             tidies=tidies,
-            current=nights.current,
+            current=consolidation.current,
         )
-        with ground.logs.group(f"the sleep of {began}"):
-            report = night.run(by)
-        return _noted(nights, report)
+        with stores.logs.group(f"the consolidation of {began}"):
+            report = current_run.run(by)
+        return _save_report(consolidation, report)
     finally:
         lock.release()
 
 
-def _noted(nights: Consolidation, report: Report) -> Report:
-    """The report, written down; what was done stands without its account, and then it says that it has none."""
+def _save_report(consolidation: Consolidation, report: Report) -> Report:
+    """Save the report and return it; if that fails, the returned report says so, and the changes stay."""
     if not report.did_anything:
         return report
     try:
-        nights.log.add(report)
+        consolidation.log.add(report)
     except OSError as error:
-        said = f"/memory log does not have this report: {error_cause(error)}; {suggest_fix(error)}"
-        trouble = report.trouble if report.unkept else (*report.trouble, said)
-        return structs.replace(report, trouble=trouble, unkept=report.unkept or said)
+        message = f"/memory log does not have this report: {error_cause(error)}; {suggest_fix(error)}"
+        trouble = report.trouble if report.unkept else (*report.trouble, message)
+        return structs.replace(report, trouble=trouble, unkept=report.unkept or message)
     return report
 
 
 def dry_run(
-    nights: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
+    consolidation: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
 ) -> Report:
-    """Report what a consolidation would do, found out on copies of the stores; nothing else is written.
+    """Return the report of a consolidation of temporary copies of the stores; the stores are not changed.
 
     No model is asked. Raises NewerDocument, OSError.
     """
-    if not nights.folder.is_dir():
-        return Report(at=nights.clock(), dry_run=True)
-    with copied(nights.folder, nights.person) as (folder, person):
-        ground = ConsolidationStores(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
-        night = ConsolidationRun(
-            ground,
-            nights.store,
-            rng=nights.rng,
-            over=_over(stop, None),
-            clock=nights.clock,
-            tell=tell,
-            current=nights.current,
+    if not consolidation.folder.is_dir():
+        return Report(at=consolidation.clock(), dry_run=True)
+    with copied(consolidation.folder, consolidation.person) as (folder, person):
+        stores = ConsolidationStores(
+            consolidation.project, folder, person, redact=consolidation.redact, clock=consolidation.clock
         )
-        return night.run("hand", dry_run=True)
+        current_run = ConsolidationRun(
+            stores,
+            consolidation.store,
+            rng=consolidation.rng,
+            over=_over(stop, None),
+            clock=consolidation.clock,
+            tell=tell,
+            current=consolidation.current,
+        )
+        return current_run.run("hand", dry_run=True)
 
 
 def _over(stop: Callable[[], bool], deadline: float | None) -> Over:

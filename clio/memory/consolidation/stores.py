@@ -34,15 +34,19 @@ from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, decay_confidence
 from clio.text.similarity import LshIndex, compute_signature, distinctive_words
 
-_OF_PROJECT = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
-_OF_PERSON = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.json")
+_PROJECT_PATTERNS = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
+_USER_PATTERNS = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.json")
 
 
 class ConsolidationStores:
-    """The stores, with nobody asked whether two memories are one: a night must not wait for a model.
+    """The stores that a run changes. All changes are in one group of logs, so that undo treats a run as one change.
 
-    project: the folder that the files named in memories are relative to. folder: what holds the project's stores.
-    person: what holds the person's. All changes are noted in one log, so that a night can be one group of them.
+    No model is asked whether two memories are the same: a run must not wait for one.
+
+    Args:
+        project: the folder to which paths in memories are relative.
+        folder: the folder of the project's stores.
+        person: the folder of the user's stores.
     """
 
     def __init__(
@@ -62,13 +66,13 @@ class ConsolidationStores:
 
 @contextmanager
 def copied(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
-    """Copies of both folders' stores, for a dry run; gone afterwards. Raises OSError.
+    """Yield temporary copies of both folders' stores, for a dry run; they are deleted afterwards. Raises OSError.
 
-    They lie where the operating system keeps what is temporary, readable by this user only.
+    They are in the system's directory for temporary files, readable only by this user.
     """
     with tempfile.TemporaryDirectory(prefix="clio-dry-run-") as name:
         there = (Path(name) / "project" / ".clio", Path(name) / "home")
-        for source, target, patterns in zip((folder, person), there, (_OF_PROJECT, _OF_PERSON), strict=True):
+        for source, target, patterns in zip((folder, person), there, (_PROJECT_PATTERNS, _USER_PATTERNS), strict=True):
             target.mkdir(parents=True)
             for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
                 shutil.copyfile(path, target / path.name)
@@ -79,8 +83,8 @@ def copied(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
 
 
 _KINDS: dict[str, Kind] = {"solution": "solution", "workflow": "workflow", "rule": "rule"}
-_COUNTED = {"solution": "solutions", "workflow": "workflows", "rule": "rules"}
-_BECAME = {
+_COUNT_NAMES = {"solution": "solutions", "workflow": "workflows", "rule": "rules"}
+_RESULT_NAMES = {
     "merged": "confirmed",
     "superseded": "superseded",
     "variant": "variants",
@@ -88,49 +92,51 @@ _BECAME = {
     "dropped": "dropped",
 }
 _IMPORTANCE, _BY_TURN = 0.5, 0.4
-"""What a fact weighs: half, and more by how much its turn mattered."""
+"""Importance of a fact: 0.5, plus 0.4 × the importance of its turn."""
 _CORRECTED = 0.9
-"""Confidence in what the user said as a correction."""
+"""Confidence in a statement with which the user corrected another one."""
 MAX_COMPARED = 50
-"""So many memories with words of a correction are compared with it."""
+"""Number of memories with words of a correction that are compared with it."""
 
 Source = tuple[str, str, str]
-"""A session, a message, and the words found there, as they are compared."""
+"""The session and message of a finding, and its text in comparable form."""
 
 
 class FindingSaver:
-    """Keeps findings, each once a night. What a night that was killed had kept already is not kept again.
+    """Saves findings, each once per run. Findings that an earlier run saved before it was killed are not saved again.
 
-    counts: what became of them, in the names of a report's fields. changes: one line for each that changed something.
+    Attributes:
+        counts: numbers of findings by result, with the names of the report's fields.
+        changes: one line for each finding that changed something.
     """
 
-    def __init__(self, ground: ConsolidationStores) -> None:
+    def __init__(self, stores: ConsolidationStores) -> None:
         self.counts: Counter[str] = Counter()
         self.changes: list[str] = []
-        self._ground = ground
+        self._stores = stores
         self._known: set[Source] | None = None
-        self._tonight: set[str] = set()
+        self._saved_this_run: set[str] = set()
         self._times: dict[str, float] = {}
 
-    def keep(self, finding: Finding, importance: float = 0.5) -> bool:
-        """Keep one finding; False where it is known, or cannot be kept. importance: of the turn it is from, 0 to 1.
+    def save(self, finding: Finding, importance: float = 0.5) -> bool:
+        """Save a finding; return False if it is known or invalid. Raises StorageError, OSError, TimeoutError.
 
-        Raises StorageError, OSError, TimeoutError.
+        importance: the importance of its turn, 0.0 to 1.0.
         """
         name = digest(finding)
         source = self._source(finding)
-        if name in self._tonight or not {source, (source[0], "", source[2])}.isdisjoint(self._sources()):
+        if name in self._saved_this_run or not {source, (source[0], "", source[2])}.isdisjoint(self._sources()):
             return False
-        self._tonight.add(name)
+        self._saved_this_run.add(name)
         if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
             return False
         try:
             if finding.kind in _KINDS:
-                self._know(finding)
+                self._save_project_memory(finding)
             else:
-                self._remember(finding, importance)
+                self._save_typed_memory(finding, importance)
         except UserError:
-            return False  # too long, or nothing but a secret: not worth more
+            return False  # too long, or nothing is left of it without secrets
         return True
 
     def _is_restated(self, text: str, session: str) -> bool:
@@ -138,8 +144,8 @@ class FindingSaver:
 
         "The port is 9090 now" has become "the staging server listens on port 9090" when the user typed it.
         """
-        text = self._ground.redact(text)
-        stores = (self._ground.memories.project, self._ground.memories.user)
+        text = self._stores.redact(text)
+        stores = (self._stores.memories.project, self._stores.memories.user)
         return any(
             record.provenance is not None
             and record.provenance.session == session
@@ -151,24 +157,24 @@ class FindingSaver:
         )
 
     def knows(self, finding: Finding) -> bool:
-        """Whether the project knowledge has it now."""
-        kind, text = _KINDS.get(finding.kind), _plain(self._ground.redact(finding.text))
+        """Whether project memory contains the finding at present."""
+        kind, text = _KINDS.get(finding.kind), _plain(self._stores.redact(finding.text))
         return any(
             entry.kind == kind and _plain(entry.content) == text
-            for entry in self._ground.memories.records(PROJECT_KINDS)
+            for entry in self._stores.memories.records(PROJECT_KINDS)
         )
 
     def correct(self, corrections: Sequence[Correction]) -> list[Correction]:
-        """Let corrections take the place of the facts and discoveries they refute; returns those that refute none.
+        """Replace facts and discoveries by the corrections that refute them; return corrections that refute none.
 
         Raises StorageError, OSError, TimeoutError.
         """
-        discoveries = [entry for entry in self._ground.memories.records(PROJECT_KINDS) if entry.kind == "discovery"]
+        discoveries = [entry for entry in self._stores.memories.records(PROJECT_KINDS) if entry.kind == "discovery"]
         matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
         for correction, refuted in matched:
             self._replace(correction, refuted)
         applied = [correction for correction, _ in matched]
-        redact = self._ground.redact
+        redact = self._stores.redact
         return [
             structs.replace(one, text=redact(one.text), quote=redact(one.quote))
             for one in corrections
@@ -176,10 +182,10 @@ class FindingSaver:
         ]
 
     def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:
-        """What is remembered and has words of a correction."""
+        """Return the statements in memory that share words with a correction."""
         records = {
             hit.record.id: hit.record
-            for store in (self._ground.memories.project, self._ground.memories.user)
+            for store in (self._stores.memories.project, self._stores.memories.user)
             for kind in ("fact", "note")
             for hit in store.peek(correction.text, MAX_COMPARED, kind)
         }
@@ -202,10 +208,10 @@ class FindingSaver:
         return Stated(id=record.id, text=record.content, at=at or record.begun, session=said.session if said else "")
 
     def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
-        """Save what a correction says now, and put what it refutes into the archive."""
+        """Save the statement of a correction, and archive what it refutes."""
         text = make_replacement(refuted[0].text, correction)
         if text:
-            self.keep(
+            self.save(
                 Finding(
                     kind="fact",
                     text=text,
@@ -217,8 +223,8 @@ class FindingSaver:
                     at=correction.at,
                 )
             )
-        memories = self._ground.memories
-        plain = _plain(self._ground.redact(text))
+        memories = self._stores.memories
+        plain = _plain(self._stores.redact(text))
         new = next((one for one in memories.project.records() if _plain(one.content) == plain), None) if text else None
         ids = [one.id for one in refuted if new is None or one.id != new.id]
         title = f"replaced by “{truncate_line(correction.text, 80)}”"
@@ -228,9 +234,9 @@ class FindingSaver:
                 gone += store.forget_all(live, title, "outweighed")
         entries = [id for id in ids if id[1:2] == "-"]
         if entries and new is not None:
-            gone += len(self._ground.memories.ltm.supersede(dict.fromkeys(entries, new.id)))
+            gone += len(self._stores.memories.ltm.supersede(dict.fromkeys(entries, new.id)))
         elif entries:
-            gone += len(self._ground.memories.ltm.forget(entries))
+            gone += len(self._stores.memories.ltm.forget(entries))
         if new is not None:
             self._forget_short_form(correction, new)
         self.counts["superseded"] += gone
@@ -239,7 +245,7 @@ class FindingSaver:
 
     def _forget_short_form(self, correction: Correction, new: MemoryRecord) -> None:
         """Archive the correction's own sentence, if it was saved as a fact before it was known what it corrects."""
-        store = self._ground.memories.project
+        store = self._stores.memories.project
         short_forms = [
             record.id
             for record in store.each("fact")
@@ -251,13 +257,13 @@ class FindingSaver:
         if short_forms:
             store.forget_all(short_forms, f"part of “{short(new)}”", "outweighed")
 
-    def _remember(self, finding: Finding, importance: float) -> None:
+    def _save_typed_memory(self, finding: Finding, importance: float) -> None:
         said = _provenance(finding)
         if finding.asserted_by == "model":
-            # An answer may repeat what memory had put before the question; that confirms nothing.
-            hits = self._ground.memories.project.peek(finding.text, MAX_COMPARED, finding.kind)
+            # An answer may repeat a memory that was put before the question; that does not confirm the memory.
+            hits = self._stores.memories.project.peek(finding.text, MAX_COMPARED, finding.kind)
             said = Provenance(asserted_by="model") if is_known(finding.text, _contents(hits)) else said
-        done = self._ground.memories.add(
+        done = self._stores.memories.add(
             MemoryDraft(
                 content=finding.text,
                 kind="fact" if finding.kind == "fact" else "preference",
@@ -270,34 +276,34 @@ class FindingSaver:
             provenance=said,
         )
         if self._is_outdated(finding, done):
-            self._take_back()
+            self._undo_last()
             self.counts["outdated"] += 1
             return
         self._times[finding.message] = finding.at
         self._count(finding, done)
 
     def _is_outdated(self, finding: Finding, done: Saved) -> bool:
-        """Whether what it took the place of was said later: turns are not replayed in the order they were said in."""
+        """Whether the memory it replaced was stated later: turns are not replayed in chronological order."""
         old = done.other if done.action == "superseded" else None
         if old is None or old.provenance is None:
             return False
         said = self._times.get(old.provenance.message) or id_time(old.provenance.message) or old.created
         return finding.at < said
 
-    def _take_back(self) -> None:
-        change = self._ground.logs.last()
+    def _undo_last(self) -> None:
+        change = self._stores.logs.last()
         if change is not None:
-            self._ground.memories.revert(change)
-            self._ground.logs.mark([change], is_undone=True)
+            self._stores.memories.revert(change)
+            self._stores.logs.mark([change], is_undone=True)
 
     def _count(self, finding: Finding, done: Saved) -> None:
-        became = _BECAME.get(done.action, "facts" if finding.kind == "fact" else "preferences")
+        became = _RESULT_NAMES.get(done.action, "facts" if finding.kind == "fact" else "preferences")
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
-            old = f", in the place of “{short(done.other)}”" if done.action == "superseded" and done.other else ""
+            old = f", replacing “{short(done.other)}”" if done.action == "superseded" and done.other else ""
             self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
 
-    def _know(self, finding: Finding) -> None:
+    def _save_project_memory(self, finding: Finding) -> None:
         draft = MemoryDraft(
             kind=_KINDS[finding.kind],
             content=finding.text,
@@ -307,13 +313,13 @@ class FindingSaver:
             examples=finding.files,
             created=finding.at,
         )
-        added = self._ground.memories.add(draft, _provenance(finding))
-        self.counts[_COUNTED[finding.kind] if added.is_new else "confirmed"] += 1
+        added = self._stores.memories.add(draft, _provenance(finding))
+        self.counts[_COUNT_NAMES[finding.kind] if added.is_new else "confirmed"] += 1
         if added.is_new:
             self.changes.append(f"{finding.kind} “{truncate_line(added.record.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
-        return (finding.session, finding.message, _plain(self._ground.redact(finding.text)))
+        return (finding.session, finding.message, _plain(self._stores.redact(finding.text)))
 
     def _sources(self) -> set[Source]:
         """What was saved before, by where it came from; read once, before this run saves anything.
@@ -322,8 +328,8 @@ class FindingSaver:
         was saved while the user typed has no message.
         """
         if self._known is None:
-            store = self._ground.memories.project
-            saved = (*store.records(superseded=True), *store.archived(), *self._ground.memories.records(PROJECT_KINDS))
+            store = self._stores.memories.project
+            saved = (*store.records(superseded=True), *store.archived(), *self._stores.memories.records(PROJECT_KINDS))
             self._known = {
                 (said.session, said.message, _plain(record.content))
                 for record in saved
@@ -333,7 +339,7 @@ class FindingSaver:
 
 
 def digest(finding: Finding) -> str:
-    """What tells a finding from others, wherever it was found."""
+    """Return a hash of a finding's content, independent of where it was found."""
     parts = (finding.kind, finding.text, finding.solution, *finding.steps)
     return hashlib.sha256("\0".join(map(_plain, parts)).encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -351,15 +357,15 @@ def _plain(text: str) -> str:
 
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
-"""Those that say what is so. Of an error there may be several solutions, and of a task several ways."""
-SITTING_S = 2 * 3_600.0
-"""What was said within so long was said side by side: "worker 1 runs here", "worker 2 runs there"."""
+"""Kinds of statements that a newer one can outdate. An error may have several solutions, a task several workflows."""
+SAME_TIME_S = 2 * 3_600.0
+"""Statements within this time do not outdate each other, such as "worker 1 runs here" and "worker 2 runs there"."""
 
 
-def outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord] = ()) -> dict[str, str]:
-    """The entries that no longer hold: handle → the handle of the newest entry, or id of the fact, that says otherwise.
+def find_outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord] = ()) -> dict[str, str]:
+    """Return the outdated project memories: id → id of the newest memory or fact that contradicts it.
 
-    facts: memories, as `as_entry` makes them; they may take an entry's place, whatever its kind.
+    facts: typed memories in the form of `as_entry`; they can outdate project memories of any kind.
     """
     found: dict[str, str] = {}
     for kind in KINDS:
@@ -378,7 +384,7 @@ def outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord] = ()
 
 
 def as_entry(record: MemoryRecord) -> MemoryRecord:
-    """A memory as something an entry can be weighed against."""
+    """Return a typed memory in the form of a project memory, for comparison."""
     return MemoryRecord(
         kind="discovery",
         id=record.id,
@@ -392,7 +398,7 @@ def as_entry(record: MemoryRecord) -> MemoryRecord:
 
 
 def _takes_its_place(old: MemoryRecord, new: MemoryRecord) -> bool:
-    if new.begun - old.updated < SITTING_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
+    if new.begun - old.updated < SAME_TIME_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
         return False
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
@@ -404,25 +410,26 @@ def _trust(entry: MemoryRecord) -> int:
 
 
 MAX_CHARS = 600
-"""A longer note is a document: it stays where it is, and is found there."""
+"""Maximum length of a note that is promoted; a longer one is a document, and search finds it as a note."""
 PROGRESS_KEY = "session_progress"
 _CONFIDENCE = 0.7
 
 
 def promote(
-    ground: ConsolidationStores, state: ConsolidationState, over: Callable[[], bool]
+    stores: ConsolidationStores, state: ConsolidationState, over: Callable[[], bool]
 ) -> tuple[ConsolidationState, list[str]]:
-    """Add the notes that were seen in three sessions to the discoveries, each once as long as its words are the same.
+    """Add notes that were used in three sessions to the discoveries, each once as long as its text does not change.
 
-    Returns the state with their digests, and a line for each. Raises StorageError, OSError, TimeoutError.
+    Returns the state with the hashes of promoted notes, and one line per note. Raises StorageError, OSError,
+    TimeoutError.
     """
     lines: list[str] = []
-    there = {note.key: note for note in ground.memories.notes()}
+    there = {note.key: note for note in stores.memories.notes()}
     for key in sorted(state.notes):
         note = there.get(key)
         if over():
             break
-        if note is None or len(state.notes[key]) < LEAST_SESSIONS or not _is_worth_it(note):
+        if note is None or len(state.notes[key]) < LEAST_SESSIONS or not _is_promotable(note):
             continue
         name = hashlib.sha256(note.content.encode("utf-8", "replace")).hexdigest()[:16]
         if state.promoted.get(key) == name:
@@ -432,34 +439,34 @@ def promote(
         )
         said = Provenance(session=state.notes[key][-1], asserted_by="model")
         try:
-            added = ground.memories.add(draft, said)
+            added = stores.memories.add(draft, said)
         except UserError:
-            continue  # words no entry can hold; the note itself stays
+            continue  # not valid as a memory; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
         if added.is_new:
-            lines.append(f"note {key!r}, seen in {LEAST_SESSIONS} sessions, is the discovery {added.record.id}")
+            lines.append(f"note {key!r}, used in {LEAST_SESSIONS} sessions, is now discovery {added.record.id}")
     return state, lines
 
 
-def _is_worth_it(note: MemoryRecord) -> bool:
+def _is_promotable(note: MemoryRecord) -> bool:
     return note.key != PROGRESS_KEY and 0 < len(note.content.strip()) <= MAX_CHARS
 
 
 EVERY_S = 20 * 3_600.0
-"""What nobody changed is looked through for what has faded once a day."""
+"""Interval at which an unchanged store is searched for faded memories: about once a day."""
 
 MAX_CONTRADICTING = 20
-"""So many facts with words of an entry are looked at for one that contradicts it."""
+"""Number of facts that share words with a project memory and are checked for a contradiction."""
 
 
 class _Person(Struct, frozen=True, kw_only=True):
-    """When the person's memories were compacted last, by whichever project's night."""
+    """The time at which any project's consolidation last compacted the user's memories."""
 
     compacted_at: float = 0.0
 
 
 class Tidied(Struct, frozen=True, kw_only=True):
-    """What was tidied, in the names of a report's fields, and one line for each part that changed something."""
+    """The numbers of changes, with the names of the report's fields, and one line for each step with changes."""
 
     superseded: int = 0
     merged: int = 0
@@ -483,9 +490,9 @@ _PERSON = DocumentFormat(schema="clio.sleep_of_person", version=1, type=_Person)
 
 
 def tidy(
-    ground: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
+    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
 ) -> tuple[ConsolidationState, Tidied]:
-    """Do each part in turn until it is over; the state says what need not be done again soon.
+    """Run all tidying steps until `over` returns true; return the new state and the changes.
 
     Raises StorageError, OSError, TimeoutError.
     """
@@ -493,24 +500,24 @@ def tidy(
     for part in (_expire_variants, _supersede, _prune, _retain):
         if over():
             return state, done
-        done += part(ground, now)
+        done += part(stores, now)
     if not over():
-        state, compacted = _compact(ground, state, now, over)
+        state, compacted = _compact(stores, state, now, over)
         done += compacted
     if not over():
-        done += _compact_person(ground, now, over)
+        done += _compact_person(stores, now, over)
     return state, done
 
 
-def _expire_variants(ground: ConsolidationStores, now: float) -> Tidied:
-    """Put what contradicts, is doubtful and has long not been said again into the archive."""
+def _expire_variants(stores: ConsolidationStores, now: float) -> Tidied:
+    """Archive contradicting variants that are doubtful and have not been stated again for long."""
     gone: list[str] = []
-    for store in (ground.memories.project, ground.memories.user):
+    for store in (stores.memories.project, stores.memories.user):
         ids = [record.id for record in store.records(superseded=True) if _expires(record, now)]
         if ids:
-            store.forget_all(ids, f"let {len(ids)} doubtful variants go")
+            store.forget_all(ids, f"archived {len(ids)} doubtful variants")
             gone += ids
-    changes = (f"{len(gone)} variants below 30 % sure and older than 90 days left",) if gone else ()
+    changes = (f"archived {len(gone)} variants with less than 30 % confidence and older than 90 days",) if gone else ()
     return Tidied(archived=len(gone), changes=changes)
 
 
@@ -521,86 +528,86 @@ def _expires(record: MemoryRecord, now: float) -> bool:
     return is_variant_expired(sure, (now - max(record.seen, record.created)) / DAY_S)
 
 
-def _supersede(ground: ConsolidationStores, now: float) -> Tidied:
-    """Put entries of the project knowledge that a newer one, or a newer fact, contradicts into the archive."""
-    entries = ground.memories.records(PROJECT_KINDS)
-    store = ground.memories.project
+def _supersede(stores: ConsolidationStores, now: float) -> Tidied:
+    """Archive project memories that a newer one, or a newer fact, contradicts."""
+    entries = stores.memories.records(PROJECT_KINDS)
+    store = stores.memories.project
     kinds = [entry for entry in entries if entry.kind in KINDS]
     near = [hit.record for entry in kinds for hit in store.peek(entry.content, MAX_CONTRADICTING, "fact")]
     facts = {record.id: as_entry(record) for record in near if not record.is_variant}
-    successors = outdated(entries, tuple(facts.values()))
-    gone = ground.memories.ltm.supersede(successors) if successors else ()
+    successors = find_outdated(entries, tuple(facts.values()))
+    gone = stores.memories.ltm.supersede(successors) if successors else ()
     said = facts | {entry.id: entry for entry in entries}
     changes = tuple(
-        f"{old.kind} “{old.line[:100]}” gave way to “{said[successors[old.id]].line[:100]}”" for old in gone
+        f"{old.kind} “{old.line[:100]}” replaced by “{said[successors[old.id]].line[:100]}”" for old in gone
     )
     return Tidied(superseded=len(gone), changes=changes)
 
 
-def _prune(ground: ConsolidationStores, now: float) -> Tidied:
-    """Put entries of the project knowledge that are old or doubtful into the archive, as `/memory prune` would."""
-    if not ground.memories.ltm.prune(dry_run=True).removed:
+def _prune(stores: ConsolidationStores, now: float) -> Tidied:
+    """Archive project memories that are old or doubtful, as `/memory prune` does."""
+    if not stores.memories.ltm.prune(dry_run=True).removed:
         return Tidied()
-    removed = ground.memories.ltm.prune().removed
-    changes = tuple(f"{entry.kind} “{entry.line[:100]}” went to the archive" for entry in removed)
+    removed = stores.memories.ltm.prune().removed
+    changes = tuple(f"archived {entry.kind} “{entry.line[:100]}”" for entry in removed)
     return Tidied(archived=len(removed), changes=changes)
 
 
-def _retain(ground: ConsolidationStores, now: float) -> Tidied:
-    done = ground.trajectories.retain(now)
+def _retain(stores: ConsolidationStores, now: float) -> Tidied:
+    done = stores.trajectories.retain(now)
     return Tidied(turns_archived=done.archived, turns_deleted=done.deleted)
 
 
 def _compact(
-    ground: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
+    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
 ) -> tuple[ConsolidationState, Tidied]:
-    """Compact the project's memories, unless nothing was changed since it was done last and that is not long ago."""
-    store = ground.memories.project
+    """Compact the project's memories, unless they are unchanged and were compacted less than 20 hours ago."""
+    store = stores.memories.project
     stamp = _stamp(store)
     if not stamp or (stamp == state.compacted and now - state.compacted_at < EVERY_S):
         return state, Tidied()
-    done = _tidied(store.compact(stop=over))
+    done = _make_tidied(store.compact(stop=over))
     if over():
         return state, done
     return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
 
 
-def _compact_person(ground: ConsolidationStores, now: float, over: Callable[[], bool]) -> Tidied:
-    """The same for the person's memories, by one process a day."""
-    store = ground.memories.user
+def _compact_person(stores: ConsolidationStores, now: float, over: Callable[[], bool]) -> Tidied:
+    """Compact the user's memories about once a day, whichever project's consolidation comes first."""
+    store = stores.memories.user
     if not _stamp(store):
         return Tidied()
-    lock = FileLock(ground.person_file.with_name("sleep.person.lock"))
+    lock = FileLock(stores.person_file.with_name("sleep.person.lock"))
     if not lock.acquire():
-        return Tidied()  # another project's night is at it
+        return Tidied()  # another project's consolidation is doing it
     try:
-        if now - _person_was_at(ground.person_file) < EVERY_S:
+        if now - _read_compacted_at(stores.person_file) < EVERY_S:
             return Tidied()
-        done = _tidied(store.compact(stop=over))
+        done = _make_tidied(store.compact(stop=over))
         if not over():
-            save_document(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
+            save_document(stores.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
         return done
     finally:
         lock.release()
 
 
-def _person_was_at(path: Path) -> float:
+def _read_compacted_at(path: Path) -> float:
     try:
         document = load_document(path, _PERSON)
     except CorruptDocument:
-        return 0.0  # it was set aside; the worst is that it is done once more
+        return 0.0  # the damaged file was moved aside; at worst the memories are compacted once more
     return document.value.compacted_at if document else 0.0
 
 
-def _tidied(done: Compacted) -> Tidied:
+def _make_tidied(done: Compacted) -> Tidied:
     faded = done.removed - done.merged
     lines = [f"{faded} memories faded"] if faded else []
-    lines += [f"{done.merged} memories joined with one like them"] if done.merged else []
+    lines += [f"{done.merged} memories merged with similar ones"] if done.merged else []
     return Tidied(merged=done.merged, archived=faded, changes=tuple(lines))
 
 
 def _stamp(store: TypedStore) -> str:
-    """How the files of a store stand; empty where there is none."""
+    """Return a string that changes whenever the files of a store do; empty if there are none."""
     found: list[tuple[int, int, int]] = []
     for path in (store.path, store.path.with_suffix(".journal.jsonl")):
         try:

@@ -16,14 +16,14 @@ from tests.support.kill_writers import main
 def write(folder: Path, seed: int, out: int) -> None:
     """Sleeps, saving as often as it can, and says each finding that is kept; then it waits to be killed."""
     runner.SAVE_EVERY_S = 0.0
-    keep = FindingSaver.keep
+    keep = FindingSaver.save
 
     def told(self: FindingSaver, *arguments: object, **more: object) -> bool:
         kept = keep(self, *arguments, **more)  # type: ignore[arg-type]
         os.write(out, b"kept\n")
         return kept
 
-    FindingSaver.keep = told  # type: ignore[method-assign]
+    FindingSaver.save = told  # type: ignore[method-assign]
     Place(folder).sleep()
     for _ in range(20):
         os.write(out, b"done\n")

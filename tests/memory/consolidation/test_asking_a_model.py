@@ -13,8 +13,8 @@ from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.consolidation.runner import (
     BUDGET_CHARS,
-    Best,
     Digest,
+    TurnSelection,
     ask_about,
     prompt,
     read_answer,
@@ -135,7 +135,7 @@ def test_the_night_ends_without_waiting_for_the_answer(place: Place) -> None:
 
 
 def test_the_turns_shown_are_the_best_ones_within_the_budget() -> None:
-    best = Best(lambda text: text.replace("hunter2", "[redacted]"))
+    best = TurnSelection(lambda text: text.replace("hunter2", "[redacted]"))
     rng = random.Random(3)
     weights = [rng.random() for _ in range(200)]
     for number, weight in enumerate(weights):

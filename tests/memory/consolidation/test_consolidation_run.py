@@ -83,7 +83,7 @@ def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Pl
     assert report.cut == "stopped"
     assert 0 < report.replayed < 18
     assert report.waiting == 18 - report.replayed
-    assert f"cut short by a key, {report.waiting} turns left" in report.line
+    assert f"stopped, {report.waiting} turns left" in report.line
     assert len(place.facts) == report.facts
     rest = place.sleep()
     assert rest.replayed == report.waiting
@@ -152,7 +152,7 @@ def test_a_night_is_one_change_to_undo(place: Place) -> None:
     place.session(*(said(fact) for fact in FACTS), MENDED)
     report = place.sleep()
     assert report.changed == 5
-    assert memory.undo().startswith("Undone: the sleep of ")
+    assert memory.undo().startswith("Undone: the consolidation of ")
     assert place.facts == [kept.content]
     assert not [line for line in place.knowledge if line.startswith("solution")]
     assert place.sleep().changed == 0  # what was taken back is not learned again
@@ -253,7 +253,7 @@ time.sleep(60)  # it holds the lock until it is killed
     path = place.project / ".clio" / "sleep.lock"
     with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=f"process {process.pid} on .* consolidates this project since"):
+        with pytest.raises(UserError, match=f"process {process.pid} on .* has been consolidating this project since"):
             place.sleep()
         process.kill()
     assert place.sleep().facts == 1

@@ -45,5 +45,5 @@ def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Pa
     undone = MemorySystem(place.project, place.store, incognito=False, ltm=True, home=place.person)
     with pytest.raises(UserError, match="nothing to undo"):
         while True:
-            assert "the sleep of" in undone.undo()  # each killed night is a change of its own
+            assert "the consolidation of" in undone.undo()  # each killed night is a change of its own
     assert len(place.facts) <= KILLS  # who is killed between a memory and the note of it leaves one without

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.consolidation.stores import SITTING_S, outdated
+from clio.memory.consolidation.stores import SAME_TIME_S, find_outdated
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
@@ -27,19 +27,19 @@ NEW = entry("r-2", "releases must always be signed with key-2", 9)
 
 
 def test_what_was_said_since_and_says_otherwise_takes_the_place() -> None:
-    assert outdated((OLD, NEW)) == {"r-1": "r-2"}
+    assert find_outdated((OLD, NEW)) == {"r-1": "r-2"}
 
 
 def test_of_several_the_newest_takes_the_place_of_all() -> None:
     newest = entry("r-3", "releases must always be signed with key-3", 20)
-    assert outdated((OLD, NEW, newest)) == {"r-1": "r-3", "r-2": "r-3"}
+    assert find_outdated((OLD, NEW, newest)) == {"r-1": "r-3", "r-2": "r-3"}
 
 
 @pytest.mark.parametrize(
     "new",
     [
         entry("r-2", "images must always be built with key-2", 9),
-        entry("r-2", NEW.content, SITTING_S / DAY / 2),
+        entry("r-2", NEW.content, SAME_TIME_S / DAY / 2),
         entry("r-2", NEW.content, 9, "model"),
         entry("r-2", NEW.content, 9, context="lib/core/"),
         entry("r-2", NEW.content, 9, kind="discovery"),
@@ -47,18 +47,20 @@ def test_of_several_the_newest_takes_the_place_of_all() -> None:
     ids=["about something else", "in one sitting", "by one trusted less", "for another place", "of another kind"],
 )
 def test_both_stay_where_one_does_not_plainly_replace_the_other(new: MemoryRecord) -> None:
-    assert outdated((OLD, new)) == {}
+    assert find_outdated((OLD, new)) == {}
 
 
 def test_what_was_said_again_since_the_other_came_stays() -> None:
     again = entry("r-1", OLD.content, 0, updated=NOW + 10 * DAY)
-    assert outdated((again, NEW)) == {}
+    assert find_outdated((again, NEW)) == {}
 
 
 def test_what_is_about_different_files_stays_side_by_side() -> None:
     one = entry("d-1", "the limit is 3", 0, kind="discovery", examples=("a.py",))
-    assert outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("b.py",)))) == {}
-    assert outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("a.py",)))) == {"d-1": "d-2"}
+    assert find_outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("b.py",)))) == {}
+    assert find_outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("a.py",)))) == {
+        "d-1": "d-2"
+    }
 
 
 def knowledge(place: Place) -> LongTermMemory:
@@ -78,7 +80,7 @@ def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) ->
     old, new = knowledge(place).read().entries
     report = place.sleep()
     assert report.superseded == 1
-    assert any("key-1" in line and "gave way to" in line and "key-2" in line for line in report.changes)
+    assert any("key-1" in line and "replaced by" in line and "key-2" in line for line in report.changes)
     assert [one.content for one in knowledge(place).read().entries] == [NEW.content]
     [archived] = knowledge(place).archived()
     assert (archived.id, archived.superseded_by) == (old.id, new.id)

@@ -18,7 +18,7 @@ from clio.memory.consolidation.consolidation import Report, ReportLog
         (Report(at=0.0, replayed=1), "consolidated: 1 turn replayed, nothing new"),
         (
             Report(at=0.0, replayed=7, facts=1, cut="stopped", waiting=1_200),
-            "consolidated: 7 turns replayed, 1 fact; cut short by a key, 1,200 turns left · /memory log, /memory undo",
+            "consolidated: 7 turns replayed, 1 fact; stopped, 1,200 turns left · /memory log, /memory undo",
         ),
         (
             Report(at=0.0, cut="time", waiting=1),
