@@ -287,7 +287,7 @@ class _Approved(Struct, frozen=True, kw_only=True):
     Attributes:
         asked: whether the user allowed it explicitly.
         note: tells the model what the user changed in it.
-        unasked: how to confine a command that runs without a question because it only reads.
+        unasked: how to confine a command that runs without approval because it only reads; None for other calls.
     """
 
     prepared: PreparedCall

@@ -70,7 +70,7 @@ class Job:
         try:
             await self.process.wait(with_children=True)
         finally:
-            on_ended()  # also if cancelled; blocks only for a few small files
+            on_ended()  # also if cancelled, because it restores protected files; it blocks only for a few small ones
 
     def kill(self) -> None:
         """End it without waiting."""
@@ -140,7 +140,7 @@ class JobTable:
     async def close(self) -> None:
         """End all jobs concurrently and wait for it; the private /tmp of commands is removed."""
         await asyncio.gather(*(job.stop() for job in self.list_running()))
-        atexit.unregister(self.kill)
+        atexit.unregister(self.kill)  # otherwise a process with several apps would keep each of them alive
         if self.sandbox is not None:
             self.sandbox.close()
 

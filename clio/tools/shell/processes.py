@@ -23,7 +23,7 @@ from clio.security.shell.command_line import get_line_shell
 from clio.threads import start_process
 from clio.tools.shell.launcher import LaunchRequest, launch_command
 
-MAX_KEPT_CHARS = 2_000_000
+MAX_KEPT_CHARS = 2_000_000  # `yes` writes a gigabyte in a second; clio must not grow with it
 
 
 class BoundedText:
@@ -48,6 +48,7 @@ class BoundedText:
         if rest:
             self._tail.append(rest)
             self._tail_chars += len(rest)
+            # Joined only when twice too long, so that each character is copied a bounded number of times.
             if self._tail_chars > 2 * self._half:
                 self._tail = ["".join(self._tail)[-self._half :]]
                 self._tail_chars = self._half
@@ -75,7 +76,7 @@ _OPEN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ 
 _ERASED = re.compile(r"[^\x08\n]\x08")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 _MAX_LINE = 64 * 1024
-_MAX_ESCAPE = 4096
+_MAX_ESCAPE = 4096  # an introducer without an end must not hold back the output that follows
 
 
 class TerminalText:
@@ -94,7 +95,7 @@ class TerminalText:
         text = self._open + self._decoder.decode(data)
         end = text.rfind("\n") + 1
         lines, self._open = text[:end], text[end:]
-        if "\r" in self._open:
+        if "\r" in self._open:  # a progress bar: forget the redrawn versions now, or the line grows without end
             whole = _find_complete_length(self._open)
             self._open = _keep_last_redraw(_ESCAPE.sub("", self._open[:whole])) + self._open[whole:]
         if len(self._open) > _MAX_LINE:
@@ -130,7 +131,7 @@ def _clean_text(text: str) -> str:
     text = _ESCAPE.sub("", text)
     if "\r" in text:
         text = "\n".join(_keep_last_redraw(line).rstrip("\r") for line in text.split("\n"))
-    while "\x08" in text:
+    while "\x08" in text:  # each pass erases one character per backspace; "ab\b\b" needs two
         text, erased = _ERASED.subn("", text)
         if not erased:
             break
@@ -220,10 +221,11 @@ TERM_GRACE_S = 1.0
 """Time for a timed-out command to clean up between SIGTERM and SIGKILL."""
 CANCEL_GRACE_S = 0.03
 """The same after the user pressed Esc and is waiting: all of it should take less than 0.1 s."""
-_KILL_WAIT_S = 1.0  # time for killed processes to disappear
-_DRAIN_S = 0.25  # time for the last output to arrive after the command has ended
+_KILL_WAIT_S = 1.0  # for killed processes to disappear
+_DRAIN_S = 0.25  # for the last output to arrive after the command has ended; a child may hold the pipe open for ever
 _PROGRESS_INTERVAL_S = 1.0
 
+# The model reads the output as text and can answer neither a pager nor a password prompt.
 _PLAIN_OUTPUT = {
     "NO_COLOR": "1",
     "TERM": "dumb",
@@ -297,7 +299,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
         return self.unfinished_line.strip() or self._last_line
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by asyncio."""
+        """Store the transport; called by asyncio."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
