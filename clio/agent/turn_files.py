@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.user_interface import Emit, Notice
-from clio.checkpoints.checkpoint_store import Change, FileState, Record, TurnRef
+from clio.checkpoints.checkpoint_store import Change, ChangeRecord, FileState, TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
 from clio.errors import ClioError
 from clio.messages import Fragment, is_turn_start
@@ -196,7 +196,7 @@ def _list_changed_paths(action: ChangeFiles) -> list[Path]:
     return [*(change.path for change in action.changes), *moved]
 
 
-def _describe_restore(record: Record, message_ids: set[str]) -> str:
+def _describe_restore(record: ChangeRecord, message_ids: set[str]) -> str:
     """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
     if not paths or not (record.kind == "redo" or message_ids & set(record.reverted)):

@@ -67,7 +67,7 @@ class TurnRef(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of the log: what a tool call or a restore did to files.
 
     Attributes:
@@ -105,7 +105,7 @@ class TurnChanges(Struct, frozen=True, kw_only=True):
     message: str
     session: str
     at: float
-    records: tuple[Record, ...]
+    records: tuple[ChangeRecord, ...]
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -146,9 +146,9 @@ class RestoreStep(Struct, frozen=True, kw_only=True):
     verdict: StepVerdict
 
 
-def list_turns(records: Iterable[Record]) -> list[TurnChanges]:
+def list_turns(records: Iterable[ChangeRecord]) -> list[TurnChanges]:
     """Return the turns that changed files, oldest first."""
-    found: dict[str, list[Record]] = {}
+    found: dict[str, list[ChangeRecord]] = {}
     for record in records:
         if record.kind == "turn":
             found.setdefault(record.message, []).append(record)
@@ -165,9 +165,9 @@ def list_turns(records: Iterable[Record]) -> list[TurnChanges]:
     ]
 
 
-def list_undone_turns(records: Sequence[Record]) -> set[str]:
+def list_undone_turns(records: Sequence[ChangeRecord]) -> set[str]:
     """Return the messages of the turns whose changes are currently undone."""
-    active: dict[str, Record] = {}
+    active: dict[str, ChangeRecord] = {}
     for record in records:
         if record.kind in ("undo", "rewind"):
             active[record.id] = record
@@ -177,7 +177,7 @@ def list_undone_turns(records: Sequence[Record]) -> set[str]:
     return {message for record in active.values() for message in record.reverted}
 
 
-def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Record | None:
+def find_redoable(records: Sequence[ChangeRecord], sessions: Collection[str]) -> ChangeRecord | None:
     """Return the latest undo in one of these sessions that has not been redone."""
     redone = {undone_id for record in records if record.kind == "redo" for undone_id in record.reverted}
     return next(
@@ -190,7 +190,7 @@ def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Recor
     )
 
 
-def plan_undo(records: Iterable[Record]) -> list[RestoreTarget]:
+def plan_undo(records: Iterable[ChangeRecord]) -> list[RestoreTarget]:
     """Plan the undo of these records, given oldest first: each file as it was before the first of them."""
     targets: dict[str, RestoreTarget] = {}
     for record in records:
@@ -390,25 +390,25 @@ def _decode_content(stored: bytes, name: str) -> bytes | None:
     return data if compute_object_id(data) == name else None
 
 
-VERSION = 1
-SCHEMA = "clio.checkpoints"
+CHANGE_LOG_VERSION = 1
+CHANGE_LOG_SCHEMA = "clio.checkpoints"
 _UNSAFE_NAME_CHARS = re.compile(r"[^\w.-]+")
 
 
 class _LogHeader(Struct, kw_only=True):
-    schema: str = SCHEMA
-    version: int = VERSION
+    schema: str = CHANGE_LOG_SCHEMA
+    version: int = CHANGE_LOG_VERSION
     root: str = ""
 
 
 class ChangeLog(Protocol):
     """The log of changes to the files of one workspace, oldest first."""
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[ChangeRecord]:
         """Return all records that still exist."""
         ...
 
-    def append(self, record: Record) -> None:
+    def append(self, record: ChangeRecord) -> None:
         """Append the latest record."""
         ...
 
@@ -419,7 +419,7 @@ class _ReadPart(Struct):
     inode: int = 0
     end: int = 0
     last: bytes = b""
-    records: list[Record] = []
+    records: list[ChangeRecord] = []
 
 
 class DiskChangeLog:
@@ -430,7 +430,7 @@ class DiskChangeLog:
         self._root = str(root)
         self._read_part = _ReadPart()
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[ChangeRecord]:
         """Return all records, reading only lines added since the last call. Unreadable lines are skipped.
 
         Raises NewerDocument, OSError.
@@ -454,7 +454,7 @@ class DiskChangeLog:
         rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines
         return [*read_part.records, *_decode_records(self.path, rest, from_start=read_part.end == 0)]
 
-    def append(self, record: Record) -> None:
+    def append(self, record: ChangeRecord) -> None:
         """Append a record durably. Raises OSError, TimeoutError."""
         make_folder(self.path.parent)
         with lock_change_log(self.path):
@@ -471,13 +471,13 @@ class MemoryChangeLog:
     """A log in memory only."""
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
+        self._records: list[ChangeRecord] = []
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[ChangeRecord]:
         """See ChangeLog."""
         return list(self._records)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: ChangeRecord) -> None:
         """See ChangeLog."""
         self._records.append(record)
 
@@ -493,7 +493,7 @@ def lock_change_log(path: Path) -> FileLock:
     return FileLock(path.with_name(path.name + ".lock"))
 
 
-def read_change_log(path: Path) -> list[Record]:
+def read_change_log(path: Path) -> list[ChangeRecord]:
     """Return the records of a log. Raises NewerDocument, OSError."""
     return _decode_records(path, read_lines(path).lines, from_start=True)
 
@@ -506,21 +506,21 @@ def _is_same_log(file: BinaryIO, inode: int, read_part: _ReadPart) -> bool:
     )
 
 
-def _decode_records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Record]:
-    records: list[Record] = []
+def _decode_records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[ChangeRecord]:
+    records: list[ChangeRecord] = []
     for number, line in enumerate(lines):
         try:
             if from_start and number == 0:
                 header = decode_json(line, type=_LogHeader)
-                refuse_newer_version(path, header.version, VERSION)
+                refuse_newer_version(path, header.version, CHANGE_LOG_VERSION)
                 continue
-            records.append(decode_json(line, type=Record))
+            records.append(decode_json(line, type=ChangeRecord))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # the change in this line cannot be undone; all others can
     return records
 
 
-def rewrite_change_log(path: Path, records: Sequence[Record]) -> None:
+def rewrite_change_log(path: Path, records: Sequence[ChangeRecord]) -> None:
     """Replace all records of a log. The caller holds its lock. Raises OSError."""
     back_up_damaged_file(path)
     header = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_LogHeader())

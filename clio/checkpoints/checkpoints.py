@@ -16,6 +16,7 @@ from clio.checkpoints.checkpoint_store import (
     REFUSED_VERDICTS,
     Change,
     ChangeLog,
+    ChangeRecord,
     DiskChangeLog,
     DiskIntents,
     DiskObjectStore,
@@ -26,7 +27,6 @@ from clio.checkpoints.checkpoint_store import (
     MemoryObjectStore,
     NoIntents,
     ObjectStore,
-    Record,
     RecordKind,
     RestoreStep,
     TurnChanges,
@@ -44,7 +44,7 @@ from clio.checkpoints.workspace_scan import (
     FileLister,
     ScanCacheFile,
     Scanner,
-    Snapshot,
+    WorkspaceSnapshot,
     list_changed_paths,
     read_file_state,
 )
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 class RestoreResult(Struct, frozen=True, kw_only=True):
     """The result of a restore. skipped: files that were not changed, each with the reason as the end of a sentence."""
 
-    record: Record
+    record: ChangeRecord
     skipped: tuple[tuple[str, str], ...] = ()
 
 
@@ -78,7 +78,7 @@ def is_redirected_by_link(root: Path, path: str) -> bool:
     return os.path.realpath(parent) != str(parent)
 
 
-def restore_files(root: Path, record: Record, objects: ObjectStore) -> RestoreResult:
+def restore_files(root: Path, record: ChangeRecord, objects: ObjectStore) -> RestoreResult:
     """Apply a record: change each file from its `before` to its `after` state. Files already in that state are skipped.
 
     Order: remove files, remove folders, create folders, write files. A file in neither state is left alone.
@@ -186,7 +186,7 @@ class RestoreJournal:
         self._objects = objects
         self._log = log
 
-    def carry_out(self, record: Record) -> RestoreResult:
+    def carry_out(self, record: ChangeRecord) -> RestoreResult:
         """Apply a record and log it. Raises OSError, or TimeoutError while another process restores files."""
         if self._path is None:
             return self._restore(record)
@@ -207,7 +207,7 @@ class RestoreJournal:
         if not lock.acquire():
             return []  # another process is restoring files at this moment
         try:
-            record = decode_json(read_regular(self._path), type=Record)
+            record = decode_json(read_regular(self._path), type=ChangeRecord)
             restored = self._restore_and_clear(self._path, record)
             delete_abandoned_files([resolve_path(self._root, change.path) for change in record.changes], time.time())
         except FileNotFoundError:
@@ -223,14 +223,14 @@ class RestoreJournal:
         skipped = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.skipped)
         return [summary + skipped]
 
-    def _restore_and_clear(self, path: Path, record: Record) -> RestoreResult:
+    def _restore_and_clear(self, path: Path, record: ChangeRecord) -> RestoreResult:
         logged_ids = {logged.id for logged in self._log.read()}
         restored = RestoreResult(record=record) if record.id in logged_ids else self._restore(record)
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
         return restored
 
-    def _restore(self, record: Record) -> RestoreResult:
+    def _restore(self, record: ChangeRecord) -> RestoreResult:
         restored = restore_files(self._root, record, self._objects)
         self._log.append(restored.record)
         return restored
@@ -249,7 +249,7 @@ class _RunningCall(Struct, kw_only=True):
     turn: TurnRef
     files: dict[str, FileState | None] = {}
     missing_folders: tuple[str, ...] = ()
-    base: Snapshot | None = None
+    base: WorkspaceSnapshot | None = None
 
 
 class ChangeRecorder:
@@ -283,7 +283,7 @@ class ChangeRecorder:
         self._has_running_job = has_running_job
         self._now = now
         self._running_call: _RunningCall | None = None
-        self._last_scan: Snapshot | None = None
+        self._last_scan: WorkspaceSnapshot | None = None
         self._last_scan_at = float("-inf")
         self._job_turn: TurnRef | None = None  # the turn of a job that was running during the last scan
         self._is_loaded = False
@@ -374,7 +374,7 @@ class ChangeRecorder:
                     self.messages.append("a command was interrupted when clio was killed; its changes are unknown")
                     continue
                 self._is_loaded, self._scanner.cache = True, cache
-                base = Snapshot(cache.clean, cache.rows, cache.missing)
+                base = WorkspaceSnapshot(cache.clean, cache.rows, cache.missing)
                 changes += self._compare_scans(base, self._scan(), unsure=True)
             if changes:
                 self._append_record(intent.turn, changes, intent.missing_folders, scanned=bool(intent.scan_id))
@@ -392,7 +392,7 @@ class ChangeRecorder:
         self._append_record(job_turn, changes, tuple(self._find_new_folders(base, changes)), scanned=True)
         self._job_turn = (job_turn if turn is None else turn) if self._has_running_job() else None
 
-    def _scan(self, copying_s: float = MAX_COPY_S) -> Snapshot:
+    def _scan(self, copying_s: float = MAX_COPY_S) -> WorkspaceSnapshot:
         self._load()
         if self._scan_cache.was_deleted():
             self._scanner.discard_copies()
@@ -420,7 +420,9 @@ class ChangeRecorder:
             if before != after[name]
         ]
 
-    def _compare_scans(self, base: Snapshot, current: Snapshot, *, unsure: bool = False) -> list[Change]:
+    def _compare_scans(
+        self, base: WorkspaceSnapshot, current: WorkspaceSnapshot, *, unsure: bool = False
+    ) -> list[Change]:
         paths = list_changed_paths(base, current)
         states = self._scanner.store_states([base.get(path) for path in paths] + [current.get(path) for path in paths])
         pairs = zip(states[: len(paths)], states[len(paths) :], strict=True)
@@ -430,7 +432,7 @@ class ChangeRecorder:
         ]
         return [change for change in changes if change.before != change.after]
 
-    def _find_new_folders(self, base: Snapshot, changes: Iterable[Change]) -> list[str]:
+    def _find_new_folders(self, base: WorkspaceSnapshot, changes: Iterable[Change]) -> list[str]:
         """Return the folders that contain files now and contained none before."""
         created = {change.path.rpartition("/")[0] for change in changes if change.before is None} - {""}
         if not created:
@@ -448,7 +450,7 @@ class ChangeRecorder:
     ) -> None:
         if not changes and not created_folders:
             return
-        record = Record(
+        record = ChangeRecord(
             id=new_id(),
             kind="turn",
             at=self._now(),
@@ -473,7 +475,7 @@ class ChangeRecorder:
     def _get_change_path(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix() if self._root in path.parents else str(path)
 
-    def _report_missing(self, scan: Snapshot) -> None:
+    def _report_missing(self, scan: WorkspaceSnapshot) -> None:
         """Report once for each cause what undo does not cover."""
         uncopied = {path: row.size for path, row in scan.rows.items() if row.id.startswith(NOT_STORED_PREFIX)}
         self._report_uncovered(
@@ -520,7 +522,7 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
     """A planned undo or redo.
 
     Attributes:
-        reverted: see `Record`.
+        reverted: see `ChangeRecord`.
         steps: what to do with each file.
         created_folders, removed_folders: folders to create and to remove.
     """
@@ -668,7 +670,7 @@ class Checkpoints:
         """Store the present content of a file and return its state, so that `content` can return it."""
         return self._run_and_wait(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
 
-    def list_restores_since(self, time: float) -> list[Record]:
+    def list_restores_since(self, time: float) -> list[ChangeRecord]:
         """Return the restores made after that time."""
         return [record for record in self._run_and_wait(self._log.read) if record.kind != "turn" and record.at > time]
 
@@ -707,7 +709,7 @@ class Checkpoints:
             )
         self._calls += 1
 
-    def _read_settled_log(self) -> list[Record]:
+    def _read_settled_log(self) -> list[ChangeRecord]:
         self._recorder.settle()
         return self._log.read()
 
@@ -731,7 +733,7 @@ class Checkpoints:
         record = find_redoable(self._read_settled_log(), sessions)
         return self._make_plan("redo", (record.id,), [record]) if record else None
 
-    def _make_plan(self, kind: RecordKind, reverted: tuple[str, ...], records: Sequence[Record]) -> RestorePlan:
+    def _make_plan(self, kind: RecordKind, reverted: tuple[str, ...], records: Sequence[ChangeRecord]) -> RestorePlan:
         steps: list[RestoreStep] = []
         for file in plan_undo(records):
             if file.target == file.expected and not file.between:
@@ -763,7 +765,7 @@ class Checkpoints:
             if current != step.current:
                 raise UserError(f"{path!r} has just changed, so nothing was restored; check it and try again")
             changes.append(Change(path=path, before=current, after=step.file.target))
-        record = Record(
+        record = ChangeRecord(
             id=new_id(),
             kind=plan.kind,
             at=self._now(),

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import (
     NOT_STORED_PREFIX,
+    ChangeRecord,
     DiskObjectStore,
-    Record,
     lock_change_log,
     read_change_log,
     rewrite_change_log,
@@ -98,7 +98,7 @@ def count_excess_bytes(
     return sum(size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - young_s)
 
 
-def list_object_ids(record: Record) -> Iterable[str]:
+def list_object_ids(record: ChangeRecord) -> Iterable[str]:
     """Return the ids of the objects a record needs."""
     for change in record.changes:
         for state in (change.before, change.after):
@@ -107,7 +107,7 @@ def list_object_ids(record: Record) -> Iterable[str]:
 
 
 def _find_cutoff(
-    logs: Iterable[list[Record]], sizes: dict[str, int], scanned: set[str], max_bytes: int, oldest: float
+    logs: Iterable[list[ChangeRecord]], sizes: dict[str, int], scanned: set[str], max_bytes: int, oldest: float
 ) -> float:
     """Return the time before which all records are deleted: as many of the newest as fit are kept."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
@@ -136,7 +136,7 @@ def _list_logs(store: Path) -> list[Path]:
     return sorted(store.glob("projects/*/log.jsonl"))
 
 
-def _read_records(path: Path) -> list[Record]:
+def _read_records(path: Path) -> list[ChangeRecord]:
     try:
         return read_change_log(path)
     except (StorageError, FileNotFoundError):

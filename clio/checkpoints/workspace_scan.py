@@ -44,7 +44,7 @@ class CleanFile(NamedTuple):
     size: int
 
 
-class Snapshot(NamedTuple):
+class WorkspaceSnapshot(NamedTuple):
     """All covered files of a workspace.
 
     Attributes:
@@ -78,7 +78,7 @@ class Snapshot(NamedTuple):
         return found
 
 
-def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
+def list_changed_paths(before: WorkspaceSnapshot, after: WorkspaceSnapshot) -> list[str]:
     """Return the sorted paths whose files differ between two snapshots."""
     candidates = before.rows.keys() | after.rows.keys() | before.missing | after.missing
     if before.clean is not after.clean:
@@ -335,7 +335,7 @@ class Scanner:
         if not self._is_probed:
             self._git, self._is_probed = find_git_tree(self._root), True
 
-    def scan(self, copying_s: float = MAX_COPY_S) -> Snapshot:
+    def scan(self, copying_s: float = MAX_COPY_S) -> WorkspaceSnapshot:
         """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
         seconds.
 
@@ -374,7 +374,7 @@ class Scanner:
             return FileState(mode=file.mode, size=file.size, id=f"{NOT_STORED_PREFIX}{file.blob}")
         return FileState(mode=file.mode, size=file.size, id=self._objects.put(data))
 
-    def _scan_with_git(self, git: GitTree, budget: "_Budget") -> Snapshot:
+    def _scan_with_git(self, git: GitTree, budget: "_Budget") -> WorkspaceSnapshot:
         self._read_index(git)
         changed = git.changed()
         cache = self.cache
@@ -385,7 +385,7 @@ class Scanner:
         missing = changed.missing | {path for path in paths if path not in rows}
         self.cache = _replace_rows(cache, rows, missing)
         beyond = max(0, len(paths) - MAX_FILES)
-        return Snapshot(cache.clean, rows, missing, (*cache.submodules, *changed.repositories), beyond)
+        return WorkspaceSnapshot(cache.clean, rows, missing, (*cache.submodules, *changed.repositories), beyond)
 
     def _read_index(self, git: GitTree) -> None:
         """Update from the index. A file counts as clean only if its size equals its blob's, which rules out filters."""
@@ -415,11 +415,11 @@ class Scanner:
             rows=self.cache.rows,
         )
 
-    def _scan_without_git(self, budget: "_Budget") -> Snapshot:
+    def _scan_without_git(self, budget: "_Budget") -> WorkspaceSnapshot:
         listed = [path for path in self._list_files(self._root) if self._is_covered(path)]
         rows = self._scan_files(listed[:MAX_FILES], budget, "")
         self.cache = ScanCache(rows=rows)
-        return Snapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
+        return WorkspaceSnapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
 
     def _scan_files(self, paths: Sequence[str], budget: "_Budget", sample_name: str) -> dict[str, ScannedFile]:
         rows: dict[str, ScannedFile] = {}

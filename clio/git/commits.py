@@ -121,13 +121,13 @@ class FittedDiff(Struct, frozen=True, kw_only=True):
     Attributes:
         shortened_files: number of files of which a part is missing.
         omitted_files: number of files that are missing completely.
-        lines: number of missing lines.
+        omitted_lines: number of missing lines.
     """
 
     text: str
     shortened_files: int = 0
     omitted_files: int = 0
-    lines: int = 0
+    omitted_lines: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -138,7 +138,7 @@ class FittedDiff(Struct, frozen=True, kw_only=True):
     def omission(self) -> str:
         """What is missing, such as "120 lines in 3 files are left out"."""
         files = self.shortened_files + self.omitted_files
-        return f"{self.lines:,} lines in {format_count(files, 'file')} are left out"
+        return f"{self.omitted_lines:,} lines in {format_count(files, 'file')} are left out"
 
 
 def split_by_file(diff: str) -> list[str]:
@@ -161,7 +161,7 @@ def fit_diff(diff: str, max_chars: int) -> FittedDiff:
         text="\n".join(part.text.rstrip("\n") for part in parts if part.text),
         shortened_files=sum(bool(part.omitted_lines) for part in parts) - omitted_files,
         omitted_files=omitted_files,
-        lines=sum(part.omitted_lines for part in parts),
+        omitted_lines=sum(part.omitted_lines for part in parts),
     )
 
 
@@ -182,9 +182,9 @@ def _fit_part(file_diff: str, space: int) -> DiffPart:
         return DiffPart(file_diff)
     if space < _MIN_FILE_CHARS // 2:
         return DiffPart("", file_diff.rstrip("\n").count("\n") + 1)
-    shown = file_diff[:space].rpartition("\n")[0] or file_diff[:space]
-    missing = max(file_diff[len(shown) :].strip("\n").count("\n") + 1, 1)
-    return DiffPart(f"{shown}\n[{missing:,} more lines of this file are left out]\n", missing)
+    beginning = file_diff[:space].rpartition("\n")[0] or file_diff[:space]
+    missing = max(file_diff[len(beginning) :].strip("\n").count("\n") + 1, 1)
+    return DiffPart(f"{beginning}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
 _HUNK_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")

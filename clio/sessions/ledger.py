@@ -76,7 +76,7 @@ def list_turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[
 
 
 LEDGER_NAME = "costs.jsonl"
-SCHEMA, VERSION = "clio.costs", 1
+LEDGER_SCHEMA, LEDGER_VERSION = "clio.costs", 1
 COMPACT_BYTES = 16_384
 """The file is compacted when it has grown by this plus a quarter of its compacted size.
 
@@ -90,8 +90,8 @@ SESSION_DAYS, DAY_DAYS = 60, 400
 class LedgerHeader(Struct, frozen=True, kw_only=True):
     """The first line of the file. compacted_bytes: size of the other lines after the last compaction."""
 
-    schema: str = SCHEMA
-    version: int = VERSION
+    schema: str = LEDGER_SCHEMA
+    version: int = LEDGER_VERSION
     compacted_bytes: int = msgspec.field(default=0, name="kept")
 
 
@@ -241,7 +241,7 @@ class Ledger:
         """Return the header in the file's first line; the default if the line is none. Raises NewerDocument."""
         assert self.path is not None
         header = _header_decoder.decode(line) if _is_header(line) else LedgerHeader()
-        refuse_newer_version(self.path, header.version, VERSION)
+        refuse_newer_version(self.path, header.version, LEDGER_VERSION)
         return header
 
 
@@ -316,6 +316,6 @@ def _is_header(line: bytes) -> bool:
         header = _header_decoder.decode(line)
         check_version(header.version)
         # `schema` has a default, so any JSON object would decode as a header: the name must be in the line.
-        return header.schema == SCHEMA and b'"schema"' in line
+        return header.schema == LEDGER_SCHEMA and b'"schema"' in line
     except msgspec.DecodeError:
         return False

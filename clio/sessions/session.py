@@ -282,7 +282,7 @@ class Session:
         if self._closed:
             raise ValueError(f"session {self.id!r} is closed; open it again to change it")
 
-    def _record(self, record: session_format.Record) -> None:
+    def _record(self, record: session_format.JournalRecord) -> None:
         """Apply a change to the state and append it to the journal. Replaying the journal uses the same code."""
         with self._changing:
             self._check_open()

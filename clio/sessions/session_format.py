@@ -66,7 +66,7 @@ class SnapshotHead(Struct, kw_only=True):
     delegated: str | None = None
 
 
-class Snapshot(SnapshotHead, kw_only=True):
+class SessionSnapshot(SnapshotHead, kw_only=True):
     """The complete snapshot file."""
 
     todos: tuple[Todo, ...] = ()
@@ -87,7 +87,7 @@ class PreservedContent(Struct, frozen=True, kw_only=True):
 
 
 _head_decoder: JsonDecoder[SnapshotHead] = JsonDecoder(SnapshotHead)
-_snapshot_decoder: JsonDecoder[Snapshot] = JsonDecoder(Snapshot)
+_snapshot_decoder: JsonDecoder[SessionSnapshot] = JsonDecoder(SessionSnapshot)
 
 
 def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
@@ -201,7 +201,7 @@ def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
         raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return PreservedContent()
-    known = Snapshot.__struct_fields__
+    known = SessionSnapshot.__struct_fields__
     unknown = {name: value for name, value in fields.items() if name not in known}
     return PreservedContent(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
 
@@ -368,7 +368,7 @@ class BillsReplaced(Struct, frozen=True, kw_only=True, tag_field="type", tag="bi
     bills: tuple[Bill, ...]
 
 
-Record = (
+JournalRecord = (
     JournalHeader
     | MessageAdded
     | TodosSet
@@ -383,7 +383,7 @@ Record = (
     | TrimUndone
     | BillsReplaced
 )
-_record_decoder: JsonDecoder[Record] = JsonDecoder(Record)
+_record_decoder: JsonDecoder[JournalRecord] = JsonDecoder(JournalRecord)
 _encoder = msgspec.json.Encoder()
 
 
@@ -394,7 +394,7 @@ class ReplayResult(Struct, frozen=True, kw_only=True):
     damaged: int
 
 
-def encode_record(record: Record) -> tuple[Record, bytes]:
+def encode_record(record: JournalRecord) -> tuple[JournalRecord, bytes]:
     """Return the record and its encoded line, without line end; lone surrogates in its text are replaced in both."""
     try:
         return record, _encoder.encode(record)
@@ -430,7 +430,7 @@ def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResul
     return ReplayResult(journal=journal, damaged=damaged)
 
 
-def apply_record(record: Record, state: SessionState) -> None:
+def apply_record(record: JournalRecord, state: SessionState) -> None:
     """Apply one record to `state`; used for new changes and for replaying a journal."""
     match record:
         case MessageAdded():
@@ -466,9 +466,9 @@ def apply_record(record: Record, state: SessionState) -> None:
             assert_never(record)
 
 
-def rebuild_journal(state: SessionState, journal: str) -> list[Record]:
+def rebuild_journal(state: SessionState, journal: str) -> list[JournalRecord]:
     """Return the records of a journal with the complete session, to replace files that were deleted."""
-    records: list[Record] = [make_journal_header(state, journal)]
+    records: list[JournalRecord] = [make_journal_header(state, journal)]
     records += [MessageAdded(n=number, message=message) for number, message in enumerate(state.messages, 1)]
     records += [Trimmed(trim=trim) for trim in state.trims]
     records += [
@@ -498,7 +498,7 @@ def make_journal_header(state: SessionState, journal: str) -> JournalHeader:
     )
 
 
-def _decode_record(line: bytes) -> Record | None:
+def _decode_record(line: bytes) -> JournalRecord | None:
     try:
         record = _record_decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

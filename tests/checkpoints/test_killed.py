@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints.checkpoint_store import Record
+from clio.checkpoints.checkpoint_store import ChangeRecord
 from clio.checkpoints.checkpoints import StoreLimits
 from clio.checkpoints.store_limits import shrink_store
 from clio.storage.locks import FileLock
@@ -226,4 +226,4 @@ def test_records_that_are_too_old_are_deleted(tmp_path: Path) -> None:
     place.checkpoints = place.open(StoreLimits(max_age_s=500))
     run_many(place, 1)
     assert [turn.message for turn in place.checkpoints.list_turns()] == ["t0"]
-    assert isinstance(place.checkpoints.list_turns()[0].records[0], Record)
+    assert isinstance(place.checkpoints.list_turns()[0].records[0], ChangeRecord)

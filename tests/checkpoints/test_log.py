@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints import checkpoint_store as log_module
-from clio.checkpoints.checkpoint_store import DiskChangeLog, Record, read_change_log, rewrite_change_log
+from clio.checkpoints.checkpoint_store import ChangeRecord, DiskChangeLog, read_change_log, rewrite_change_log
 from clio.errors import ClioError
 
 
-def record(name: str) -> Record:
-    return Record(id=name, kind="turn", at=1.0, session="s", message=name)
+def record(name: str) -> ChangeRecord:
+    return ChangeRecord(id=name, kind="turn", at=1.0, session="s", message=name)
 
 
 def test_records_of_another_clio_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +20,7 @@ def test_records_of_another_clio_are_read_once(tmp_path: Path, monkeypatch: pyte
     lines: list[int] = []
     real = log_module._decode_records
 
-    def counting(path: Path, given: list[bytes], *, from_start: bool) -> list[Record]:
+    def counting(path: Path, given: list[bytes], *, from_start: bool) -> list[ChangeRecord]:
         lines.append(len(given))
         return real(path, given, from_start=from_start)
 

@@ -2,8 +2,8 @@
 
 from clio.checkpoints.checkpoint_store import (
     Change,
+    ChangeRecord,
     FileState,
-    Record,
     RecordKind,
     find_redoable,
     judge_step,
@@ -15,8 +15,10 @@ from clio.checkpoints.checkpoint_store import (
 A, B, C = (FileState(id=letter * 64, size=1) for letter in "abc")
 
 
-def record(id: str, kind: RecordKind = "turn", *changes: Change, message: str = "", of: tuple[str, ...] = ()) -> Record:
-    return Record(id=id, kind=kind, at=float(len(id)), session="s", message=message, changes=changes, reverted=of)
+def record(
+    id: str, kind: RecordKind = "turn", *changes: Change, message: str = "", of: tuple[str, ...] = ()
+) -> ChangeRecord:
+    return ChangeRecord(id=id, kind=kind, at=float(len(id)), session="s", message=message, changes=changes, reverted=of)
 
 
 def change(path: str, before: FileState | None, after: FileState | None) -> Change:

@@ -41,9 +41,9 @@ def test_small_files_are_complete_and_a_large_one_names_what_is_missing() -> Non
     assert piece("small", 3).rstrip() in fitted.text
     assert (fitted.shortened_files, fitted.omitted_files) == (1, 0)
     kept = fitted.text.count("+line") - 3
-    assert fitted.lines == 5_000 - kept
-    assert f"[{fitted.lines:,} more lines of this file are left out]" in fitted.text
-    assert fitted.omission == f"{fitted.lines:,} lines in 1 file are left out"
+    assert fitted.omitted_lines == 5_000 - kept
+    assert f"[{fitted.omitted_lines:,} more lines of this file are left out]" in fitted.text
+    assert fitted.omission == f"{fitted.omitted_lines:,} lines in 1 file are left out"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -55,7 +55,7 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
     assert len(fitted.text) <= room + 100 * len(pieces)
     if not fitted.is_complete:
         kept = sum(not line.startswith("[") for line in fitted.text.splitlines())
-        assert kept + fitted.lines == sum(one.count("\n") for one in pieces)
+        assert kept + fitted.omitted_lines == sum(one.count("\n") for one in pieces)
 
 
 def test_a_diff_without_files_is_shortened_too() -> None:
