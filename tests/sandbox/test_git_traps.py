@@ -17,7 +17,7 @@ from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
 from clio.memory.team.share import find_ignore_problem, uncommitted
-from clio.memory.team.statement import author
+from clio.memory.team.statement import get_git_author
 from clio.readonly_git import list_filter_options
 from clio.security.actions import ReadFiles, Workspace
 from clio.tokens import TokenEstimator
@@ -91,7 +91,7 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
     assert read_git_activity(root) is not None
     find_ignore_problem(root)
     uncommitted(root)
-    author(root)
+    get_git_author(root)
     tree = find_git_tree(root)
     assert tree is not None
     assert "a.x" in str(tree.changed())
