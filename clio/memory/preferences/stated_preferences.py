@@ -652,10 +652,24 @@ def _parts(whole: Sentence) -> Iterator[Sentence]:
 _ASKED = _EN.pattern("asked")
 _CLAUSE = _EN.pattern("clause")
 _NO_FACT = _EN.pattern("no_fact")
+_ASKED_BEHIND = LazyRegex(
+    r"[\s,;:–—-]+(?:so |and |please |pls )*(?:remember (?:that|this|it)|(?:keep|bear) (?:that|this|it) in mind"
+    r"|(?:don't|do not) forget (?:that|this|it)|make a note(?: of (?:that|this|it))?|note that|note (?:this|it) down)"
+    r"(?: please| for later)?[\s.!]*$",
+    re.I,
+    needs="remember mind forget note",
+)
+"""A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
 _LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
 
 
 def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
+    if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
+        stated = _without_lead(
+            structs.replace(whole, text=whole.text[: behind.start()], masked=whole.masked[: behind.start()])
+        )
+        if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
+            return made("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
     found = _ASKED.match(whole.masked)
     if found is None or (said.is_question and not found["ask"]):
         return None

@@ -31,7 +31,7 @@ from clio.memory.store.typed_index import MemoryIndex, Ranked
 from clio.memory.store.typed_index import rank as seed_rank
 from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
-from clio.memory.transcripts.query import ONLY_ASKS, classify_message
+from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import TurnHit, TurnHits, WordCounts
 from clio.memory.vectors.semantic_index import SemanticIndex
@@ -204,6 +204,7 @@ class Retriever:
                 strength=None,
                 label="",
                 asks=turn.role == "user" and classify_message(turn.text) == ONLY_ASKS,
+                says_nothing=turn.role == "assistant" and says_nothing(turn.text),
             )
             for turn in near
             if turn.created <= until
@@ -309,6 +310,7 @@ def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
                 title=turn.title,
             ),
             asks=turn.only_asks,
+            says_nothing=turn.role == "assistant" and says_nothing(turn.text),
         )
         for turn in turns
     ]

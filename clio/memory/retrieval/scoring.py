@@ -97,6 +97,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         distance: the distance of its vector from the query's.
         engine: the result of the transcript index, if it comes from there.
         asks: it only asks something.
+        says_nothing: it is a reply such as "Understood." or "I don't know".
         is_corroborated: two sessions or two members of a team confirmed it.
         trust: see `prompt_prefix.describe_trust`.
         signals: further numbers to report, such as the scores of the seeds' formulas.
@@ -116,6 +117,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     distance: float | None = None
     engine: Engine | None = None
     asks: bool = False
+    says_nothing: bool = False
     is_corroborated: bool = False
     trust: str = ""
     signals: Mapping[str, float] = {}
@@ -433,6 +435,11 @@ def make_without_query(candidate: Candidate, because: str, now: float) -> Scored
     return scored
 
 
+_SORTED_RESULTS = 50
+_FITS_NEARLY = 0.6
+"""Share of the evidence of a question that is enough for a statement to be listed before it."""
+
+
 def rank(
     query: str,
     candidates: Sequence[Candidate],
@@ -469,7 +476,24 @@ def rank(
         for place, item in enumerate(found):
             item.rank = item.score = ranks[place]
     found.sort(key=lambda item: (-item.score, -item.candidate.when, item.candidate.id))
-    return fold_duplicates(found, limit)
+    return fold_duplicates(_sort_statements_first(found) if is_search else found, limit)
+
+
+def _sort_statements_first(found: Sequence[Scored]) -> list[Scored]:
+    """Put each question, and each reply that says nothing, behind the statements that fit the query nearly as well.
+
+    An earlier question may repeat the whole query, but it does not answer it.
+    """
+    empty = [item for item in found[:_SORTED_RESULTS] if item.candidate.asks or item.candidate.says_nothing]
+    if not empty:
+        return list(found)
+    stating = [item for item in found[:_SORTED_RESULTS] if not (item.candidate.asks or item.candidate.says_nothing)]
+    result = list(stating)
+    for item in empty:
+        fits = [place for place, other in enumerate(result) if other.fit.share >= _FITS_NEARLY * item.fit.share]
+        before = [place for place, other in enumerate(result) if other.score >= item.score]
+        result.insert(max((place + 1 for place in (*fits, *before)), default=0), item)
+    return [*result, *found[_SORTED_RESULTS:]]
 
 
 def _score_candidates(

@@ -276,6 +276,21 @@ def classify_message(text: str) -> int:
     return ENDS_ASKING if ends else STATES
 
 
+_SAYS_NOTHING = LazyRegex(
+    r"\W*(?:\[[^\]\n]*\]\W*)?(?:ok(?:ay)?|understood|noted|got it|sure|done|all right|alright|will do|great|"
+    r"thanks?(?: you)?|you're welcome|hello|hi|yes|no|acknowledged|"
+    r"(?:sorry,? |unfortunately,? )?(?:but )?i (?:do not|don't|can't|cannot|could not|couldn't|have no|am not|'m not)\b"
+    r"[^.!?\n]*|i'm not sure[^.!?\n]*|no idea[^.!?\n]*|(?:there is |there's )?nothing [^.!?\n]*)[.!\s]*",
+    re.IGNORECASE,
+)
+_NOTHING_CHARS = 200
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a reply only acknowledges the message before it, or says that the answer is not known."""
+    return len(text) <= _NOTHING_CHARS and _SAYS_NOTHING.fullmatch(text) is not None
+
+
 _OF_ASSISTANT = LazyRegex(
     r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
     r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import structs
 
 from clio.memory.transcripts.database import IndexReader
-from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, extract_stems, split_folded_words
+from clio.memory.transcripts.query import (
+    ONLY_ASKS,
+    Query,
+    Term,
+    classify_message,
+    extract_stems,
+    says_nothing,
+    split_folded_words,
+)
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
     SPREAD,
@@ -207,7 +215,8 @@ class Search:
             key: structs.replace(self._add_exchange(turn_of[key], hit), is_older=key in older)
             for key, hit in hits.items()
         }
-        return self._make_session_hits([(session, scores[session]) for session in chosen], chosen, shown)
+        found = self._make_session_hits([(session, scores[session]) for session in chosen], chosen, shown)
+        return tuple(sorted(found, key=lambda hit: all(map(_is_without_answer, hit.passages))))
 
     def _rank_sessions(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
         """Return all scored turns, the best sessions with their scores, and the turns of each session, best first."""
@@ -287,7 +296,8 @@ class Search:
         leading = [
             item for session, items in chosen.items() if scores[session] >= MIN_SESSION_SCORE * best for item in items
         ]
-        same = find_same_subject(leading, covered)
+        # An earlier question about the subject is not a newer statement about it.
+        same = find_same_subject([item for item in leading if item.turn.asks != ONLY_ASKS], covered)
         minimum = MIN_COVERAGE * max((covered[item.turn.key] for item in leading), default=0.0)
         fitting = [item for items in chosen.values() for item in items if covered[item.turn.key] >= minimum]
         texts = self._reader.load_texts(item.turn.key for item in fitting)
@@ -439,6 +449,13 @@ class Search:
             density=round(1.5 * sum(stem in query_stems for stem in text) / max(len(text), 1), 2),
             title=round(0.5 * sum(not title.isdisjoint(term.stems) for term in query.terms) / len(query.terms), 2),
         )
+
+
+def _is_without_answer(passage: RecalledPassage) -> bool:
+    """Whether a passage is of a turn in which the user only asked something and the reply does not answer it."""
+    question = passage.snippet if passage.role == "user" else passage.asked.text if passage.asked else ""
+    reply = passage.concluded.text if passage.concluded else "" if passage.role == "user" else passage.snippet
+    return classify_message(question) == ONLY_ASKS and (not reply or says_nothing(reply))
 
 
 def _make_scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
