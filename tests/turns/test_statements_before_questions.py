@@ -42,9 +42,7 @@ def test_the_statement_comes_first(make_harness: MakeHarness, query: str, is_sta
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    "reply", ["Understood.", "Ok", "[what is it?] I don't know it.", "Nothing in memory."]
-)
+@pytest.mark.parametrize("reply", ["Understood.", "Ok", "[what is it?] I don't know it.", "Nothing in memory."])
 def test_replies_that_say_nothing(reply: str) -> None:
     assert says_nothing(reply)
 
