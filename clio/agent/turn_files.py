@@ -17,7 +17,6 @@ from clio.sessions.session import Session
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_bytes
 from clio.tools.files.diff import diff_texts
-from clio.tools.files.text_file import NotText, decode_file, to_printable
 
 if TYPE_CHECKING:
     from clio.checkpoints.checkpoint_store import RestoreStep
@@ -208,6 +207,8 @@ def _describe_restore(record: ChangeRecord, message_ids: set[str]) -> str:
 
 def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> RenderedChange:
     """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
+    from clio.tools.files.text_file import to_printable  # imported late: only /diff and /undo need it
+
     before, after = change.before, change.after
     what = "new" if before is None else "deleted" if after is None else "changed"
     mode_lines = "".join(_render_mode_lines(before, after))
@@ -246,6 +247,8 @@ def _format_mode(state: FileState) -> str:
 
 def _read_text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
     """Return the content as text; None if it is not text that can be shown."""
+    from clio.tools.files.text_file import NotText, decode_file
+
     data = checkpoints.read_content(state) if state is None or state.size <= _MAX_DIFFED_BYTES else None
     if data is None:
         return None
