@@ -14,8 +14,8 @@ from typing import TypeVar
 import msgspec
 
 from clio.memory.consolidation.command_findings import Habits
-from clio.memory.consolidation.experiences import Experience, experiences_of
-from clio.memory.consolidation.runner import findings_in
+from clio.memory.consolidation.experiences import Experience, split_into_turns
+from clio.memory.consolidation.runner import find_statements_and_fixes
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -104,9 +104,11 @@ def main() -> None:
     print(f"{turns:,} turns, {sum(len(messages) for _, messages in sessions):,} messages")
     experiences = timed(
         "turns and their importance",
-        lambda: [one for name, messages in sessions for one in experiences_of(name, messages)],
+        lambda: [one for name, messages in sessions for one in split_into_turns(name, messages)],
     )
-    findings = timed("statements and fixes", lambda: [found for one in experiences for found in findings_in(one)])
+    findings = timed(
+        "statements and fixes", lambda: [found for one in experiences for found in find_statements_and_fixes(one)]
+    )
     habits = timed("habits", lambda: _fed(experiences))
     usual = timed("their findings", habits.findings)
     kinds = {kind: sum(found.kind == kind for found in findings) for kind in ("fact", "rule", "solution")}

@@ -1,4 +1,4 @@
-"""Find what the commands of turns teach, by rule: solutions of errors, and workflows.
+"""Find solutions of errors and workflows in the commands of turns, by rules.
 
 A solution: a command failed, files were changed, and the same command passed. A workflow: commands that sessions run
 again and again.
@@ -16,20 +16,20 @@ from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
     Change,
     Command,
-    Doing,
+    CompletedCall,
     Experience,
     Finding,
     Run,
-    change_of,
-    commands_in,
-    doings_of,
-    error_line,
+    determine_outcome,
+    extract_error_line,
     is_check,
+    is_revert_of,
     is_settled_by,
-    outcome_of,
-    reverts,
-    run_of,
-    without_varying,
+    list_completed_calls,
+    parse_change,
+    parse_commands,
+    parse_run,
+    remove_varying_parts,
 )
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.security.redaction.redactor import Redactor
@@ -83,8 +83,10 @@ _INLINE = frozenset({"-c", "-e", "--eval"})
 class Counted(Struct, frozen=True):
     """One command of a line.
 
-    exact: as it was run; empty where it held a secret. general: with PATH, NAME, TEXT for what varies. alone: whether
-    it may be a habit by itself, not only a step of one.
+    Attributes:
+        exact: the command as it was run; empty if it contained a secret.
+        general: the command with PATH, NAME, TEXT and the like for arguments that vary.
+        alone: whether it can be a habit by itself, and not only a step of a sequence.
     """
 
     exact: str
@@ -92,32 +94,32 @@ class Counted(Struct, frozen=True):
     alone: bool
 
 
-def counted(line: str) -> tuple[Counted, ...]:
-    """The commands of a line that are worth counting, without those that only look; none that hold a secret."""
-    return _counted_in(line) if len(line) <= MAX_LINE else ()
+def list_counted_commands(line: str) -> tuple[Counted, ...]:
+    """Return the commands of a line to count: those that can fail, and commits, without commands with a secret."""
+    return _list_counted_cached(line) if len(line) <= MAX_LINE else ()
 
 
 @lru_cache(maxsize=8_192)
-def _counted_in(line: str) -> tuple[Counted, ...]:
+def _list_counted_cached(line: str) -> tuple[Counted, ...]:
     found: list[Counted] = []
-    for command in commands_in(line):
+    for command in parse_commands(line):
         core = command.core
         final = core[:1] == ("git",) and core[1:2] != () and core[1] in _FINAL
         if command.writes or not (final or is_check(core)) or set(core) & _INLINE:
             continue
-        one = _counted(command, final=final)
+        one = _make_counted(command, final=final)
         if one is not None:
             found.append(one)
     return tuple(found)
 
 
-def role_of(command: str) -> str:
-    """What a command is for, in a word or two; empty where nobody knows."""
-    core = next((" ".join(one.core) for one in commands_in(command)), command)
+def get_command_role(command: str) -> str:
+    """Return the purpose of a command in a word or two, such as "test"; empty if unknown."""
+    core = next((" ".join(one.core) for one in parse_commands(command)), command)
     return next((role for role, pattern in _ROLES if pattern.match(core)), "")
 
 
-def _counted(command: Command, *, final: bool) -> Counted | None:
+def _make_counted(command: Command, *, final: bool) -> Counted | None:
     settings = [one for one in command.settings if _SETTING.fullmatch(one) and not _SECRET_NAME.search(one)]
     words = _without_secrets(command.words)
     if words is None:
@@ -129,7 +131,9 @@ def _counted(command: Command, *, final: bool) -> Counted | None:
     if len(general) > MAX_CHARS or "\n" in general or (not exact and _redactor().redact(general).counts):
         return None
     program = command.core[0]
-    alone = (not final and program not in _NEVER_ALONE and "/" not in command.words[0][1:]) or bool(role_of(general))
+    alone = (not final and program not in _NEVER_ALONE and "/" not in command.words[0][1:]) or bool(
+        get_command_role(general)
+    )
     return Counted(exact=exact, general=general, alone=alone and not final)
 
 
@@ -139,7 +143,7 @@ def _redactor() -> Redactor:
 
 
 def _without_secrets(words: tuple[str, ...]) -> list[str] | None:
-    """The words without options that name a secret, and without what follows them; None where one may be left."""
+    """Return the words without options for secrets and their values; None if a secret may be left."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -157,7 +161,7 @@ def _without_secrets(words: tuple[str, ...]) -> list[str] | None:
 
 
 def _general(words: list[str]) -> list[str]:
-    """The words with PATH for files, MESSAGE and NAME for texts; several of them in a row are one."""
+    """Return the words with PATH for files, and MESSAGE, NAME or TEXT for texts; equal ones in a row become one."""
     general: list[str] = []
     after = ""
     for number, word in enumerate(words):
@@ -178,17 +182,20 @@ def _general(words: list[str]) -> list[str]:
 
 
 MAX_HABITS = 600
-"""Commands and orders that are counted at once; those seen on the fewest occasions, then the oldest, give way."""
+"""Number of commands and sequences counted at once; those with the fewest occasions, then the oldest, are dropped."""
 MAX_OCCASIONS = 12
-_LONGEST = 4
-_JOINT = " → "
+_MAX_STEPS = 4
+_ARROW = " → "
 
 
 class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often one command, or one order of commands, ran well.
+    """How often one command, or one sequence of commands, succeeded.
 
-    occasions: short hashes of session and day, at most `MAX_OCCASIONS`. of: the general form of an exact command.
-    alone: whether it may be a habit by itself. session, message, at: where it ran last.
+    Attributes:
+        occasions: short hashes of session and day, at most `MAX_OCCASIONS`.
+        of: the general form of an exact command.
+        alone: whether it can be a habit by itself.
+        session, message, at: the turn in which it last ran.
     """
 
     steps: tuple[str, ...]
@@ -201,31 +208,31 @@ class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HabitState(Struct, frozen=True, kw_only=True):
-    """What is counted so far, by the text of the command or the order. At most `MAX_HABITS` entries, no secrets."""
+    """The tallies by text of the command or sequence. At most `MAX_HABITS`, without secrets."""
 
     tallies: dict[str, Tally] = {}
 
 
 class Habits:
-    """Counts commands over turns, in whatever order they come."""
+    """Counts commands over turns, which may be added in any order."""
 
     def __init__(self, state: HabitState | None = None) -> None:
         self._tallies = dict(state.tallies) if state is not None else {}
 
     @property
     def state(self) -> HabitState:
-        """What is counted so far, to be kept until the next night."""
+        """The tallies to store until the next run."""
         self._make_room(MAX_HABITS)
         return HabitState(tallies=dict(self._tallies))
 
     def feed(self, experience: Experience) -> None:
-        """Count the commands of one turn that ran well."""
+        """Count the commands of one turn that succeeded."""
         ran: list[Counted] = []
-        for doing in doings_of(experience.messages):
-            line = doing.deeds.command
-            if doing.deeds.exit_code != 0 or not (commands := counted(line)):
+        for call in list_completed_calls(experience.messages):
+            line = call.effects.command
+            if call.effects.exit_code != 0 or not (commands := list_counted_commands(line)):
                 continue
-            if outcome_of(0, doing.output, sure=True) == "passed":
+            if determine_outcome(0, call.output, sure=True) == "passed":
                 ran.extend(one for one in commands if not ran or ran[-1].general != one.general)
         if not ran:
             return
@@ -234,21 +241,21 @@ class Habits:
             if one.exact != one.general and one.exact:
                 self._count(one.exact, (one.exact,), occasion, experience, of=one.general, alone=one.alone)
             self._count(one.general, (one.general,), occasion, experience, alone=one.alone)
-        for steps in _orders(ran):
-            self._count(_JOINT.join(steps), steps, occasion, experience)
+        for steps in _list_sequences(ran):
+            self._count(_ARROW.join(steps), steps, occasion, experience)
         if len(self._tallies) > 2 * MAX_HABITS:
             self._make_room(MAX_HABITS)
 
     def findings(self, least: int = 3) -> list[Finding]:
-        """The habits seen on at least so many occasions: single commands, then orders, the most frequent first."""
+        """Return habits seen on at least `least` occasions: first commands, then sequences, most frequent first."""
         usual = {key: tally for key, tally in self._tallies.items() if len(tally.occasions) >= least}
         single = [tally for tally in usual.values() if len(tally.steps) == 1 and tally.alone]
-        # A general form says nothing where what was run is always the same.
+        # The general form of a command is useless if it was always run with the same arguments.
         exact = {tally.of: tally for tally in single if tally.of}
-        single = [tally for tally in single if tally.of or not _covers(exact.get(tally.steps[0]), tally, least)]
+        single = [tally for tally in single if tally.of or not _is_same_as(exact.get(tally.steps[0]), tally, least)]
         orders = [tally for tally in usual.values() if len(tally.steps) > 1]
-        orders = [one for one in orders if not any(_within(one, other) for other in orders)]
-        return [_workflow_finding(tally) for tally in (*_ranked(single), *_ranked(orders))]
+        orders = [one for one in orders if not any(_is_part_of(one, other) for other in orders)]
+        return [_workflow_finding(tally) for tally in (*_sort_by_frequency(single), *_sort_by_frequency(orders))]
 
     def _count(
         self,
@@ -285,12 +292,12 @@ class Habits:
             self._tallies = dict(ranked[:most])
 
 
-def _orders(ran: list[Counted]) -> set[tuple[str, ...]]:
-    """The orders of two to four different commands in what was run, each at least once something checked."""
+def _list_sequences(ran: list[Counted]) -> set[tuple[str, ...]]:
+    """Return the sequences of two to four different successive commands, at least one of which can be a habit alone."""
     found: set[tuple[str, ...]] = set()
     names = [one.general for one in ran]
     for start in range(len(ran)):
-        for size in range(2, _LONGEST + 1):
+        for size in range(2, _MAX_STEPS + 1):
             part = names[start : start + size]
             if (
                 len(part) == size
@@ -301,36 +308,36 @@ def _orders(ran: list[Counted]) -> set[tuple[str, ...]]:
     return found
 
 
-def _covers(exact: Tally | None, general: Tally, least: int) -> bool:
-    """Whether the exact form of a command is all that there is to its general form."""
+def _is_same_as(exact: Tally | None, general: Tally, least: int) -> bool:
+    """Whether a general form was seldom run in another way than the exact form."""
     return exact is not None and len(set(general.occasions) - set(exact.occasions)) < least
 
 
-def _within(one: Tally, other: Tally) -> bool:
-    """Whether an order is a part of a longer one that is nearly as usual."""
+def _is_part_of(one: Tally, other: Tally) -> bool:
+    """Whether a sequence is part of a longer one that is at least half as frequent."""
     if len(one.steps) >= len(other.steps) or len(other.occasions) * 2 <= len(one.occasions):
         return False
     size = len(one.steps)
     return any(other.steps[place : place + size] == one.steps for place in range(len(other.steps) - size + 1))
 
 
-def _ranked(tallies: Iterable[Tally]) -> list[Tally]:
+def _sort_by_frequency(tallies: Iterable[Tally]) -> list[Tally]:
     return sorted(tallies, key=lambda tally: (-len(tally.occasions), tally.steps))
 
 
 def _workflow_finding(tally: Tally) -> Finding:
     if len(tally.steps) == 1:
-        role = role_of(tally.steps[0])
+        role = get_command_role(tally.steps[0])
         text = f"usual {role + ' ' if role else ''}command: `{make_inert_line(tally.steps[0])}`"
     else:
-        text = f"usual order: {_JOINT.join(role_of(step) or _short(step) for step in tally.steps)}"
+        text = f"usual order: {_ARROW.join(get_command_role(step) or _short(step) for step in tally.steps)}"
     return Finding(
         kind="workflow",
         text=text,
         steps=tuple(make_inert_line(step) for step in tally.steps),
         confidence=min(0.55 + 0.05 * len(tally.occasions), 0.9),
         asserted_by="model",
-        quote=truncate(_JOINT.join(tally.steps), QUOTE_CHARS),
+        quote=truncate(_ARROW.join(tally.steps), QUOTE_CHARS),
         session=tally.session,
         message=tally.message,
         at=tally.at,
@@ -353,14 +360,14 @@ _SLIP = LazyRegex(
     r"|\bcannot find (?:value|name)\b|\bproperly formatted\b|\breformat)",
     re.IGNORECASE,
 )
-"""Errors of code that is being written. Where the turn itself had just written it, mending it is no lesson."""
+"""Errors of code that is being written. If the same turn wrote that code, the fix is not worth learning."""
 _STYLE = LazyRegex(
     r".*(?:\bunused\b|\bdeclared and not used\b|\bimported (?:and|but) (?:not used|unused)\b|\bproperly formatted\b"
     r"|\breformat|\bline too long\b|\bno-unused|\bun-?sorted\b|\bimport block\b|\bprettier\b|\bgofmt\b|\bwhitespace\b)"
     r"|.*(?:SyntaxError|IndentationError|TabError)\b",
     re.IGNORECASE,
 )
-"""What every linter says of everybody's code."""
+"""Messages of linters about style, which every project gets."""
 _PROSE = LazyRegex(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
 _UNDO = LazyRegex(
     r"\W*(?:(?:no|nope|wait|stop|ok|hm+|sorry|please|actually)\W+)*(?:undo|revert|roll ?back|take (?:that|it) back)\b",
@@ -381,15 +388,15 @@ _FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class _Failure(Struct, kw_only=True):
-    """A failing run nobody has mended yet. made: files the same turn had changed before it. changes: those since."""
+    """A failed run that is not fixed yet. made: files that the same turn changed before it. changes: changes since."""
 
     run: Run
     made: frozenset[str]
     changes: list[Change]
 
 
-class _Mended(Struct, frozen=True, kw_only=True):
-    """A failing run, what was changed after it, and the run that passed then. number: of the doing that passed."""
+class _FixedRun(Struct, frozen=True, kw_only=True):
+    """A failed run, the changes after it, and the run that then passed. number: the index of that run's call."""
 
     number: int
     failed: Run
@@ -399,105 +406,113 @@ class _Mended(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that were changed, the last one last."""
+        """The changed files, in the order of their changes."""
         return tuple(dict.fromkeys(file for change in self.changes for file in change.files))
 
 
-def fixes_in(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
-    """The errors that came up and were mended in one turn. doings: what was done in it."""
-    return _found((experience,), experience.messages, doings)
+def find_fixes(experience: Experience, calls: Sequence[CompletedCall]) -> list[Finding]:
+    """Return the errors that occurred and were fixed in one turn. calls: the turn's completed calls."""
+    return _find_solutions((experience,), experience.messages, calls)
 
 
-def fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
-    """The same over turns of one session that follow each other: what failed in one may pass in a later one.
+def find_fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
+    """Return the errors that occurred and were fixed in successive turns of a session.
 
-    A fix belongs to the turn in which the command passed. One that the person then had taken back is none.
+    A fix belongs to the turn in which the command passed. A fix that the user had reverted later is left out.
     """
     messages = tuple(message for experience in experiences for message in experience.messages)
-    return _found(experiences, messages, doings_of(messages))
+    return _find_solutions(experiences, messages, list_completed_calls(messages))
 
 
-def _found(experiences: Sequence[Experience], messages: Sequence[Message], doings: Sequence[Doing]) -> list[Finding]:
-    if sum(doing.deeds.exit_code is not None for doing in doings) < 2:
-        return []  # it takes one that fails and one that passes
-    runs = [run_of(doing) for doing in doings]
+def _find_solutions(
+    experiences: Sequence[Experience], messages: Sequence[Message], calls: Sequence[CompletedCall]
+) -> list[Finding]:
+    if sum(call.effects.exit_code is not None for call in calls) < 2:
+        return []  # a fix needs a run that fails and a run that passes
+    runs = [parse_run(call) for call in calls]
     if not any(run is not None and run.outcome == "failed" for run in runs):
         return []
     found: list[Finding] = []
-    for mended in _mended(doings, runs, messages):
-        line = error_line(mended.failed.output)
-        if line and not _is_slip(mended, line) and _holds(mended, doings, runs, messages):
-            found.append(_solution_finding(mended, line, doings, messages, _turn_of(experiences, mended.passed.place)))
+    for fixed in _find_fixed_runs(calls, runs, messages):
+        line = extract_error_line(fixed.failed.output)
+        if line and not _is_slip(fixed, line) and _is_lasting(fixed, calls, runs, messages):
+            found.append(_solution_finding(fixed, line, calls, messages, _turn_of(experiences, fixed.passed.place)))
     return found
 
 
-def _mended(doings: Sequence[Doing], runs: Sequence[Run | None], messages: Sequence[Message]) -> Iterator[_Mended]:
-    """Each failing run that a later one settled after a change; where it failed anew on the way, the last failure."""
+def _find_fixed_runs(
+    calls: Sequence[CompletedCall], runs: Sequence[Run | None], messages: Sequence[Message]
+) -> Iterator[_FixedRun]:
+    """Yield each failed run that passed after a change; if it failed several times, the last failure."""
     waiting: list[_Failure] = []
     made: set[str] = set()
     began = 0
-    for number, doing in enumerate(doings):
-        if any(isinstance(message, UserMessage) for message in messages[began : doing.place]):
+    for number, call in enumerate(calls):
+        if any(isinstance(message, UserMessage) for message in messages[began : call.place]):
             made = set()
-        began = doing.place
+        began = call.place
         run = runs[number]
         if run is not None and run.outcome == "passed":
             settled = [failure for failure in waiting if is_settled_by(failure.run, run)]
             waiting = [failure for failure in waiting if failure not in settled]
             for failure in settled[-1:]:
                 if failure.changes:
-                    yield _Mended(
+                    yield _FixedRun(
                         number=number, failed=failure.run, passed=run, made=failure.made, changes=tuple(failure.changes)
                     )
         elif run is not None and run.outcome == "failed":
             waiting = [failure for failure in waiting if not is_settled_by(failure.run, run)]
             waiting.append(_Failure(run=run, made=frozenset(made), changes=[]))
             continue
-        change = change_of(doing)
+        change = parse_change(call)
         if change is not None:
             made.update(change.files)
             for failure in waiting:
                 failure.changes.append(change)
 
 
-def _is_slip(mended: _Mended, line: str) -> bool:
-    """Whether it is no lesson: a matter of style, a slip of its own, a change that cannot help."""
-    files = set(mended.files)
-    commands = any(change.command for change in mended.changes)
+def _is_slip(fixed: _FixedRun, line: str) -> bool:
+    """Whether a fix is not worth learning: a matter of style, the turn's own mistake, or only documents changed."""
+    files = set(fixed.files)
+    commands = any(change.command for change in fixed.changes)
     if _STYLE.match(line) or (files and not commands and all(_PROSE.search(file) for file in files)):
         return True
-    return bool(files) and files <= mended.made and _SLIP.match(line) is not None
+    return bool(files) and files <= fixed.made and _SLIP.match(line) is not None
 
 
-def _holds(mended: _Mended, doings: Sequence[Doing], runs: Sequence[Run | None], messages: Sequence[Message]) -> bool:
-    """Whether nothing that came after took the fix back: no revert, no such failure left, no word of the person."""
-    error = without_varying(error_line(mended.failed.output))
+def _is_lasting(
+    fixed: _FixedRun, calls: Sequence[CompletedCall], runs: Sequence[Run | None], messages: Sequence[Message]
+) -> bool:
+    """Whether the fix lasted: it was not reverted, the error did not return, and the user did not ask to undo it."""
+    error = remove_varying_parts(extract_error_line(fixed.failed.output))
     committed, broken = False, False
-    for number, doing in enumerate(doings[mended.number + 1 :], mended.number + 1):
-        if reverts(doing, mended.files, committed=committed):
+    for number, call in enumerate(calls[fixed.number + 1 :], fixed.number + 1):
+        if is_revert_of(call, fixed.files, committed=committed):
             return False
-        committed = committed or bool(doing.deeds.commits)
+        committed = committed or bool(call.effects.commits)
         run = runs[number]
-        if run is None or not (is_settled_by(mended.failed, run) or is_settled_by(run, mended.failed)):
+        if run is None or not (is_settled_by(fixed.failed, run) or is_settled_by(run, fixed.failed)):
             continue
         if run.outcome == "failed":
-            broken = broken or without_varying(error_line(run.output)) == error
+            broken = broken or remove_varying_parts(extract_error_line(run.output)) == error
         elif run.outcome == "passed":
             broken = False
-    after = messages[mended.passed.place :]
+    after = messages[fixed.passed.place :]
     said = next((one.content for one in after if isinstance(one, UserMessage) and one.origin == "user"), "")
     return not broken and _UNDO.match(said) is None
 
 
 def _solution_finding(
-    mended: _Mended, line: str, doings: Sequence[Doing], messages: Sequence[Message], turn: Experience
+    fixed: _FixedRun, line: str, calls: Sequence[CompletedCall], messages: Sequence[Message], turn: Experience
 ) -> Finding:
-    committed = any(doing.deeds.commits for doing in doings[mended.number :])
+    committed = any(call.effects.commits for call in calls[fixed.number :])
     return Finding(
         kind="solution",
-        text=make_inert_line(without_varying(line)),
-        solution=_told(mended, _cause(messages[mended.failed.place : _end_of_turn(messages, mended.passed.place)])),
-        files=mended.files[-_MAX_FILES:],
+        text=make_inert_line(remove_varying_parts(line)),
+        solution=_describe_fix(
+            fixed, _cause(messages[fixed.failed.place : _end_of_turn(messages, fixed.passed.place)])
+        ),
+        files=fixed.files[-_MAX_FILES:],
         confidence=COMMITTED if committed else CONFIDENCE,
         asserted_by="model",
         quote=truncate(line, QUOTE_CHARS),
@@ -507,31 +522,31 @@ def _solution_finding(
     )
 
 
-def _told(mended: _Mended, cause: str) -> str:
-    """What was done, in one sentence; what the agent said of the cause behind it, as a quotation."""
-    removed = {file for change in mended.changes for file in change.removed}
-    changed = [file for file in mended.files if file not in removed]
+def _describe_fix(fixed: _FixedRun, cause: str) -> str:
+    """Return one sentence about the changes that fixed an error, with the agent's explanation as a quotation."""
+    removed = {file for change in fixed.changes for file in change.removed}
+    changed = [file for file in fixed.files if file not in removed]
     commands = [
         f"`{truncate(make_inert_line(command), _COMMAND_CHARS)}`"
-        for command in dict.fromkeys(change.command for change in mended.changes if change.command)
+        for command in dict.fromkeys(change.command for change in fixed.changes if change.command)
     ]
     parts = [
-        f"changed {_listed(changed, _MAX_FILES)}" if changed else "",
-        f"removed {_listed(sorted(removed), _MAX_FILES)}" if removed else "",
-        f"ran {_listed(commands, _MAX_COMMANDS)}" if commands else "",
+        f"changed {_join_limited(changed, _MAX_FILES)}" if changed else "",
+        f"removed {_join_limited(sorted(removed), _MAX_FILES)}" if removed else "",
+        f"ran {_join_limited(commands, _MAX_COMMANDS)}" if commands else "",
     ]
     what = " and ".join(part for part in parts if part)
-    passed = truncate(make_inert_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
+    passed = truncate(make_inert_line(fixed.passed.checks[-1].text), _COMMAND_CHARS)
     return f"{what}; then `{passed}` passed" + (f"; the agent said {quote_inert(cause)}" if cause else "")
 
 
-def _listed(items: Sequence[str], most: int) -> str:
+def _join_limited(items: Sequence[str], most: int) -> str:
     shown = ", ".join(items[-most:])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
 def _cause(messages: Sequence[Message]) -> str:
-    """The last sentence of the agent's that says why it failed or what helped, if one says so without a doubt."""
+    """Return the agent's last sentence that names a cause or a fix without hedging; empty if there is none."""
     for message in reversed(messages):
         if not isinstance(message, AssistantMessage) or not message.content:
             continue

@@ -23,35 +23,36 @@ from clio.text.quoting import strip_invisible
 
 _EN = english_rules("facts")
 
-# What stands in the place of an output where nothing ran: a person said no, a sibling call failed, Esc was pressed.
+# Beginnings of results of calls that never ran: the user refused, another call failed, or Esc was pressed.
 _NOT_RUN = ("the user doesn't want to proceed", "<tool_use_error>", "interrupted", "denied", "not allowed", "[denied")
 
 
-class Doing(Struct, frozen=True, kw_only=True):
-    """One call that was answered. place: index of its result in the messages. output: the text of the result."""
+class CompletedCall(Struct, frozen=True, kw_only=True):
+    """A tool call with a result. place: the index of its result in the messages. output: the text of the result."""
 
     place: int
-    deeds: SideEffects
+    effects: SideEffects
     output: str
 
 
-def doings_of(messages: Iterable[Message]) -> list[Doing]:
-    """What was done, call by call; a call that never ran did nothing and is left out.
+def list_completed_calls(messages: Iterable[Message]) -> list[CompletedCall]:
+    """Return the completed tool calls that ran a command, changed files, made commits or asked the user.
 
-    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    Call ids may repeat, because some servers count from zero in every answer: a result belongs to the last call with
+    its id.
     """
-    asked: dict[str, ToolCall] = {}
-    found: list[Doing] = []
+    pending: dict[str, ToolCall] = {}
+    found: list[CompletedCall] = []
     for place, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
-            asked.update((call.id, call) for call in message.tool_calls)
+            pending.update((call.id, call) for call in message.tool_calls)
         elif isinstance(message, ToolMessage):
-            call = asked.pop(message.tool_call_id, None)
+            call = pending.pop(message.tool_call_id, None)
             if call is None or (message.side_effects is None and _never_ran(message)):
                 continue
-            deeds = find_side_effects(call, message)
-            if deeds.command or deeds.changed or deeds.commits or deeds.question:
-                found.append(Doing(place=place, deeds=deeds, output=message.content))
+            effects = find_side_effects(call, message)
+            if effects.command or effects.changed or effects.commits or effects.question:
+                found.append(CompletedCall(place=place, effects=effects, output=message.content))
     return found
 
 
@@ -66,12 +67,12 @@ _TOKEN = re.compile(
     r"|(?P<word>(?:\"(?:[^\"\\`]|\\.)*\"|'[^']*'|\\[^\n]|\$\w+|[^\s;|&<>\"'\\`(){}$])+)"
 )
 MAX_CHARS = 1_000
-"""A longer line is a script in one line; nobody repeats it."""
+"""Maximum length of a command line; a longer one is a script on one line, which is not repeated."""
 _QUIET_REDIRECT = re.compile(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
 _KEYWORDS = frozenset("for while until if case function select then do done fi [[ ! { ( time".split())
 _SETTING_UP = frozenset({"cd", "pushd", "popd", "set", "export", "source", "."})
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
-# Programs that only start another one, and how many words of theirs to pass over.
+# Programs that only start another one, and how many of their words to skip.
 _WRAPPERS: dict[tuple[str, ...], int] = {
     ("uv", "run"): 2,
     ("poetry", "run"): 2,
@@ -91,11 +92,14 @@ _WRAPPERS: dict[tuple[str, ...], int] = {
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One command of a line. words: as written, without variables set for it; settings: those, as NAME=value.
+    """One command of a line.
 
-    core: the words from the program that does the work on: of `uv run pytest -q` they are `pytest -q`.
-    sure: whether the exit code of the line tells how it ended; not where something behind it hides that.
-    writes: whether its output goes to a file.
+    Attributes:
+        words: its words as written, without the variables set for it.
+        core: its words without programs that only start another one: `pytest -q` for `uv run pytest -q`.
+        settings: the variables set for it, as NAME=value.
+        sure: whether the exit code of the line is the command's own; false if a later command determines it.
+        writes: whether its output goes to a file.
     """
 
     words: tuple[str, ...]
@@ -106,14 +110,14 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """It as one line."""
+        """The command as one line."""
         return " ".join((*self.settings, *self.words))
 
 
-def commands_in(line: str) -> tuple[Command, ...]:
-    """The commands of a line in order, without `cd`, without the filters behind a pipe; none if it is more than a list.
+def parse_commands(line: str) -> tuple[Command, ...]:
+    """Return the commands of a line in order, without `cd` and without filters behind a pipe.
 
-    Loops, here-documents, substitutions, background jobs and subshells are more than that.
+    Returns none for lines with loops, here-documents, substitutions, background jobs or subshells.
     """
     return () if len(line) > MAX_CHARS or "<<" in line else _commands(line)
 
@@ -149,10 +153,10 @@ def _command(words: list[str], writes: bool) -> Command:
     while start < len(words) and _ASSIGNMENT.fullmatch(words[start]):
         start += 1
     own = tuple(words[start:])
-    return Command(words=own, core=_core(own), settings=tuple(words[:start]), writes=writes)
+    return Command(words=own, core=_strip_wrappers(own), settings=tuple(words[:start]), writes=writes)
 
 
-def _core(words: tuple[str, ...]) -> tuple[str, ...]:
+def _strip_wrappers(words: tuple[str, ...]) -> tuple[str, ...]:
     while words:
         skipped = _WRAPPERS.get(words[:2]) or _WRAPPERS.get(words[:1]) or 0
         if not skipped or len(words) <= skipped:
@@ -162,7 +166,7 @@ def _core(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _without_filters(found: list[tuple[Command, str]]) -> tuple[Command, ...]:
-    """The commands that do something, each with whether the line's exit code is its own."""
+    """Return the commands without filters and set-up commands, each with whether the line's exit code is its own."""
     kept: list[Command] = []
     before = ""
     for number, (command, op) in enumerate(found):
@@ -177,8 +181,8 @@ def _without_filters(found: list[tuple[Command, str]]) -> tuple[Command, ...]:
 
 Outcome = Literal["passed", "failed", "unknown"]
 LINE_CHARS = 200
-_LOOKED_AT = 20_000
-"""Of an output, from its end, where summaries and the last error stand."""
+_MAX_EXAMINED_CHARS = 20_000
+"""Number of characters examined at the end of an output, where summaries and the last error are."""
 
 _FAILED = LazyRegex(
     r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
@@ -189,15 +193,15 @@ _FAILED = LazyRegex(
     re.MULTILINE,
 )
 _SIGNS = ("ail", "rror", "FAIL", "ERR", "Traceback", "Exception", "panic", "issue", "not found")
-"""One of these is in whatever `_FAILED` matches; looking for them first spares most outputs the pattern."""
+"""Every match of `_FAILED` contains one of these. Searching for them first avoids the slow pattern for most outputs."""
 _PASSED = LazyRegex(
     r"\b\d+ pass(?:ed|ing)\b|^ok\s+\S+|^PASS\b|^0 issues\b|\bAll checks passed\b|^Success: no issues|\b0 errors\b"
     r"|^BUILD SUCCESSFUL|^test result: ok|^OK(?: \(|$)|\b0 failures\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _ANSI = LazyRegex(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
-# How sure a line is to tell the error: the first pattern that any line matches decides, and its `pick`th line is it.
-_TELLING: tuple[tuple[LazyRegex, int], ...] = (
+# Patterns of lines that describe an error, most reliable first, each with the index of the match to use.
+_ERROR_LINES: tuple[tuple[LazyRegex, int], ...] = (
     (LazyRegex(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
     (
         LazyRegex(r"^E[ \t]{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M),
@@ -270,17 +274,17 @@ _GIT_CHECKS = frozenset("push pull fetch clone commit merge rebase apply am cher
 
 
 def is_check(core: tuple[str, ...]) -> bool:
-    """Whether how a command ends says something of the project: not where it only looks, or moves files about."""
+    """Whether the outcome of a command says something about the project; not if it only reads or moves files."""
     if not core or core[0] in _READERS:
         return False
     return core[0] != "git" or (len(core) > 1 and core[1] in _GIT_CHECKS)
 
 
-def outcome_of(exit_code: int | None, output: str, *, sure: bool) -> Outcome:
-    """How a command ended. sure: whether the exit code is its own, which behind a pipe it is not.
+def determine_outcome(exit_code: int | None, output: str, *, sure: bool) -> Outcome:
+    """Return how a command ended. sure: whether the exit code is its own, and not that of a filter behind a pipe.
 
-    An exit code of 0 beside the mark of a failure is no success: a script may have swallowed it, and sessions of other
-    tools do not always say how a command ended.
+    If the output shows a failure, exit code 0 does not count as success: a script may have ignored the failure, and
+    sessions imported from other programs do not always contain exit codes.
     """
     if exit_code is None:
         return "unknown"
@@ -295,17 +299,17 @@ def outcome_of(exit_code: int | None, output: str, *, sure: bool) -> Outcome:
 
 
 def plain(output: str) -> str:
-    """The end of an output, without colours, without the line clio puts before it."""
-    text = output[-_LOOKED_AT:].replace("\r\n", "\n").replace("\r", "\n")
+    """Return the end of an output, without colours and without the line that clio puts before it."""
+    text = output[-_MAX_EXAMINED_CHARS:].replace("\r\n", "\n").replace("\r", "\n")
     if text.startswith("[exit "):
         text = text.partition("\n")[2]
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def error_line(output: str) -> str:
-    """The line that tells the error as it stands there, shortened; empty where none does."""
+def extract_error_line(output: str) -> str:
+    """Return the line of an output that describes the error, truncated; empty if there is none."""
     tail = plain(output)
-    for pattern, pick in _TELLING:
+    for pattern, pick in _ERROR_LINES:
         lines = [
             found for match in pattern.finditer(tail) if (found := match[1].strip()) and not _VAGUE.fullmatch(found)
         ]
@@ -314,10 +318,10 @@ def error_line(output: str) -> str:
     return ""
 
 
-def without_varying(line: str) -> str:
-    """The line without what differs from one run or machine to the next: folders, places in files, times, addresses.
+def remove_varying_parts(line: str) -> str:
+    """Return a line without parts that vary between runs and machines: folders, line numbers, times, addresses.
 
-    Ports, versions and counts stay, since they are often the point.
+    Ports, versions and counts stay, because they often are the cause.
     """
     for pattern, instead in _VARYING:
         line = pattern.sub(instead, line)
@@ -338,10 +342,10 @@ _CHANGES = LazyRegex(
     r"|yarn$|make (?:\w*install|setup|deps|gen\w*)\b",
     re.IGNORECASE,
 )
-"""Commands that change what another one finds. Formatters are left out: what they mend is no lesson."""
+"""Commands that change the result of other commands. Without formatters: what they fix is not worth learning."""
 _WRITTEN = LazyRegex(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
 _MAX_CHARS = 2_000
-"""Of a command line; a file is named in its beginning."""
+"""Number of characters of a command line that are examined; the file it writes is named at its beginning."""
 _IN_PLACE = LazyRegex(r"sed .*-i|perl .*-p?i")
 _REVERTS = LazyRegex(
     r"git (?:revert|checkout (?:--|\.$|HEAD --)|restore\b(?! --staged)|reset --hard|stash$|stash (?:push|save|-u)"
@@ -357,14 +361,17 @@ _RUNNERS = frozenset(
     "pytest go cargo jest vitest mocha ruff mypy pyright golangci-lint eslint tsc rspec tox nox make flake8 pylint npm "
     "pnpm yarn bun dotnet mvn gradle gradlew mix phpunit deno stylelint shellcheck unittest".split()
 )
-"""What runs over everything when it is given no path, so that a run without one settles a run with one."""
+"""Programs that check everything if they are given no path, so that such a run also covers a run with a path."""
 _EVERYTHING = frozenset({".", "./...", "./", "..."})
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """A line that ran commands which can fail.
+    """A command line with commands that can fail.
 
-    place: of its result in the messages. line: as it was typed. checks: the commands of it that can fail.
+    Attributes:
+        place: the index of its result in the messages.
+        line: the line as written.
+        checks: its commands that can fail.
     """
 
     place: int
@@ -375,38 +382,38 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """One thing done that may have mended an error: files that were changed or removed, or a command that was run."""
+    """A change that may have fixed an error: files that were changed or removed, or a command that was run."""
 
     files: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     command: str = ""
 
 
-def run_of(doing: Doing) -> Run | None:
-    """The doing as a run, if it is one that can fail and ended."""
-    deeds = doing.deeds
-    if not deeds.command or deeds.exit_code is None:
+def parse_run(call: CompletedCall) -> Run | None:
+    """Return a call as a run, or None if it ran no command that can fail, or has no exit code."""
+    effects = call.effects
+    if not effects.command or effects.exit_code is None:
         return None
-    checks = tuple(command for command in commands_in(deeds.command) if is_check(command.core))
+    checks = tuple(command for command in parse_commands(effects.command) if is_check(command.core))
     if not checks:
         return None
     sure = all(check.sure for check in checks)
-    outcome = outcome_of(deeds.exit_code, doing.output, sure=sure)
-    return Run(place=doing.place, line=deeds.command, checks=checks, outcome=outcome, output=doing.output)
+    outcome = determine_outcome(effects.exit_code, call.output, sure=sure)
+    return Run(place=call.place, line=effects.command, checks=checks, outcome=outcome, output=call.output)
 
 
-def change_of(doing: Doing) -> Change | None:
-    """What a doing changed that another run may depend on; None where nothing is known to be."""
-    deeds = doing.deeds
-    if deeds.changed:
-        removed = tuple(deed.path for deed in deeds.changed if deed.kind == "delete")
-        return Change(files=tuple(deed.moved_to or deed.path for deed in deeds.changed), removed=removed)
-    if not deeds.command or deeds.exit_code != 0:
+def parse_change(call: CompletedCall) -> Change | None:
+    """Return what a call changed that may affect another run, or None."""
+    effects = call.effects
+    if effects.changed:
+        removed = tuple(change.path for change in effects.changed if change.kind == "delete")
+        return Change(files=tuple(change.moved_to or change.path for change in effects.changed), removed=removed)
+    if not effects.command or effects.exit_code != 0:
         return None
-    written = _WRITTEN.search(deeds.command[:_MAX_CHARS])
+    written = _WRITTEN.search(effects.command[:_MAX_CHARS])
     if written:
         return Change(files=(written["path"] or written["late"],))
-    for command in commands_in(deeds.command):
+    for command in parse_commands(effects.command):
         line = " ".join(command.core)
         if command.writes or _CHANGES.match(line):
             target = command.words[-1] if _IN_PLACE.match(line) and _is_path(command.words[-1]) else ""
@@ -414,11 +421,11 @@ def change_of(doing: Doing) -> Change | None:
     return None
 
 
-def reverts(doing: Doing, files: tuple[str, ...], *, committed: bool) -> bool:
-    """Whether a doing took changes of these files back. committed: whether they were in a commit by then."""
-    if doing.deeds.exit_code != 0:
+def is_revert_of(call: CompletedCall, files: tuple[str, ...], *, committed: bool) -> bool:
+    """Whether a call reverted changes of these files. committed: whether they had been committed before."""
+    if call.effects.exit_code != 0:
         return False
-    for command in commands_in(doing.deeds.command):
+    for command in parse_commands(call.effects.command):
         line = " ".join(command.core)
         if not _REVERTS.match(line):
             continue
@@ -431,10 +438,10 @@ def reverts(doing: Doing, files: tuple[str, ...], *, committed: bool) -> bool:
 
 
 def is_settled_by(failed: Run, passed: Run) -> bool:
-    """Whether a later run that passed shows that what failed is mended.
+    """Whether a later run that passed shows that a failure is fixed.
 
-    Each command that failed must be among those that passed: the same one, or over everything, or over a part that the
-    failing output names.
+    For each failed command, the same command must have passed, or one that checks everything, or one that checks a part
+    named in the failing output.
     """
     return all(any(_settles(one, other, failed.output) for other in passed.checks) for one in failed.checks)
 
@@ -444,8 +451,8 @@ def _settles(failed: Command, passed: Command, output: str) -> bool:
         return True
     if failed.core[0] != passed.core[0]:
         return False
-    verbs, targets = _taken_apart(failed.core)
-    other_verbs, other_targets = _taken_apart(passed.core)
+    verbs, targets = _split_targets(failed.core)
+    other_verbs, other_targets = _split_targets(passed.core)
     if verbs != other_verbs:
         return False
     if targets == other_targets:
@@ -457,8 +464,11 @@ def _settles(failed: Command, passed: Command, output: str) -> bool:
     return all(_mentions(output, target) for target in other_targets - targets)
 
 
-def _taken_apart(core: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """What a command does, and on what: paths and names that select a part. How much it prints does not count."""
+def _split_targets(core: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the words that say what a command does, and the paths and names to which it is restricted.
+
+    Options that only change what it prints are ignored.
+    """
     verbs: list[str] = []
     targets: set[str] = set()
     selects = False
@@ -476,7 +486,7 @@ def _taken_apart(core: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]
 
 
 def _mentions(output: str, target: str) -> bool:
-    """Whether an output names a target: its file, or the last part of its name."""
+    """Whether an output contains the file name of a target, or the last part of its name."""
     name = target.rstrip("/.").rsplit("::", 1)[-1].rsplit("/", 1)[-1]
     return len(name) > 2 and name in output
 
@@ -495,12 +505,16 @@ QUOTE_CHARS = 200
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A durable thing a turn taught.
+    """Something learned from a turn.
 
-    text: the fact, the rule, the error of a solution, the name of a workflow. solution: what helped against the error.
-    steps: the commands of a workflow. files: those a solution is bound to, as the session names them.
-    confidence: 0.0 to 1.0. quote: the words it rests on, at most `QUOTE_CHARS` characters.
-    session, message, at: the turn it was found in; of a workflow the last one.
+    Attributes:
+        text: the fact, the rule, the error of a solution, or the name of a workflow.
+        solution: what fixed the error.
+        steps: the commands of a workflow.
+        files: files that a solution refers to, as the session names them.
+        confidence: 0.0 to 1.0.
+        quote: the text it is based on, at most `QUOTE_CHARS` characters.
+        session, message, at: the turn it was found in; for a workflow, the last one.
     """
 
     kind: FindingKind
@@ -516,7 +530,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     at: float
 
 
-# What each thing adds. They are joined as chances are, 1 - Π(1 - part), so that all of them together stay below 1.
+# Parts of the importance. They are combined like probabilities, 1 - Π(1 - part), so that the total stays below 1.
 WORDS, STATED, COMMITTED, PASSED, CHANGED, DECIDED, ANSWERED = 0.15, 0.35, 0.3, 0.25, 0.1, 0.25, 0.1
 _MANY_CHARS, _ANSWER_CHARS = 1_000, 200
 
@@ -527,9 +541,13 @@ _STATES = _EN.pattern("states")
 class Experience(Struct, frozen=True, kw_only=True):
     """One turn of a stored session.
 
-    session, message: ids of the session and of the user message the turn began with. at: when, in seconds since the
-    epoch. importance: 0.0 to 1.0, see `importance_of`. rewards: what feedback said of it; the caller fills them in.
-    messages: the turn, whole.
+    Attributes:
+        session: the id of the session.
+        message: the id of the user message that began the turn.
+        at: its time, in seconds since the epoch.
+        importance: 0.0 to 1.0, see `compute_importance`.
+        rewards: the user's ratings of the turn; the caller sets them.
+        messages: all messages of the turn.
     """
 
     session: str
@@ -540,11 +558,12 @@ class Experience(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
 
 
-def experiences_of(session_id: str, messages: Sequence[Message], after: str = "") -> list[Experience]:
-    """The turns of a session that are over, in order.
+def split_into_turns(session_id: str, messages: Sequence[Message], after: str = "") -> list[Experience]:
+    """Return the completed turns of a session in order.
 
-    after: the id of a message; only turns that began after it are given, all of them where no message has it. The last
-    turn is over when the agent has answered without asking for more; it is left out until then.
+    The last turn is complete when the agent has answered without a further tool call.
+
+    after: the id of a message; only turns that began after it are returned, or all if no message has this id.
     """
     known = next((place for place, message in enumerate(messages) if message.id == after), -1) if after else -1
     starts = [place for place, message in enumerate(messages) if place > known and is_turn_start(message)]
@@ -559,52 +578,52 @@ def experiences_of(session_id: str, messages: Sequence[Message], after: str = ""
                 session=session_id,
                 message=began.id,
                 at=began.created or max((message.created for message in turn), default=0.0),
-                importance=importance_of(turn),
+                importance=compute_importance(turn),
                 messages=turn,
             )
         )
     return found
 
 
-def importance_of(turn: Sequence[Message]) -> float:
-    """How much a turn matters, 0.0 to 1.0, from what was said and done in it.
+def compute_importance(turn: Sequence[Message]) -> float:
+    """Return the importance of a turn, 0.0 to 1.0.
 
-    Joined as chances are: the person's words (up to 0.15 by their length), something stated for good (0.35), a commit
-    (0.3), changed files (0.1) that ended in a passing run (0.25 more), a question to the person answered (0.25), a
-    long answer to a question of theirs (0.1). A nod alone is 0.0.
+    It combines, like probabilities: the length of the user's text (up to 0.15), a statement of lasting value (0.35), a
+    commit (0.3), changed files (0.1), a passing run after the last change (0.25), an answer of the user to a question
+    (0.25), and a long answer to a question of the user (0.1). A text of assent alone has 0.0.
     """
     words = " ".join(
         message.content for message in turn if isinstance(message, UserMessage) and message.origin == "user"
     )
     parts: list[float] = []
-    if not is_nod(words):
+    if not is_assent(words):
         parts.append(WORDS * min(math.log1p(len(words)) / math.log1p(_MANY_CHARS), 1.0))
         parts += [STATED] if _STATES.search(words[: 2 * _MANY_CHARS]) else []
-        parts += [ANSWERED] if _asked_and_answered(words, turn) else []
-    doings = doings_of(turn)
-    changes = [number for number, doing in enumerate(doings) if doing.deeds.changed]
-    parts += [COMMITTED] if any(doing.deeds.commits for doing in doings) else []
+        parts += [ANSWERED] if _is_answered_question(words, turn) else []
+    calls = list_completed_calls(turn)
+    changes = [number for number, call in enumerate(calls) if call.effects.changed]
+    parts += [COMMITTED] if any(call.effects.commits for call in calls) else []
     parts += [CHANGED] if changes else []
-    parts += [PASSED] if changes and any(map(_passed, doings[changes[-1] + 1 :])) else []
-    parts += [DECIDED] if any(doing.deeds.question and not is_nod(doing.deeds.answer) for doing in doings) else []
+    parts += [PASSED] if changes and any(map(_passed, calls[changes[-1] + 1 :])) else []
+    parts += [DECIDED] if any(call.effects.question and not is_assent(call.effects.answer) for call in calls) else []
     return round(1.0 - math.prod(1.0 - part for part in parts), 4)
 
 
-def is_nod(words: str) -> bool:
-    """Whether words only say that it may go on: a few words of assent or impatience, or none."""
-    said = [word.strip(".,;:!?…'\"()") for word in words[:200].casefold().split()]
-    return len(said) <= 8 and all(not word or word in _ASSENT for word in said)
+def is_assent(words: str) -> bool:
+    """Whether a text only tells the agent to go on: up to eight words of assent or impatience, or none."""
+    stripped = [word.strip(".,;:!?…'\"()") for word in words[:200].casefold().split()]
+    return len(stripped) <= 8 and all(not word or word in _ASSENT for word in stripped)
 
 
-def _asked_and_answered(words: str, turn: Sequence[Message]) -> bool:
+def _is_answered_question(words: str, turn: Sequence[Message]) -> bool:
     last = turn[-1]
     return "?" in words and isinstance(last, AssistantMessage) and len(last.content) >= _ANSWER_CHARS
 
 
-def _passed(doing: Doing) -> bool:
-    commands = commands_in(doing.deeds.command) if doing.deeds.exit_code == 0 else ()
+def _passed(call: CompletedCall) -> bool:
+    commands = parse_commands(call.effects.command) if call.effects.exit_code == 0 else ()
     checks = [command for command in commands if is_check(command.core)]
-    return bool(checks) and outcome_of(0, doing.output, sure=checks[-1].sure) == "passed"
+    return bool(checks) and determine_outcome(0, call.output, sure=checks[-1].sure) == "passed"
 
 
 def _is_over(turn: Sequence[Message]) -> bool:

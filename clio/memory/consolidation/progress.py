@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.consolidation.command_findings import HabitState
-from clio.memory.consolidation.experiences import Experience, experiences_of
+from clio.memory.consolidation.experiences import Experience, split_into_turns
 from clio.memory.consolidation.stated_facts import Correction
 from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, is_turn_start
@@ -21,16 +21,18 @@ from clio.text.consolidate import compute_replay_priority
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
 
-MAX_TOLD = 2_000
-LEAST_SESSIONS = 3
-"""In so many different sessions a note must have been seen to be promoted; more are not kept."""
+MAX_SAVED_HABITS = 2_000
+MIN_SESSIONS = 3
+"""Number of sessions in which a note must have been used to be promoted; further sessions are not stored."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was replayed of one session.
+    """How much of one session was replayed. Turns are named by the id of their first message.
 
-    done: id of the message that begins the last turn of those replayed without a gap. beyond: turns replayed after it.
-    messages, updated: how long the session was and when it had changed last, once nothing was left to replay.
+    Attributes:
+        done: the last turn up to which all turns were replayed.
+        beyond: turns after it that were replayed, too.
+        messages, updated: the number of messages and the last change of the session when all turns had been replayed.
     """
 
     done: str = ""
@@ -39,18 +41,23 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     updated: float = 0.0
 
     def is_all_of(self, info: SessionInfo) -> bool:
-        """Whether nothing can be new in the session."""
+        """Whether the session is unchanged since all its turns were replayed."""
         return bool(self.messages) and (self.messages, self.updated) == (info.messages, info.updated_at)
 
 
 class ConsolidationState(Struct, frozen=True, kw_only=True):
-    """What one night leaves to the next.
+    """The state that one consolidation run leaves for the next one: the content of `sleep.json`.
 
-    sessions: by id. habits: the commands counted so far. notes: the sessions each note was seen in, at most three.
-    promoted: a digest of each note's words when it became project knowledge. told: digests of the habits that were
-    handed on, each with the month it was. corrections: those that refuted nothing yet; what they correct may be in
-    turns that are not replayed yet. last_full: when the last whole pass ended, in seconds since the epoch.
-    compacted, compacted_at: how the memories' files stood after they were compacted last, and when that was.
+    Attributes:
+        sessions: the progress of each session, by id.
+        habits: the commands counted so far.
+        notes: the sessions in which each note was used, at most three.
+        promoted: for each promoted note, a hash of its text at that time.
+        told: hashes of the habits that were saved as memories, each with the month.
+        corrections: corrections that have refuted nothing so far; what they correct may be in turns that are not
+            replayed yet.
+        last_full: when the last complete pass ended, in seconds since the epoch.
+        compacted, compacted_at: the stamp of the memory files after they were last compacted, and the time of that.
     """
 
     sessions: dict[str, Progress] = {}
@@ -64,20 +71,20 @@ class ConsolidationState(Struct, frozen=True, kw_only=True):
     compacted_at: float = 0.0
 
     def tell(self, digests: Iterable[str]) -> "ConsolidationState":
-        """The state once habits were handed on."""
-        return structs.replace(self, told=(*self.told, *digests)[-MAX_TOLD:])
+        """Return the state after habits were saved as memories."""
+        return structs.replace(self, told=(*self.told, *digests)[-MAX_SAVED_HABITS:])
 
     def with_notes(self, session: str, keys: Iterable[str]) -> "ConsolidationState":
-        """The state once these notes were seen in a session."""
+        """Return the state after notes were used in a session."""
         new = {
             key: (*there, session)
             for key in keys
-            if session not in (there := self.notes.get(key, ())) and len(there) < LEAST_SESSIONS
+            if session not in (there := self.notes.get(key, ())) and len(there) < MIN_SESSIONS
         }
         return structs.replace(self, notes=self.notes | new) if new else self
 
     def only(self, sessions: Iterable[str]) -> "ConsolidationState":
-        """The state without sessions that are no more."""
+        """Return the state without sessions that no longer exist."""
         there = set(sessions)
         kept = {id: progress for id, progress in self.sessions.items() if id in there}
         return self if len(kept) == len(self.sessions) else structs.replace(self, sessions=kept)
@@ -87,7 +94,7 @@ FORMAT = DocumentFormat(schema="clio.sleep", version=1, type=ConsolidationState)
 
 
 def read_state(path: Path) -> tuple[ConsolidationState, str]:
-    """The state, and what was wrong with its file, which then is set aside: all is replayed once more.
+    """Return the state, and a message if its file was damaged and moved aside; then everything is replayed again.
 
     Raises NewerDocument, OSError.
     """
@@ -99,14 +106,14 @@ def read_state(path: Path) -> tuple[ConsolidationState, str]:
 
 
 def write_state(path: Path, state: ConsolidationState) -> None:
-    """Keep the state, whole; the lock of sleep must be held. Raises OSError."""
+    """Write the state. The caller must hold the lock `sleep.lock`. Raises OSError."""
     save_document(path, FORMAT, Document(value=state))
 
 
 class Replayed:
-    """What is replayed of one session in this pass: it knows the order of its turns.
+    """The turns of one session that are replayed in this pass.
 
-    turns: ids of the messages the turns begin with, in their order, from the first not done.
+    turns: ids of the first messages of its turns in order, after those that were replayed without a gap.
     """
 
     def __init__(self, progress: Progress, turns: Iterable[str]) -> None:
@@ -116,15 +123,15 @@ class Replayed:
 
     @property
     def waiting(self) -> list[str]:
-        """The turns that were not replayed yet."""
+        """The turns that have not been replayed yet."""
         return [turn for turn in self._turns if turn not in self._done]
 
     def add(self, turn: str) -> None:
-        """A turn was replayed."""
+        """Mark a turn as replayed."""
         self._done.add(turn)
 
     def progress(self, info: SessionInfo) -> Progress:
-        """How far the session has come. info: as it was when its turns were listed."""
+        """Return the progress of the session. info: the session when its turns were listed."""
         done, place = self._progress.done, 0
         while place < len(self._turns) and self._turns[place] in self._done:
             done = self._turns[place]
@@ -139,7 +146,7 @@ _SEEING = frozenset(("store", "retrieve"))
 
 
 class Turn(Struct, frozen=True, gc=False):
-    """One turn that waits. priority: how likely it is drawn, next to the others. at, importance: as of `Experience`."""
+    """One waiting turn. priority: its weight when turns are drawn at random. at, importance: see `Experience`."""
 
     session: str
     message: str
@@ -149,7 +156,7 @@ class Turn(Struct, frozen=True, gc=False):
 
 
 class Listed(Struct, frozen=True, kw_only=True):
-    """A session with turns that wait, or whose progress is to be noted. notes: keys of the notes it stored or read."""
+    """A session whose turns wait or whose progress must be saved. notes: keys of the notes it stored or read."""
 
     info: SessionInfo
     replayed: Replayed
@@ -174,15 +181,14 @@ class Sessions:
         self.count = len(self.ids())
 
     def ids(self) -> set[str]:
-        """All there are, running ones too."""
+        """Return the ids of all sessions, including running ones."""
         return find_session_ids(list_file_names(self._store.folder))
 
     def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
-        """The sessions that have changed since they were replayed, the last changed first, until it is over.
+        """Yield the sessions that changed since they were replayed, the last changed first, until `over` is true.
 
-        Nothing is learned from what other programs wrote: it is there to be found, and its facts were offered. Nor from
-        what sub-agents did: the session that sent them has what came of it, and no person spoke. Nor from what came
-        with the project.
+        Nothing is learned from imported sessions (their facts were offered at the import), from sessions of sub-agents
+        (no user spoke there, and the calling session has the result), or from sessions that came with the project.
         """
         foreign = self._store.find_foreign(self.ids())
         for info in list_sessions(self._store.folder, over):
@@ -197,18 +203,21 @@ class Sessions:
             messages = self._read(info.id)
             if messages is None:
                 continue
-            turns = experiences_of(info.id, messages, progress.done)
+            turns = split_into_turns(info.id, messages, progress.done)
             replayed = Replayed(progress, (turn.message for turn in turns))
             wait = set(replayed.waiting)
             yield Listed(
                 info=info,
                 replayed=replayed,
                 turns=tuple(self._turn(turn, now) for turn in turns if turn.message in wait),
-                notes=notes_seen(messages),
+                notes=find_used_notes(messages),
             )
 
     def experiences(self, session: str, wanted: Mapping[str, Turn]) -> list[Experience]:
-        """Turns of a session with their words, by the id of the message they begin with; those no more are left out."""
+        """Return the wanted turns of a session with their messages, in order; turns that no longer exist are left out.
+
+        wanted: by id of the turn's first message.
+        """
         messages = self._read(session) or ()
         starts = [place for place, message in enumerate(messages) if is_turn_start(message)]
         found: list[Experience] = []
@@ -235,7 +244,7 @@ class Sessions:
         )
 
     def _read(self, session: str) -> tuple[Message, ...] | None:
-        """The messages; None where they cannot be read, or the session was deleted meanwhile."""
+        """Return the messages, or None if they cannot be read or the session was deleted meanwhile."""
         try:
             return self._store.read(session)
         except (StorageError, UserError, OSError):
@@ -243,8 +252,8 @@ class Sessions:
             return None
 
 
-def notes_seen(messages: Sequence[Message]) -> frozenset[str]:
-    """Keys of the notes that were stored or read with the memory tool."""
+def find_used_notes(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the keys of the notes that were stored or read with the memory tool."""
     calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
     found = (_key(call.arguments) for call in calls if call.name == MEMORY_TOOL)
     return frozenset(key for key in found if key)

@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError, StorageError, UserError
-from clio.memory.consolidation.command_findings import Habits, HabitState, fixes_across, fixes_in
+from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes, find_fixes_across
 from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Consolidation, Report, same_day
-from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, doings_of
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, list_completed_calls
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
 from clio.memory.consolidation.stores import ConsolidationStores, FindingSaver, Tidied, copied, digest, promote, tidy
@@ -83,11 +83,11 @@ class TurnSelection:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._found: list[Digest] = []
+        self._find_solutions: list[Digest] = []
 
     def add(self, turn: Experience, priority: float) -> None:
         """Add a turn, if it is among the 24 with the highest priority."""
-        lowest = self._found[-1].priority if len(self._found) >= MOST_TURNS else -1.0
+        lowest = self._find_solutions[-1].priority if len(self._find_solutions) >= MOST_TURNS else -1.0
         if priority <= lowest:
             return
         person = " ".join(one.content for one in turn.messages if isinstance(one, UserMessage) and one.origin == "user")
@@ -101,13 +101,13 @@ class TurnSelection:
             tools=tuple(one.content for one in turn.messages if isinstance(one, ToolMessage)),
             priority=priority,
         )
-        self._found = nlargest(MOST_TURNS, (*self._found, digest), key=lambda one: one.priority)
+        self._find_solutions = nlargest(MOST_TURNS, (*self._find_solutions, digest), key=lambda one: one.priority)
 
     @property
     def turns(self) -> tuple[Digest, ...]:
         """The turns, highest priority first, as many as the budget allows."""
         room, chosen = BUDGET_CHARS, list[Digest]()
-        for turn in self._found:
+        for turn in self._find_solutions:
             room -= len(turn.person) + len(turn.agent)
             if room < 0:
                 break
@@ -199,10 +199,10 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def findings_in(experience: Experience) -> list[Finding]:
+def find_statements_and_fixes(experience: Experience) -> list[Finding]:
     """Return the statements and the fixes of one turn, in this order. Takes well under 1 ms for a typical turn."""
-    doings = doings_of(experience.messages)
-    return [*find_statements(experience, doings), *fixes_in(experience, doings)]
+    calls = list_completed_calls(experience.messages)
+    return [*find_statements(experience, calls), *find_fixes(experience, calls)]
 
 
 ROUND = 50 * REPLAY_BATCH_SIZE
@@ -265,7 +265,7 @@ class ConsolidationRun:
         self._selection = TurnSelection(stores.redact)
         self._corrections: list[Correction] = []
         self._sessions = Sessions(store, self._state.sessions, stores.trajectories.rewards(), current)
-        self._listed: dict[str, Listed] = {}
+        self._join_limited: dict[str, Listed] = {}
         self._replayed = self._waiting = self._by_model = 0
         self._tidied = Tidied()
         self._promoted: list[str] = []
@@ -319,7 +319,7 @@ class ConsolidationRun:
         until = None if self._deadline is None else time.monotonic() + LISTING * (self._deadline - time.monotonic())
         turns: list[Turn] | None = None
         for listed in waiting:
-            self._listed[listed.info.id] = listed
+            self._join_limited[listed.info.id] = listed
             self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
             turns = [*(turns or ()), *listed.turns]
             self._waiting += len(listed.turns)
@@ -344,21 +344,21 @@ class ConsolidationRun:
         """Replay turns of one session in order, because an error in one turn may be fixed in a later one."""
         if self._over():
             return
-        fixes = fixes_across(experiences)
+        fixes = find_fixes_across(experiences)
         for experience in experiences:
             if self._over():
                 return
-            stated = [finding for finding in findings_in(experience) if finding.kind != "solution"]
-            mended = [fix for fix in fixes if fix.message == experience.message]
+            stated = [finding for finding in find_statements_and_fixes(experience) if finding.kind != "solution"]
+            fixed = [fix for fix in fixes if fix.message == experience.message]
             if stated and not self._stores.memories.project.prepare(self._is_over):
                 return
-            for finding in (*stated, *mended):
+            for finding in (*stated, *fixed):
                 self._saver.save(finding, experience.importance)
             self._corrections += find_corrections(experience)
             self._habits.feed(experience)
             self._selection.add(experience, turns[experience.message].priority)
             self._replayed += 1
-            self._listed[experience.session].replayed.add(experience.message)
+            self._join_limited[experience.session].replayed.add(experience.message)
             self._tell_progress()
 
     def _tell_progress(self) -> None:
@@ -407,7 +407,7 @@ class ConsolidationRun:
         """Write the state, if it changed. whole: the pass is complete."""
         news = {
             id: progress
-            for id, listed in self._listed.items()
+            for id, listed in self._join_limited.items()
             if (progress := listed.replayed.progress(listed.info)) != self._state.sessions.get(id, Progress())
         }
         state = structs.replace(self._state, sessions=self._state.sessions | news) if news else self._state
@@ -435,9 +435,9 @@ class ConsolidationRun:
             by=by,
             seconds=round(seconds, 3),
             cut=cut,
-            sessions=len(self._listed),
+            sessions=len(self._join_limited),
             replayed=self._replayed,
-            waiting=sum(len(listed.replayed.waiting) for listed in self._listed.values()) if cut else 0,
+            waiting=sum(len(listed.replayed.waiting) for listed in self._join_limited.values()) if cut else 0,
             facts=counts["facts"],
             solutions=counts["solutions"],
             workflows=counts["workflows"],

@@ -10,7 +10,14 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.memory.consolidation.experiences import QUOTE_CHARS, Doing, Experience, Finding, FindingKind, is_nod
+from clio.memory.consolidation.experiences import (
+    QUOTE_CHARS,
+    CompletedCall,
+    Experience,
+    Finding,
+    FindingKind,
+    is_assent,
+)
 from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
@@ -324,7 +331,7 @@ MAX_CHARS = 2_500
 _MAX_STATED, _MAX_SENTENCE, _MAX_ANSWER = 6, 220, 300
 
 
-def find_statements(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
+def find_statements(experience: Experience, calls: Sequence[CompletedCall]) -> list[Finding]:
     """Return what the user stated in a turn, and their answers to the agent's questions, without duplicates.
 
     Returns nothing if there are more than six: that many are a pasted document or a specification.
@@ -333,13 +340,13 @@ def find_statements(experience: Experience, doings: Sequence[Doing]) -> list[Fin
     """
     found: dict[str, Finding] = {}
     for message in experience.messages:
-        if isinstance(message, UserMessage) and message.origin == "user" and not is_nod(message.content):
+        if isinstance(message, UserMessage) and message.origin == "user" and not is_assent(message.content):
             for kind, text, quote, confidence in read_lasting_statements(message.content):
                 found.setdefault(text.casefold(), _make_finding(experience, kind, text, quote, confidence))
-    for doing in doings:
-        text = format_decision(doing.deeds.question, doing.deeds.answer) if doing.deeds.question else ""
+    for call in calls:
+        text = format_decision(call.effects.question, call.effects.answer) if call.effects.question else ""
         if text:
-            found.setdefault(text.casefold(), _make_finding(experience, "fact", text, doing.deeds.answer, CONFIDENCE))
+            found.setdefault(text.casefold(), _make_finding(experience, "fact", text, call.effects.answer, CONFIDENCE))
     return list(found.values()) if len(found) <= _MAX_STATED else []
 
 
@@ -378,7 +385,7 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
 def format_decision(question: str, answer: str) -> str:
     """Return the agent's question and the user's answer as one text; "" if they decide nothing lasting."""
     question, answer = make_inert_line(question), make_inert_line(answer)
-    if is_nod(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or NO_ANSWER.search(answer):
+    if is_assent(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or NO_ANSWER.search(answer):
         return ""
     if PROCEDURE.search(question) or CREDENTIAL.search(question) or POINTS_AT_CHOICE.match(answer):
         return ""

@@ -15,7 +15,7 @@ from clio.config.project_links import SHARED_NAME
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
-from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
+from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import is_known, judge
@@ -429,7 +429,7 @@ def promote(
         note = there.get(key)
         if over():
             break
-        if note is None or len(state.notes[key]) < LEAST_SESSIONS or not _is_promotable(note):
+        if note is None or len(state.notes[key]) < MIN_SESSIONS or not _is_promotable(note):
             continue
         name = hashlib.sha256(note.content.encode("utf-8", "replace")).hexdigest()[:16]
         if state.promoted.get(key) == name:
@@ -444,7 +444,7 @@ def promote(
             continue  # not valid as a memory; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
         if added.is_new:
-            lines.append(f"note {key!r}, used in {LEAST_SESSIONS} sessions, is now discovery {added.record.id}")
+            lines.append(f"note {key!r}, used in {MIN_SESSIONS} sessions, is now discovery {added.record.id}")
     return state, lines
 
 

@@ -91,21 +91,21 @@ def said(text: str, answer: str = "Noted.") -> list[Message]:
 def ran(command: str, output: str, code: int = 0) -> list[Message]:
     """A step in which a command is run."""
     call = ToolCall(id=f"c{abs(hash((command, output, code)))}", name="run_command", arguments="{}")
-    deeds = SideEffects(command=command, exit_code=code)
+    effects = SideEffects(command=command, exit_code=code)
     text = f"[exit {code} in 0.2 s]\n{output}"
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name=call.name, content=text, ok=not code, side_effects=deeds),
+        ToolMessage(tool_call_id=call.id, name=call.name, content=text, ok=not code, side_effects=effects),
     ]
 
 
 def edited(path: str) -> list[Message]:
     """A step in which a file is changed."""
     call = ToolCall(id=f"e{path}", name="edit_file", arguments="{}")
-    deeds = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
+    effects = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name=call.name, content="edited", side_effects=deeds),
+        ToolMessage(tool_call_id=call.id, name=call.name, content="edited", side_effects=effects),
     ]
 
 

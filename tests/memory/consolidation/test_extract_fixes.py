@@ -2,16 +2,16 @@
 
 import pytest
 
-from clio.memory.consolidation.command_findings import fixes_across
+from clio.memory.consolidation.command_findings import find_fixes_across
 from clio.memory.consolidation.experiences import (
     Finding,
-    doings_of,
-    error_line,
-    experiences_of,
-    outcome_of,
-    without_varying,
+    determine_outcome,
+    extract_error_line,
+    list_completed_calls,
+    remove_varying_parts,
+    split_into_turns,
 )
-from clio.memory.consolidation.runner import findings_in
+from clio.memory.consolidation.runner import find_statements_and_fixes
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.memory.consolidation.turns import turn
 
@@ -21,12 +21,12 @@ PASSES = "$ pytest -q => 0 | 3 passed in 0.2s"
 
 def fixes(*steps: str) -> list[Finding]:
     """What one turn of steps teaches of errors."""
-    return [found for found in findings_in(turn("> fix it", *steps)) if found.kind == "solution"]
+    return [found for found in find_statements_and_fixes(turn("> fix it", *steps)) if found.kind == "solution"]
 
 
 def test_a_mended_error_tells_what_was_changed_and_what_passed_then() -> None:
     experience = turn("> fix it", FAILS, "~ app/mail.py", "~ app/conf.py", PASSES, session="s", message="m", at=7.0)
-    assert findings_in(experience) == [
+    assert find_statements_and_fixes(experience) == [
         Finding(
             kind="solution",
             text="KeyError: 'SMTP_HOST'",
@@ -124,23 +124,23 @@ def test_a_typo_in_what_the_turn_had_just_written_is_no_lesson() -> None:
 def test_a_call_that_was_refused_is_no_failure() -> None:
     call = ToolCall(id="c", name="run_command", arguments='{"command": "pytest"}')
     refused = ToolMessage(tool_call_id="c", name="run_command", content="denied: error: not allowed here", ok=False)
-    assert doings_of([UserMessage(content="x"), AssistantMessage(tool_calls=(call,)), refused]) == []
+    assert list_completed_calls([UserMessage(content="x"), AssistantMessage(tool_calls=(call,)), refused]) == []
 
 
 def test_an_error_of_one_turn_may_be_mended_in_a_later_one() -> None:
     one = turn("> run it", FAILS, message="m1")
     two = turn("> fix that", "~ a.py", PASSES, message="m2", at=8.0)
-    assert [findings_in(one), findings_in(two)] == [[], []]
-    assert [(found.text, found.message, found.at) for found in fixes_across([one, two])] == [
+    assert [find_statements_and_fixes(one), find_statements_and_fixes(two)] == [[], []]
+    assert [(found.text, found.message, found.at) for found in find_fixes_across([one, two])] == [
         ("KeyError: 'SMTP_HOST'", "m2", 8.0)
     ]
-    assert fixes_across([]) == []
+    assert find_fixes_across([]) == []
 
 
 def test_a_fix_the_user_had_undone_in_the_next_turn_is_none() -> None:
     one = turn("> fix that", FAILS, "~ a.py", PASSES)
-    assert len(fixes_across([one, turn("> thanks")])) == 1
-    assert fixes_across([one, turn("> no, please undo that")]) == []
+    assert len(find_fixes_across([one, turn("> thanks")])) == 1
+    assert find_fixes_across([one, turn("> no, please undo that")]) == []
 
 
 def test_call_ids_that_repeat_are_told_apart() -> None:
@@ -157,8 +157,8 @@ def test_call_ids_that_repeat_are_told_apart() -> None:
         else message
         for message in again
     ]
-    [same_turn] = experiences_of("s1", same)
-    assert [found.text for found in findings_in(same_turn)] == ["KeyError: 'SMTP_HOST'"]
+    [same_turn] = split_into_turns("s1", same)
+    assert [found.text for found in find_statements_and_fixes(same_turn)] == ["KeyError: 'SMTP_HOST'"]
 
 
 @pytest.mark.parametrize(
@@ -175,20 +175,20 @@ def test_call_ids_that_repeat_are_told_apart() -> None:
     ],
 )
 def test_the_line_that_tells_the_error_is_found(output: str, line: str) -> None:
-    assert error_line(f"[exit 1 in 0.3 s]\n{output}") == line
+    assert extract_error_line(f"[exit 1 in 0.3 s]\n{output}") == line
 
 
 def test_what_differs_from_run_to_run_is_left_out_and_what_matters_stays() -> None:
-    assert without_varying("2026-01-02T03:04:05Z cannot open /home/x/p/conf.yaml at 0x7f3a9c after 0.31s") == (
+    assert remove_varying_parts("2026-01-02T03:04:05Z cannot open /home/x/p/conf.yaml at 0x7f3a9c after 0.31s") == (
         "cannot open conf.yaml at 0x…"
     )
-    assert without_varying("app.py:12: error, port 5433 refused, redis://db.example.com:6379, v1.2") == (
+    assert remove_varying_parts("app.py:12: error, port 5433 refused, redis://db.example.com:6379, v1.2") == (
         "app.py: error, port 5433 refused, redis://db.example.com:6379, v1.2"
     )
 
 
 def test_an_exit_code_of_zero_beside_a_failure_is_no_success() -> None:
-    assert outcome_of(0, "FAILED tests/a.py::b - KeyError", sure=True) == "failed"
-    assert outcome_of(0, "3 passed", sure=True) == "passed"
-    assert outcome_of(0, "whatever", sure=False) == "unknown"
-    assert outcome_of(None, "3 passed", sure=True) == "unknown"
+    assert determine_outcome(0, "FAILED tests/a.py::b - KeyError", sure=True) == "failed"
+    assert determine_outcome(0, "3 passed", sure=True) == "passed"
+    assert determine_outcome(0, "whatever", sure=False) == "unknown"
+    assert determine_outcome(None, "3 passed", sure=True) == "unknown"

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from clio.memory.consolidation.command_findings import MAX_HABITS, Habits, HabitState, counted
-from clio.memory.consolidation.experiences import commands_in
+from clio.memory.consolidation.command_findings import MAX_HABITS, Habits, HabitState, list_counted_commands
+from clio.memory.consolidation.experiences import parse_commands
 from tests.memory.consolidation.turns import turn
 
 DAY = 86_400.0
@@ -94,7 +94,7 @@ def test_a_list_in_one_line_counts_as_its_steps() -> None:
 )
 def test_secrets_are_not_counted(line: str, kept: str) -> None:
     habits = fed(line)
-    assert [one.exact for one in counted(line) if one.exact] == ([kept] if kept else [])
+    assert [one.exact for one in list_counted_commands(line) if one.exact] == ([kept] if kept else [])
     stored = msgspec.json.encode(habits.state).decode()
     assert not any(word in stored for word in ("abc", "hunter2", "s3cret", "ghp_", "REDACTED"))
 
@@ -132,4 +132,4 @@ def test_the_state_stays_small_and_keeps_what_is_usual() -> None:
 
 @pytest.mark.parametrize("line", ["for x in a; do pytest; done", "cat <<EOF", "(pytest)", "pytest $(ls)", "pytest &"])
 def test_more_than_a_list_of_commands_is_not_taken_apart(line: str) -> None:
-    assert commands_in(line) == ()
+    assert parse_commands(line) == ()

@@ -19,13 +19,13 @@ def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Pa
     facts: list[str] = []
     for number in range(40):
         facts.append(f"The service{number} listens on port 7{number:03}.")
-        mended = [
+        fixed = [
             *said("make it pass", "I look."),
             *ran("pytest -q", f"E   KeyError: 'setting{number}'\n1 failed", 1),
             *edited(f"conf{number}.py"),
             *ran("pytest -q", "3 passed"),
         ]
-        place.session(said(facts[-1]), [*mended, *said("thanks", "Welcome.")])
+        place.session(said(facts[-1]), [*fixed, *said("thanks", "Welcome.")])
     # ids of this process's sessions; the children open the same folder
     subprocess.run(
         [sys.executable, "-m", "tests.memory.consolidation.crash", str(tmp_path), str(KILLS), "7"],

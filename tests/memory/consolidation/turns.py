@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.memory.consolidation.experiences import Experience, Finding, experiences_of
-from clio.memory.consolidation.runner import findings_in
+from clio.memory.consolidation.experiences import Experience, Finding, split_into_turns
+from clio.memory.consolidation.runner import find_statements_and_fixes
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -43,7 +43,7 @@ class Score(Struct, frozen=True, kw_only=True):
 
 def turn(*steps: str, session: str = "s1", at: float = 1_000_000.0, message: str = "m1") -> Experience:
     """One turn of steps in the form of the corpus files: "> words", "$ command => 1 | output", "~ file", …."""
-    experiences = experiences_of(session, list(_messages(list(steps), at, message)))
+    experiences = split_into_turns(session, list(_messages(list(steps), at, message)))
     assert len(experiences) == 1
     return experiences[0]
 
@@ -68,7 +68,7 @@ def score(turns: list[Turn]) -> Score:
     wrong: list[str] = []
     missed: list[str] = []
     for one in turns:
-        findings = findings_in(one.experience)
+        findings = find_statements_and_fixes(one.experience)
         hit = {label for label in one.teaches if any(_is(finding, label) for finding in findings)}
         good = [finding for finding in findings if any(_is(finding, label) for label in one.teaches)]
         given, right = given + len(findings), right + len(good)
@@ -109,26 +109,26 @@ def _call(id: str, sign: str, text: str) -> Iterator[Message]:
         if output.startswith("[main "):
             commits = (Commit(hash=output[6:13], subject=output[15:]),)
         ran = not output.startswith("The user doesn't")
-        deeds = SideEffects(command=before, exit_code=int(code), commits=commits) if ran else None
+        effects = SideEffects(command=before, exit_code=int(code), commits=commits) if ran else None
         yield from _pair(
             id,
             "run_command",
             {"command": before},
             f"[exit {code} in 0.1 s]\n{output}" if ran else output,
-            deeds,
+            effects,
             ok=code == "0",
         )
     elif sign == "?":
         yield from _pair(id, "ask_user", {"question": before}, after, SideEffects(question=before, answer=after))
     else:
         kind = "add" if sign == "+" else "update"
-        deeds = SideEffects(changed=(ChangedFile(path=text, kind=kind),))
-        yield from _pair(id, "write_file" if sign == "+" else "edit_file", {"path": text}, "done", deeds)
+        effects = SideEffects(changed=(ChangedFile(path=text, kind=kind),))
+        yield from _pair(id, "write_file" if sign == "+" else "edit_file", {"path": text}, "done", effects)
 
 
 def _pair(
-    id: str, name: str, arguments: dict[str, str], output: str, deeds: SideEffects | None, *, ok: bool = True
+    id: str, name: str, arguments: dict[str, str], output: str, effects: SideEffects | None, *, ok: bool = True
 ) -> Iterator[Message]:
     call = ToolCall(id=id, name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))
-    yield ToolMessage(tool_call_id=id, name=name, content=output, ok=ok, side_effects=deeds)
+    yield ToolMessage(tool_call_id=id, name=name, content=output, ok=ok, side_effects=effects)
