@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clio.config.trust import seal_memory
-from clio.errors import SessionNotFound, ToolFailed
+from clio.errors import ToolFailed
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 PROGRESS_KEY = "session_progress"
-HANDLE_CHARS = 8
-"""So many characters of the end of an id name a session, where no other ends so."""
 
 
 def _no_summary() -> str:
@@ -525,25 +523,10 @@ class MemorySystem:
     def earlier_session(self, selector: str) -> Session:
         """A copy in memory of a session, running or not; no file is touched.
 
-        selector: what `SessionStore.find` takes, or the end of an id, as `recall_sessions` gives it.
+        selector: what `SessionStore.find` takes.
         """
         self.raise_if_off()
-        return self._session_store.open(self._session_named(selector), persist=False)
-
-    def _session_ids(self) -> set[str]:
-        from clio.sessions.listing import find_session_ids, list_file_names
-
-        return find_session_ids(list_file_names(self._session_store.folder))
-
-    def _session_named(self, selector: str) -> str:
-        try:
-            return self._session_store.find(selector)
-        except SessionNotFound:
-            end = selector.strip().casefold()
-            found = [id for id in self._session_ids() if len(end) >= HANDLE_CHARS and id.casefold().endswith(end)]
-            if len(found) != 1:
-                raise
-            return found[0]
+        return self._session_store.open(self._session_store.find(selector), persist=False)
 
     def refresh_index(
         self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None

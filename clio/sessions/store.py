@@ -86,6 +86,10 @@ FOREIGN_NOTICE = (
 INTERRUPTED = "interrupted: clio stopped before there was a result; the call may have run in part"
 
 
+MIN_END_CHARS = 6
+"""An end of a session's id with at least this many characters names the session."""
+
+
 class SessionStore:
     """The sessions in one folder, `<project>/.clio/sessions`, which need not exist.
 
@@ -237,8 +241,9 @@ class SessionStore:
     def find(self, selector: str) -> str:
         """Return the id of the session that the selector names.
 
-        selector: a full id, a number in the list (1 is the newest), a unique prefix of an id, or a name. Names match
-        exactly, else in any case, and take precedence over an ambiguous prefix.
+        selector: a full id, a number in the list (1 is the newest), a unique prefix of an id, a name, or the end of an
+        id, at least `MIN_END_CHARS` long, as search results show it. Names match exactly, else in any case, and take
+        precedence over an ambiguous prefix.
 
         Raises SessionNotFound; AmbiguousSession, whose message lists the candidates.
         """
@@ -248,6 +253,8 @@ class SessionStore:
         infos = self.list()
         if selector.isdecimal() and selector[0] != "0" and int(selector) <= len(infos):
             return infos[int(selector) - 1].id
+        from clio.sessions.listing import find_session_ids, list_file_names
+
         # Ids begin with their time of creation, so the first characters of recent ones are alike.
         by_prefix = [info for info in infos if selector and info.id.lower().startswith(selector.lower())]
         by_name = [info for info in infos if selector and info.name == selector]
@@ -256,6 +263,10 @@ class SessionStore:
         for group in groups:
             if len(group) == 1:
                 return group[0].id
+        ids = find_session_ids(list_file_names(self.folder)) if len(selector) >= MIN_END_CHARS and not groups else ()
+        by_end = [id for id in ids if id.lower().endswith(selector.lower())]
+        if len(by_end) == 1:
+            return by_end[0]
         if not groups:
             raise SessionNotFound(f"No session matches {selector!r}; `/session list` shows all sessions.")
         listed = ", ".join(f"{info.id} ({info.name or info.first_words or 'unnamed'})" for info in groups[0][:10])

@@ -75,6 +75,14 @@ def test_a_later_change_moves_a_session_to_the_top(tmp_path: Path) -> None:
     assert [info.id for info in store.list()] == [first, second]
 
 
+def test_the_end_of_an_id_as_search_results_show_it_names_a_session(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    for id in [make(store) for _ in range(3)]:
+        assert store.find(id[-8:]) == store.find(id[-8:].upper()) == id
+    with pytest.raises(SessionNotFound):
+        store.find("zzzzzzzz")
+
+
 def test_find(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     oldest = make(store, "Fix the Parser")
