@@ -382,9 +382,9 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
     try:
         return _decode_any_snapshot(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if (mended := session_format.replace_bad_numbers(data)) is not None:
+        if (repaired := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
-                loaded, merged_journal = _decode_any_snapshot(mended, files, outputs)
+                loaded, merged_journal = _decode_any_snapshot(repaired, files, outputs)
                 warning = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
                 warnings = (*loaded.warnings, warning)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
