@@ -72,7 +72,7 @@ HOOKS: tuple[Command, ...] = (
 
 
 _OWN = "--user"
-_SHOWN_PROBLEMS = 5
+_SHOWN_PROBLEMS = 5  # a folder with hundreds of foreign Markdown files would fill the screen otherwise
 
 
 def list_agents(ctx: CommandContext, argument: str) -> CommandResult:
@@ -132,7 +132,7 @@ def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
     home = ctx.loaded.home if own else ctx.loaded.project / FOLDER_NAME
     path = home / "agents" / f"{name}.md"
     text = fill_prompt("context/new_agent", agent=name)
-    try:
+    try:  # the name is checked by parsing the template, before the user has written anything
         parse_subagent_definition(text, stem=name, displayed_path=path.name, own=own)
     except UnreadableFile as error:
         return make_refusal(f"No agent can be called {name[:64]!r}: {error}")
@@ -153,7 +153,7 @@ def _store_agent(ctx: CommandContext, path: Path, text: str, *, own: bool) -> Co
     except UnreadableFile as error:
         return make_refusal(f"The agent was not saved: {error}")
     make_folder(path.parent)
-    write_atomic(path, data, 0o644)
+    write_atomic(path, data, 0o644)  # readable like any file of the project, since it may be committed
     written = next((agent for agent in _make_catalog(ctx).find()[0] if agent.displayed_path.endswith(path.name)), None)
     if written is not None and not own:
         TrustStore(ctx.loaded.home).add(ctx.loaded.project, describe_subagent_trust(written))
@@ -238,6 +238,7 @@ def use_skill(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal("Which skill? Write /skills use NAME TEXT; /skills list shows all")
     found = ctx.skills.find()
     skill = _find_skill(found, name)
+    # Trust is needed here too: a skill's text is an instruction that the user may never have read.
     if skill not in ctx.skills.list_usable(found):
         return make_refusal(
             f"The skill {quote_code(skill.name)} belongs to the project, which is not trusted yet: `/trust`"
@@ -316,6 +317,7 @@ def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
         return make_refusal(f"The skill was not saved: {error}")
     make_folder(folder)
     write_atomic(folder / SKILL_FILE_NAME, data, 0o644)
+    # Found again as any skill is, because trust covers its name and description as they are read from the file.
     skill = next((agent for agent in ctx.skills.find().skills if agent.folder == folder.resolve()), None)
     if skill is None:
         return make_refusal(

@@ -72,9 +72,7 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
 
 
 def describe_strength(one: Weighed) -> str:
-    """Return the kind of a preference: hard limit; rule if stated as one; else liked, neutral or disliked, by its
-    score.
-    """
+    """Return "hard limit", "rule" if it was stated as one, otherwise liked, neutral or disliked by its score."""
     if one.score <= HARD_LIMIT_SCORE:
         return "hard limit"
     return "rule" if one.record.explicit else describe_score(one.score)
@@ -130,6 +128,7 @@ def split_list(text: str) -> list[str]:
 def parse_score(given: ParsedArguments, option: str) -> float | None:
     """Return the score given by an option, if any. Raises UsageError unless it is from 0 to 10."""
     raw = given.options.get(option)
+    # `parse_number` reads "50%" as 0.5, which is not what half a score would mean; "?" makes it an error.
     return None if raw is None else parse_number(raw.replace("%", "?"), option, low=0, high=10)
 
 
@@ -336,8 +335,8 @@ def _one(ctx: CommandContext, wanted: str) -> CommandResult:
     preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     record = one.record
-    said = {"user": "you", "model": "the model", "tool": "a tool"}
-    by = said[record.provenance.asserted_by] if record.provenance else "unknown"
+    authors = {"user": "you", "model": "the model", "tool": "a tool"}
+    by = authors[record.provenance.asserted_by] if record.provenance else "unknown"
     rows = [
         ("what", record.content),
         ("score", f"{one.score:g}, {describe_strength(one)} ({', '.join(one.bands)})"),
@@ -407,6 +406,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
     given_score = parse_score(given, "--score")
     score = by_words if given_score is None else given_score
+    # A rule is set as stated; other scores are averaged with the earlier one (0.6 new, 0.4 old).
     explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT_SCORE
     importance = given.options.get("--importance")
     preferences = ctx.memory.preferences
@@ -525,10 +525,8 @@ def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, str]:
-    """Return item and reason: text without quotes is the item; of quoted texts, the first is the item, the second the
-    reason.
-    """
-    quoted = given.words_as_typed.split() != list(given.words)
+    """Return item and reason: an unquoted text is the item; of two quoted texts, the second is the reason."""
+    quoted = given.words_as_typed.split() != list(given.words)  # parsing removed quotes, so there were some
     reason = given.options.get("--reason", "")
     item = given.text
     if quoted and len(given.words) == 2:
@@ -568,8 +566,9 @@ def _id(ctx: CommandContext, word: str) -> str:
     """Return the id for the end of an id; the word itself if there is none."""
     known = [record.record.id for record in ctx.memory.preferences.all()]
     wanted = word.lower()
-    fitting = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
-    return fitting[0] if len(fitting) == 1 else word
+    # Shorter ends would match by chance; the tables show eight characters.
+    matching = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
+    return matching[0] if len(matching) == 1 else word
 
 
 def _clean(ctx: CommandContext, text: str | None) -> str | None:
@@ -615,7 +614,7 @@ def _set(ctx: CommandContext, name: str, value: str) -> CommandResult:
     before = preferences.fading
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
-    if elsewhere:
+    if elsewhere:  # a flag or the project's file overrides the value, so this run keeps the one in use
         return _shown(ctx, f"Written to {path}, but {origin} overrides it.")
     preferences.fading = Fading(half_life_days=days, floor=floor)
     return _shown(ctx, f"Written to {path}.", {name: str(path)})

@@ -19,7 +19,7 @@ _STEP_SHARE = 0.6
 """Share of the free space that all results of one step may take."""
 _MIN_FREE_SHARE = 0.25
 """Share of the conversation's whole space that a trim before the next request frees at least."""
-_MIN_RESULT_CHARS = 4_000
+_MIN_RESULT_CHARS = 4_000  # less than a screenful of code would make the model read every file in many calls
 
 
 class PageSize:
@@ -132,6 +132,7 @@ class ReadLog:
     def record_shown(self, path: Path, first: int, lines: Sequence[str], message_id: str) -> None:
         """Record that a message shows these whole lines; the first is line `first` of the file."""
         shown = self._shown.setdefault(path, {})
+        # Hashes, because the lines themselves would keep every file that was read in memory.
         shown.update((number, (hash(line), message_id)) for number, line in enumerate(lines, first))
 
     def find_messages_showing(self, path: Path, first: int, lines: Sequence[str]) -> frozenset[str]:
@@ -168,7 +169,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
         text: for the model, complete; the runner redacts and shortens it.
         summary: for the user, one line: "120 lines", "exit 1 in 2.3 s", "+12 -3".
         images: pictures of the result; the text describes them too, because not every model receives them.
-        ok: False for a valid result that is no success, such as a command's non-zero exit code.
+        ok: False for a valid result that is not a success, such as a command's non-zero exit code.
         changed: files that were changed, for the session's record.
         side_effects: what else the call did, for the summary of the session.
         denied_need: what a confined command needed and was denied, such as "needs the network"; "" for nothing.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clio.mcp.servers import McpServers, NamedTool
 
 
+# Descriptions are in every request. On a window of 16,384 tokens ten long ones would take a third of it.
 _DESCRIPTION_CHARS, _COMPACT_CHARS = 2_000, 200
 _TITLE_CHARS = 100
 
@@ -41,11 +42,11 @@ class McpTool:
     def spec(self, *, compact: bool) -> ToolSpec:
         """Return its entry in a request. The server's description is bounded, and marked as the server's text."""
         tool = self._named.tool
-        most = _COMPACT_CHARS if compact else _DESCRIPTION_CHARS
+        max_chars = _COMPACT_CHARS if compact else _DESCRIPTION_CHARS
         description = strip_control_characters(tool.description or tool.title or tool.name)
-        description = truncate(description, most)
+        description = truncate(description, max_chars)
         schema: dict[str, Any] = msgspec.json.decode(tool.schema, type=dict[str, Any])
-        schema.pop("$schema", None)
+        schema.pop("$schema", None)  # some model servers refuse unknown keywords at the top of a schema
         whole = reveal_hidden_in_json({"type": "object", "properties": {}, **schema})
         text = f"{description}\n(From the MCP server {self._named.server!r}.)"
         return ToolSpec(name=self.name, description=text, parameters=Raw(msgspec.json.encode(whole)))
@@ -88,6 +89,7 @@ def select_server_tools(servers: "McpServers", max_tokens: int) -> tuple[list[To
     used = 0
     for named in servers.offered:
         used += named.tokens
+        # In order and not the small ones first, so that the same tools are left out in each session.
         if used > max_tokens:
             return tools, [other.name for other in servers.offered[len(tools) :]]
         tools.append(McpTool(servers, named))

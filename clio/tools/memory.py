@@ -416,7 +416,7 @@ def _render_page(text: str, offset: int, what: str) -> ToolOutput:
             break
         shown.append(row)
     last = offset + len(shown) - 1
-    more = f"; go on with offset={last + 1}" if last < len(all_rows) else ""
+    more = f"; continue with offset={last + 1}" if last < len(all_rows) else ""
     head = f"[earlier messages, word for word; {what}; lines {offset}-{last} of {len(all_rows)}{more}]"
     return ToolOutput(text="\n".join([head, *shown]), summary=f"{what}, lines {offset}-{last} of {len(all_rows)}")
 

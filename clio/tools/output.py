@@ -124,6 +124,6 @@ def page_output(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS)
         shown.append(row)
         room -= len(row) + 1
     last = offset + len(shown) - 1
-    more = f"; go on with offset={last + 1}" if last < len(all_rows) else ", the end"
+    more = f"; continue with offset={last + 1}" if last < len(all_rows) else ", the end"
     head = f"[lines {offset}-{last} of {len(all_rows)}{more}]"
     return ToolOutput(text="\n".join([head, *shown]), summary=f"lines {offset}-{last} of {len(all_rows)}")

@@ -324,7 +324,7 @@ def halved(seeds: range = range(1)) -> Iterator[Halved]:
 
 _PAGES: dict[str, Callable[[list[str], int], str]] = {
     "two pages": lambda rows, first: "\n".join(
-        [*(f"{number}|{row}" for number, row in enumerate(rows, first)), "[lines 1-9; go on with offset=10]"]
+        [*(f"{number}|{row}" for number, row in enumerate(rows, first)), "[lines 1-9; continue with offset=10]"]
     ),
     "two reads": lambda rows, first: "\n".join(rows),
 }

@@ -46,7 +46,7 @@ def test_a_window_says_how_to_go_on(bench: Bench) -> None:
     assert prepared.title == "read a.py:3-4"
     assert prepared.action == ReadFiles(paths=(bench.workspace.root / "a.py",))
     output = run(prepared)
-    assert output.text == "3|line 3\n4|line 4\n[lines 3-4 of 10; go on with offset=5]"
+    assert output.text == "3|line 3\n4|line 4\n[lines 3-4 of 10; continue with offset=5]"
     assert output.summary == "lines 3-4 of 10"
     assert bench.call("read_file", path="a.py", offset=9).text == " 9|line 9\n10|line 10"
 
@@ -60,7 +60,7 @@ def test_walking_by_offset_reads_every_line_once(bench: Bench) -> None:
     while offset:
         text = run(tool.prepare(ReadFileArgs(path="a.txt", offset=offset))).text
         *rows, last = text.split("\n")
-        more = "go on with offset=" in last
+        more = "continue with offset=" in last
         seen += rows if more else [*rows, last]
         assert len(text) < 1_500
         offset = int(last.rsplit("=", 1)[1].rstrip("]")) if more else None
@@ -122,7 +122,7 @@ def test_two_hundred_megabytes(bench: Bench) -> None:
         file.write(b"y" * 30_000)
     output = bench.call("read_file", path="huge.log", limit=2)
     assert output.text.startswith("1|0000000 ....")
-    assert output.text.endswith("[lines 1-2; go on with offset=3]")
+    assert output.text.endswith("[lines 1-2; continue with offset=3]")
     assert "a large file of 22 MB" in output.text
     deep = bench.call("read_file", path="huge.log", offset=215_001, limit=1)
     assert deep.text.startswith("215001|0005000 ....")

@@ -46,7 +46,7 @@ def pages(session: Session, tmp_path: Path, **arguments: object) -> list[str]:
         head, _, body = ask(session, tmp_path, offset=offset, **arguments).text.partition("\n")
         assert len(body) <= PAGE_CHARS
         lines += body.split("\n")
-        more = re.search(r"go on with offset=(\d+)", head)
+        more = re.search(r"continue with offset=(\d+)", head)
         offset = int(more[1]) if more else None
     return lines
 

@@ -132,7 +132,7 @@ def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
         assert len(text) < PAGE_CHARS + 200
         head, *lines = text.split("\n")
         read += lines
-        following = re.search(r"go on with offset=(\d+)", head)
+        following = re.search(r"continue with offset=(\d+)", head)
         offset = int(following[1]) if following else 0
     assert read == split_rows(whole)
 

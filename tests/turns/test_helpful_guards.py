@@ -115,7 +115,7 @@ def test_a_result_takes_a_share_of_the_free_room(make_harness: MakeHarness) -> N
     assert len(printed) < 16_000 and len(read) < 16_000
     assert "read_output" in printed and "of 2,00" in printed
     last = int(read.splitlines()[-2].split("|")[0])
-    assert read.splitlines()[-1].endswith(f"go on with offset={last + 1}]")
+    assert read.splitlines()[-1].endswith(f"continue with offset={last + 1}]")
 
 
 def test_calls_of_one_step_share_the_room(make_harness: MakeHarness) -> None:
@@ -127,7 +127,7 @@ def test_calls_of_one_step_share_the_room(make_harness: MakeHarness) -> None:
     harness.server.add(tool_calls([("read_file", {"path": f"{name}.txt"}) for name in "abcdef"]), text("Done."))
     asyncio.run(harness.turn("read them"))
     assert sum(map(len, results(harness))) < 45_000
-    assert len(results(harness)) == 6 and all("go on with offset=" in result for result in results(harness))
+    assert len(results(harness)) == 6 and all("continue with offset=" in result for result in results(harness))
 
 
 def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_harness: MakeHarness) -> None:

@@ -299,7 +299,7 @@ def test_one_giant_answer_of_parallel_calls_fits_a_small_window(make_harness: Ma
     results = [message for message in bodies(harness)[1]["messages"] if message["role"] == "tool"]
     assert len(results) == 12
     assert all("# file" in message["content"] for message in results)
-    rest = ("go on with offset", "recall_messages")
+    rest = ("continue with offset", "recall_messages")
     assert all(any(way in message["content"] for way in rest) for message in results)
 
 

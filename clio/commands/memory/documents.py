@@ -49,11 +49,11 @@ _MAX_PASSAGES_FOUND = 5
 
 @requires_memory
 def add(ctx: CommandContext, argument: str) -> CommandResult:
-    """Add files or folders."""
+    """Run `/docs add`: add files or folders."""
     paths = parse_options(argument).words
     if not paths:
         return make_refusal("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
-    found = [_path(ctx, text) for text in paths]
+    found = [_resolve_path(ctx, text) for text in paths]  # all of them, before the first one is read
     return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _add_documents(ctx, found, track)))
 
 
@@ -153,6 +153,7 @@ def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
 def _search(ctx: CommandContext, question: str, track: WorkControl) -> CommandResult:
     """Read changed files, then search."""
     documents = ctx.memory.documents
+    # Passages of a file that has changed would be quoted with lines that no longer exist.
     documents.catch_up(track.is_stopped, track.report_progress)
     if track.is_stopped():
         return CommandResult(text="Stopped before the search; files read so far are saved.", data=[])
@@ -172,7 +173,8 @@ def _join_sentences(ctx: CommandContext, sentences: Iterable[str]) -> str:
     return "\n\n".join([*sentences, *ctx.memory.take_notices()])
 
 
-def _path(ctx: CommandContext, text: str) -> Path:
+def _resolve_path(ctx: CommandContext, text: str) -> Path:
+    """Return the path of a document: relative to the current folder, otherwise to the project. Raises UserError."""
     path = Path(text).expanduser().resolve()
     if not path.exists():
         path = (ctx.loaded.project / text).resolve()
@@ -186,6 +188,7 @@ def _files(ctx: CommandContext, path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     project = ctx.loaded.project
+    # Inside the project its ignore files apply, outside those of the added folder.
     root = project if path == project or project in path.parents else path
     names = list_files(root, path)
     return [root / name for name in names if not name.startswith(".clio/")]

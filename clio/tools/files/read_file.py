@@ -37,7 +37,7 @@ from clio.tools.files.text_file import (
 )
 from clio.tools.schemas import MAX_ANSWER_CHARS, FindFilesArgs, ListFilesArgs, ReadFileArgs
 
-_MAX_ROWS = 200
+_MAX_ROWS = 200  # about 2,000 tokens of file names
 _DEPTHS = (3, 2, 1)
 """Depths tried, if the model gives none, until the listing is short enough."""
 
@@ -158,7 +158,7 @@ _NOTES_CHARS = 500
 """Characters reserved for the notes after the lines, which tell how to continue."""
 _MIN_REFERENCE_CHARS = 400
 """Minimum length at which lines that the window already shows are replaced by a reference to them."""
-_MAX_LINE = 2_000
+_MAX_LINE = 2_000  # characters shown of a line; minified code has lines of megabytes
 _CHUNK = 1 << 20
 
 
@@ -214,7 +214,7 @@ class ReadFileTool:
             status = path.stat()
             if stat.S_ISDIR(status.st_mode):
                 return list_folder(self._workspace, path, None)
-            check_regular(status, name)
+            check_regular(status, name)  # opening a pipe would wait for a writer for ever
             with path.open("rb") as file:
                 if status.st_size > MAX_EDIT_BYTES:
                     return self._read_large(path, file, status.st_size, first, limit)
@@ -227,6 +227,7 @@ class ReadFileTool:
             text = decode_file(data)
         except NotText:
             return self._make_picture_result(path, data, name)
+        # An editor's unsaved text takes precedence: the user is looking at that, not at the file.
         now = read_open_file(self._workspace, path, data)
         if now.unsaved:
             data, text = now.data, decode_file(now.data)
@@ -264,7 +265,7 @@ class ReadFileTool:
         if passed < first - 1:
             raise ToolRetry(f"{name!r} has {passed:,} lines; there is no line {first:,}")
         lines = _take_lines(file, limit, self._max_chars)
-        total = None if file.read(1) else first - 1 + len(lines)
+        total = None if file.read(1) else first - 1 + len(lines)  # counting to the end could read gigabytes
         note = f"a large file of {format_bytes(size)}, read in parts; it cannot be edited with the file tools"
         return self._make_result(path, _Window(first=first, lines=lines, total=total), [note])
 
@@ -276,7 +277,7 @@ class ReadFileTool:
         total = "" if window.total is None else f" of {window.total:,}"
         notes = list(remarks)
         if window.total is None or last < window.total:
-            notes.append(f"lines {window.first}-{last}{total}; go on with offset={last + 1}")
+            notes.append(f"lines {window.first}-{last}{total}; continue with offset={last + 1}")
         if not rows:
             notes.append("the file is empty")
         partial = window.first > 1 or window.total is None or last < window.total
@@ -304,7 +305,7 @@ class ReadFileTool:
 
 
 def _select_lines(text: str, name: str, first: int, limit: int) -> _Window:
-    breaks = "\n" if "\n" in text else "\r"
+    breaks = "\n" if "\n" in text else "\r"  # lone carriage returns end lines only in old Macintosh files
     lines = text.split(breaks)
     if not lines[-1]:
         lines.pop()
