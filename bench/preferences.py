@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.stated_preferences import notice
+from clio.memory.preferences.stated_preferences import find_preferences
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
@@ -62,7 +62,7 @@ def costs() -> None:
     print("\nmessage                     notice    infer")
     for shown, text in (("a short request", "fix the bug in parser.py"), ("1 MB pasted", "never use tabs.\n" * 65_536)):
         book = TaskTypes()
-        notice_ms = _median_ms(lambda text=text: notice(text))
+        notice_ms = _median_ms(lambda text=text: find_preferences(text))
         row = (notice_ms, _median_ms(lambda text=text, book=book: detect_task_type(text, book)))
         print(f"{shown:<24} {row[0]:>6.2f} ms {row[1]:>6.2f} ms")
 

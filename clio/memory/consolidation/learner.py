@@ -17,7 +17,7 @@ from clio.errors import ClioError, StorageError, UserError
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, notice
+from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -93,7 +93,7 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     """
     if memory.is_silent:
         return FoundStatements()
-    statements = notice(text)
+    statements = find_preferences(text)
     facts = [one for one in statements if one.kind == "fact" and one.certain]
     noticed = [one for one in statements if one.kind != "fact"]
     for_task: list[str] = []

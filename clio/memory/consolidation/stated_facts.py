@@ -22,7 +22,7 @@ from clio.memory.preferences.language_rules import content_terms, detect_languag
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
-from clio.memory.preferences.stated_preferences import TAIL, is_order, is_pointing, notice
+from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.subjects import announces_change, relate_statements, topic_terms
 from clio.memory.value_changes import find_outdated_numbers, find_value_change
 from clio.messages import UserMessage
@@ -62,7 +62,7 @@ NAMES = _FACTS.pattern("names")
 """Signs that a choice is about the project: a name, or the rejected alternative."""
 NO_ANSWER = _FACTS.pattern("no_answer")
 NOTICEABLE = _FACTS.pattern("noticeable")
-"""A message without any of these contains nothing that the rules for live suggestions (`notice`) would find."""
+"""A message without any of these contains nothing that the rules of `find_preferences` would find."""
 STATEMENT_LIKE = _FACTS.pattern("statement_like")
 """A fast test; most messages fail it and need none of the slower patterns."""
 OF_THE_TEAM = _FACTS.pattern("of_the_team")
@@ -359,7 +359,7 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
                 yield "fact", one.content, one.quote, EXPLICIT
         return
     ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
-    noticed = notice(text) if NOTICEABLE.search(ends) else ()
+    noticed = find_preferences(text) if NOTICEABLE.search(ends) else ()
     taken = {one.quote for one in noticed}
     for one in noticed:
         if CREDENTIAL.search(one.content):

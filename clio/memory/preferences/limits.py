@@ -1,4 +1,4 @@
-"""Finds the limits a message states ("never …", "we only use …", "nie …") by rule, without a model."""
+"""Find the limits that a message states ("never …", "we only use …", "nie …") by rules, without a model."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ from clio.memory.preferences.limit_statements import (
     judge_you,
 )
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import is_order, small
+from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")
 _ORDER_HEADS = _EN.word_set("order_heads")
@@ -73,7 +73,7 @@ MAX_LASTING = 12
 
 MAX_CHARS = 240
 MAX_CLAUSES = 30
-"""Of one sentence."""
+"""Maximum number of clauses read in one sentence."""
 
 
 class StatedLimit(Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def find_limits(text: str) -> tuple[StatedLimit, ...]:
 
 
 def _limits_in(text: str, language: str) -> tuple[StatedLimit, ...]:
-    """The limits of a message in another language, by the rules of its data file."""
+    """Return the limits of a message in another language, by the rules of its data file."""
     limits = [one for one in read_statements(text, language) if one.kind == "limit"]
     lasting = sum(one.term != "task" for one in limits) <= MAX_LASTING
     return tuple(
@@ -130,14 +130,14 @@ def _english_limits(text: str) -> tuple[StatedLimit, ...]:
         for clause, strength in limits:
             content = _content(clause)
             found.setdefault(content.casefold(), (clause, strength, content))
-    made = [_make(clause, strength, content, has_task) for clause, strength, content in found.values()]
-    if sum(one.term != "task" for one in made) > MAX_LASTING:
-        made = [StatedLimit(content=one.content, quote=one.quote, term="task", scope=one.scope) for one in made]
-    return tuple(made)
+    limits = [_make(clause, strength, content, has_task) for clause, strength, content in found.values()]
+    if sum(one.term != "task" for one in limits) > MAX_LASTING:
+        limits = [StatedLimit(content=one.content, quote=one.quote, term="task", scope=one.scope) for one in limits]
+    return tuple(limits)
 
 
 _MARKERS = _EN.word_set("markers")
-"""Words, one of which a sentence with a limit contains. For other sentences the patterns are not compiled."""
+"""Words of which every sentence with a limit contains one. For other sentences the patterns are not compiled."""
 _THANKS = _EN.pattern("thanks")
 
 
@@ -346,7 +346,7 @@ _PRONOUN = _EN.pattern("pronoun")
 
 
 def _content(clause: Clause) -> str:
-    """The limit in the user's words, from where it begins to the end of what belongs to it."""
+    """Return the text of a limit in the user's words, without the rest of the sentence."""
     sentence = clause.sentence
     end = clause.end
     while end < len(sentence.words):
@@ -375,4 +375,4 @@ def _content(clause: Clause) -> str:
     while start < end - 1 and sentence.words[start].low in _CONTENT_LEADS:
         start += 1
     text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
-    return small(text[:MAX_CHARS])
+    return lower_first_letter(text[:MAX_CHARS])

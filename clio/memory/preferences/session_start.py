@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clio.memory.store.versions import Version
 
 PENDING_FILE = "memories.pending.json"
-MOST = 50
+MAX_PENDING = 50
 """Maximum number of pending limits of all projects; the oldest are dropped first."""
 
 
@@ -63,9 +63,11 @@ class PendingLimits:
         new = [PendingLimit(project=self._project, noticed=one, session=session, at=now) for one in noticed]
 
         def change(pending: _Pending) -> _Pending:
-            said = {one.noticed.content for one in new}
-            kept = [one for one in pending.limits if one.project != self._project or one.noticed.content not in said]
-            return _Pending(limits=tuple([*kept, *new][-MOST:]))
+            contents = {one.noticed.content for one in new}
+            kept = [
+                one for one in pending.limits if one.project != self._project or one.noticed.content not in contents
+            ]
+            return _Pending(limits=tuple([*kept, *new][-MAX_PENDING:]))
 
         self._update(change)
 
@@ -114,8 +116,8 @@ class Shift(Struct, frozen=True, kw_only=True):
         """One sentence that reports the change."""
         was, now = self.before, self.now
         if was.text == now.text:
-            return f"You used to rate “{was.text}” {was.score:g} of 10, now {now.score:g}."
-        return f"You used to say “{was.text}” ({was.score:g} of 10), now “{now.text}” ({now.score:g} of 10)."
+            return f"Preference changed: “{was.text}” from {was.score:g} to {now.score:g} of 10."
+        return f"Preference changed: “{was.text}” ({was.score:g} of 10) → “{now.text}” ({now.score:g} of 10)."
 
 
 def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, float] | None = None) -> list[Shift]:
@@ -129,10 +131,10 @@ def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, f
     for held in sorted(history, key=lambda held: held.at):
         of.setdefault(held.id, []).append(held)
     found: list[Shift] = []
-    for id, said in of.items():
+    for id, versions in of.items():
         start = max(now - WITHIN_DAYS * DAY_S, (since or {}).get(id, 0.0))
-        first = next((held for held in reversed(said) if held.at <= start), said[0])
-        last = said[-1]
+        first = next((held for held in reversed(versions) if held.at <= start), versions[0])
+        last = versions[-1]
         for _, size in find_shifts([first.score / MAX_SCORE], [last.score / MAX_SCORE]):
             found.append(Shift(id=id, before=first, now=last, size=size))
     return sorted(found, key=lambda shift: (-shift.size, shift.id))
@@ -167,14 +169,19 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     values: dict[str, float]
 
 
-class Told(Struct, frozen=True, kw_only=True):
-    """What has been reported. preferences: the time, by id. styles: by name, snapshots of the vector, oldest first."""
+class ReportedShifts(Struct, frozen=True, kw_only=True):
+    """The content of `shifts.json`.
+
+    Attributes:
+        preferences: the time of the last report, by id of the preference.
+        styles: snapshots of each style vector by name, oldest first.
+    """
 
     preferences: dict[str, float] = {}
     styles: dict[str, tuple[Snapshot, ...]] = {}
 
 
-SHIFTS_FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=Told)
+SHIFTS_FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=ReportedShifts)
 
 
 class Shifts:
@@ -197,24 +204,24 @@ class Shifts:
         """
         now = self._clock()
         history = history_of(self._preferences.versions())
-        said: list[str] = []
+        sentences: list[str] = []
 
-        def tell(told: Told) -> Told:
-            said.clear()
+        def update(reported: ReportedShifts) -> ReportedShifts:
+            sentences.clear()
             start = now - WITHIN_DAYS * DAY_S
-            recent = {id: at for id, at in told.preferences.items() if at >= start}
+            recent = {id: at for id, at in reported.preferences.items() if at >= start}
             shifted = preference_shifts(history, now, recent)
-            said.extend(shift.line for shift in shifted)
-            kept = dict(told.styles)
+            sentences.extend(shift.line for shift in shifted)
+            kept = dict(reported.styles)
             for name, values in (styles or {}).items():
-                kept[name], lines = _style(name, told.styles.get(name, ()), values, now)
-                said.extend(lines)
-            new = Told(preferences=recent | {shift.id: now for shift in shifted}, styles=kept)
-            return told if new == told else new
+                kept[name], lines = _style(name, reported.styles.get(name, ()), values, now)
+                sentences.extend(lines)
+            new = ReportedShifts(preferences=recent | {shift.id: now for shift in shifted}, styles=kept)
+            return reported if new == reported else new
 
         if history or styles:
-            update_document(self._path, SHIFTS_FORMAT, tell)
-        return said
+            update_document(self._path, SHIFTS_FORMAT, update)
+        return sentences
 
 
 def _style(
@@ -225,12 +232,12 @@ def _style(
     moved = style_shifts(recent[0].values, values) if recent else []
     present = Snapshot(at=now, values=dict(values))
     if moved:
-        lines = [f"Your taste in answers ({name}) moved: {_dimension(*one)}." for one in moved]
+        lines = [f"Preferred style of answers ({name}) changed: {_format_change(*change)}." for change in moved]
         return (present,), lines
     if not recent or now - recent[-1].at >= _SNAPSHOT_DAYS * DAY_S:
         return (*recent, present), []
     return recent, []
 
 
-def _dimension(name: str, before: float, after: float) -> str:
+def _format_change(name: str, before: float, after: float) -> str:
     return f"{name.replace('_', ' ')} from {before:.1f} to {after:.1f}"

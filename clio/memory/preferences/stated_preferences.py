@@ -1,8 +1,8 @@
-"""Reads rules, likings, complaints and "remember that …" out of a user's message by rule, without a model.
+"""Find rules, likes, dislikes, complaints and "remember that …" in a user's message by rules, without a model.
 
-Precision comes before recall. A sentence counts when it begins with what it demands; a sentence that only points
-("don't do that"), asks, quotes, reports on others or is meant for now does not. Where a rule could be meant for the
-current task only, `certain` is False and the user is asked. English only.
+Precision comes before recall. A sentence counts if it begins with an order or an opinion. It does not count if it only
+refers to something ("don't do that"), asks, quotes, reports about others, or is meant for now. If a rule could be meant
+for the current task only, `certain` is false and the user is asked. English only.
 """
 
 import re
@@ -18,11 +18,11 @@ from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("preferences")
 VERBS = _EN.word_set("verbs")
-"""Base forms that begin an order. A verb that is not here makes an order doubtful."""
+"""Base forms of verbs that begin an order. An order with another verb is not certain."""
 BEHAVIOUR = _EN.word_set("behaviour")
-"""What code does as well: an order with one of these may describe the code that is wanted."""
+"""Verbs that code can do as well, so that an order with one of them may describe the wanted code."""
 MANNER = _EN.word_set("manner")
-"""What is mostly about the way clio works: "don't …" with one of these may be meant for good."""
+"""Verbs that are mostly about the way clio works, so that "don't …" with one of them may be permanent."""
 NOT_VERBS = _EN.word_set("not_verbs")
 MANNER_GERUNDS = _EN.pattern("manner_gerunds")
 LEAD = _EN.pattern("lead")
@@ -32,12 +32,14 @@ NOW = _EN.pattern("now")
 HERE = _EN.pattern("here")
 POINTS = _EN.pattern("points")
 TAIL = _EN.pattern("tail")
-"""There is one way through a run of blanks: with two, a sentence whose code was blanked out would take for ever."""
+"""It can match a run of blanks in only one way. With two ways, a sentence whose code was replaced by blanks would take
+exponential time.
+"""
 FINITE = _EN.pattern("finite")
 
 
 def is_pointing(words: str) -> bool:
-    """Whether words only point at something that is not said: "that", "it like this"."""
+    """Whether a text only refers to something not named in it, such as "that" or "it like this"."""
     rest = words.strip(" .,!")
     while rest:
         found = POINTS.match(rest)
@@ -48,7 +50,7 @@ def is_pointing(words: str) -> bool:
 
 
 def is_order(word: str) -> bool | None:
-    """Whether a word begins an order: True for a known verb, None where nobody knows, False for what is none."""
+    """Whether a word begins an order: True for a known verb, False for a word that is no verb, None if unknown."""
     word = word.lower().strip(",")
     if word in VERBS:
         return True
@@ -62,12 +64,15 @@ NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
 
 
 class StatedPreference(Struct, frozen=True, kw_only=True):
-    """One thing a person said.
+    """One statement of the user.
 
-    content: it in a form that stands alone, such as "never use tabs". score: 0 to 10; None for a fact.
-    certain: whether it may be recorded at once; else the person is to be asked. quote: the sentence as written.
-    scenario: the kind of work the sentence limits itself to, if it does.
-    in_project: whether it is meant for the project at hand, not for all of the user's work.
+    Attributes:
+        content: the statement in a form that is understandable alone, such as "never use tabs".
+        score: 0 to 10; None for a fact.
+        certain: whether to save it at once; otherwise the user is asked.
+        quote: the sentence as written.
+        scenario: the task type to which the sentence limits itself, if it does.
+        in_project: whether it is meant for this project, and not for all of the user's work.
     """
 
     kind: Kind
@@ -80,7 +85,14 @@ class StatedPreference(Struct, frozen=True, kw_only=True):
 
 
 class Sentence(Struct, frozen=True, kw_only=True):
-    """What is left of a sentence, as written and masked, both of the same length. sure: whether it may be certain."""
+    """The part of a sentence that is still to be read.
+
+    Attributes:
+        text, masked: the part as written, and with code replaced by placeholders of the same length.
+        sure: whether a statement found in it may be certain.
+        standing: it contains words such as "from now on".
+        scoped: it is limited to certain work by words such as "when writing tests".
+    """
 
     text: str
     masked: str
@@ -89,13 +101,13 @@ class Sentence(Struct, frozen=True, kw_only=True):
     scoped: bool = False
 
     def after(self, end: int, **changes: bool) -> "Sentence":
-        """The rest from a place on."""
+        """Return the rest of the sentence from an offset on, with changed attributes."""
         rest = self.masked[end:]
         end += len(rest) - len(rest.lstrip())
         return structs.replace(self, text=self.text[end:], masked=self.masked[end:], **changes)
 
     def without_tail(self, tail: LazyRegex) -> "Sentence":
-        """Without words at its end that say nothing of the matter."""
+        """Return the sentence without an ending that matches, such as ", please"."""
         found = tail.search(self.masked)
         end = found.start() if found else len(self.masked)
         return structs.replace(self, text=self.text[:end], masked=self.masked[:end])
@@ -105,18 +117,18 @@ Rule = Callable[[Sentence], StatedPreference | None]
 
 
 def first(part: Sentence, rules: tuple[Rule, ...]) -> StatedPreference | None:
-    """What the first rule makes of a sentence that makes anything of it."""
+    """Return the result of the first rule that applies to a sentence, or None."""
     return next((found for rule in rules if (found := rule(part)) is not None), None)
 
 
-def made(kind: Kind, content: str, score: float | None, *, certain: bool) -> StatedPreference:
-    """One thing noticed, its content without words at the end that say nothing."""
+def make_stated(kind: Kind, content: str, score: float | None, *, certain: bool) -> StatedPreference:
+    """Return a statement, with its content without meaningless words at the end. The caller sets the quote."""
     content = TAIL.sub("", " ".join(content.split()))
     return StatedPreference(kind=kind, content=content, score=score, certain=certain, quote="")
 
 
-def small(text: str) -> str:
-    """Its first letter small, unless the word is written in another way on purpose, such as API."""
+def lower_first_letter(text: str) -> str:
+    """Return the text with a lower-case first letter, unless its first word is a name such as "API"."""
     first = text.split(" ", 1)[0]
     return (
         text[:1].lower() + text[1:]
@@ -134,11 +146,11 @@ _AGAIN = _EN.pattern("again")
 _STOP = _EN.pattern("stop")
 _SO_MUCH = _EN.pattern("so_much")
 _AT_WORK = _EN.pattern("at_work")
-"""What code, or the work at hand, is to stop doing."""
+"""Requests that code, or the current work, should stop doing something."""
 _NO = _EN.pattern("no")
 _WANT_NEVER = _EN.pattern("want_never")
 ASKED_TO_STOP = _EN.pattern("asked_to_stop")
-"""A question that is an order."""
+"""Questions that are orders, such as "could you stop …?"."""
 MANNERS = _EN.word_set("manners")
 
 
@@ -152,15 +164,15 @@ def order(part: Sentence) -> StatedPreference | None:
         scenario = detect_task_type(scope["scope"], TaskTypes())
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
-    part = _standing(part)
+    part = _strip_standing(part)
     noticed = _never(part) or _always(part) or _stop(part) or _no(part) or _plain_order(part)
     if noticed is None:
         return None
-    return structs.replace(noticed, content=small(prefix) + noticed.content, scenario=scenario)
+    return structs.replace(noticed, content=lower_first_letter(prefix) + noticed.content, scenario=scenario)
 
 
-def _standing(part: Sentence) -> Sentence:
-    """Without the words that say it holds from now on, and without those that say who is to do it."""
+def _strip_standing(part: Sentence) -> Sentence:
+    """Return the sentence without words such as "from now on", which set `standing`, and "please" or "you"."""
     if asked := ASKED_TO_STOP.match(part.masked):
         part = part.after(asked.end())
     changed = True
@@ -208,14 +220,14 @@ def _always(part: Sentence) -> StatedPreference | None:
 
 
 def _plain_order(part: Sentence) -> StatedPreference | None:
-    """An order without never or always, which holds on where it says so: "from now on …"."""
+    """Return an order without "never" or "always", if it says that it is permanent, as with "from now on …"."""
     if not part.standing or is_order(part.masked.split(" ", 1)[0]) is not True:
         return None
     return _demand(part, "", ALWAYS)
 
 
 def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) -> StatedPreference | None:
-    """What is demanded, if the rest is an order that stands for itself."""
+    """Return the rule, if the rest of the sentence is an order that is understandable alone."""
     rest = rest.without_tail(TAIL)
     rest = rest.without_tail(STANDING_END).without_tail(TAIL)
     first, _, more = rest.masked.partition(" ")
@@ -225,8 +237,8 @@ def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) ->
     if NOW.search(rest.masked) or (known is None and not more):
         return None
     doubtful = not rest.sure or known is None or first.lower() in BEHAVIOUR or HERE.search(more)
-    content = f"{word} {rest.text}".strip() if word else small(rest.text)
-    return made("rule", content, score, certain=certain and not doubtful)
+    content = f"{word} {rest.text}".strip() if word else lower_first_letter(rest.text)
+    return make_stated("rule", content, score, certain=certain and not doubtful)
 
 
 def _stop(part: Sentence) -> StatedPreference | None:
@@ -244,7 +256,7 @@ def _stop(part: Sentence) -> StatedPreference | None:
         or HERE.search(more)
     ):
         return None
-    return made("rule", small(rest.text), NEVER, certain=part.sure)
+    return make_stated("rule", lower_first_letter(rest.text), NEVER, certain=part.sure)
 
 
 def _no(part: Sentence) -> StatedPreference | None:
@@ -252,15 +264,15 @@ def _no(part: Sentence) -> StatedPreference | None:
     found = _NO.fullmatch(rest.masked)
     if found is None or found["what"].split()[0].lower() not in MANNERS:
         return None
-    return made("rule", small(rest.text), NEVER, certain=False)
+    return make_stated("rule", lower_first_letter(rest.text), NEVER, certain=False)
 
 
 _ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
 _MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
 _TALK = _EN.maps["talk"]
-"""What can only be said of talk, and the word it is kept under."""
+"""Adjectives that apply only to answers, each with the word to save."""
 _SIZE = _EN.maps["size"]
-"""What can be said of code as well, so that it needs the answer named."""
+"""Adjectives that apply to code as well, so that the sentence must mention the answer."""
 _GOOD = _EN.maps["good"]
 _TALK_WORDS, _ALL_WORDS = "|".join(_TALK), "|".join(_TALK | _SIZE)
 _GOOD_WORDS = "|".join(_GOOD)
@@ -340,7 +352,7 @@ _ADVERBS = (
 _CHANGED_NOW = LazyRegex(
     r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
 )
-"""A "now" that says that a preference has changed."""
+"""A "now" that announces a changed preference."""
 _PREFER = _EN.pattern("prefer")
 _LIKE = _EN.pattern("like")
 _DISLIKE = _EN.pattern("dislike")
@@ -358,7 +370,7 @@ _PROJECT_END = _EN.pattern("project_end")
 _GUESS = _EN.pattern("guess")
 _ONE_OF_MANY = _EN.pattern("one_of_many")
 _MOST_WORDS = 8
-"""In a preference for a project; longer ones describe the task at hand."""
+"""Maximum number of words of a preference for a project; longer ones describe the current task."""
 _POINTED = _EN.pattern("pointed")
 _NO_HABITS = _EN.word_set("no_habits")
 
@@ -366,7 +378,7 @@ _NO_HABITS = _EN.word_set("no_habits")
 def taste(part: Sentence) -> StatedPreference | None:
     """Return the liking or dislike that a sentence begins with, or None."""
     part = part.without_tail(STANDING_END)
-    return _prefers_in_project(part) or _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
+    return _prefers_in_project(part) or _prefers(part) or _likes(part) or _dislikes(part) or _reports_habit(part)
 
 
 def _prefers_in_project(part: Sentence) -> StatedPreference | None:
@@ -394,8 +406,8 @@ def _prefers_in_project(part: Sentence) -> StatedPreference | None:
     if len(thing.masked.split()) > _MOST_WORDS or re.search(r"[,;:]", thing.masked):
         return None
     certain = part.sure and not place["here"]
-    text = re.sub(r"\s+than\s+", " over ", small(thing.text), count=1)
-    return structs.replace(made("preference", f"prefer {text}", LIKED, certain=certain), in_project=True)
+    text = re.sub(r"\s+than\s+", " over ", lower_first_letter(thing.text), count=1)
+    return structs.replace(make_stated("preference", f"prefer {text}", LIKED, certain=certain), in_project=True)
 
 
 def _prefers(part: Sentence) -> StatedPreference | None:
@@ -415,7 +427,7 @@ def _prefers(part: Sentence) -> StatedPreference | None:
         return None
     general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
     certain = part.sure and bool(general) and not HERE.search(rest.masked)
-    return made("preference", f"prefer {rest.text}", LIKED, certain=certain)
+    return make_stated("preference", f"prefer {rest.text}", LIKED, certain=certain)
 
 
 def _likes(part: Sentence) -> StatedPreference | None:
@@ -430,7 +442,7 @@ def _likes(part: Sentence) -> StatedPreference | None:
         return None
     if NOW.search(rest.masked) or HERE.search(rest.masked):
         return None
-    return made("preference", f"{found['verb'].lower()} {rest.text}", LIKED, certain=about_clio and part.sure)
+    return make_stated("preference", f"{found['verb'].lower()} {rest.text}", LIKED, certain=about_clio and part.sure)
 
 
 def _dislikes(part: Sentence) -> StatedPreference | None:
@@ -446,17 +458,19 @@ def _dislikes(part: Sentence) -> StatedPreference | None:
         if HERE.search(rest.masked):
             return None
         certain = part.sure
-        return made("dislike", f"{found['verb'].lower()} {rest.text}", score, certain=certain)
+        return make_stated("dislike", f"{found['verb'].lower()} {rest.text}", score, certain=certain)
     wish = _NO_WISH.match(part.masked)
     if wish is None or wish["thing"].lower() not in MANNERS:
         return None
     rest = part.after(wish.start("what")).without_tail(TAIL)
     if NOW.search(rest.masked):
         return None
-    return made("dislike", small(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked))
+    return make_stated(
+        "dislike", lower_first_letter(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked)
+    )
 
 
-def _does(part: Sentence) -> StatedPreference | None:
+def _reports_habit(part: Sentence) -> StatedPreference | None:
     """Return the habit of the user or team that a sentence reports. Never certain, because it is not a request."""
     rest = part.without_tail(TAIL)
     rather = _RATHER.match(rest.masked)
@@ -464,7 +478,7 @@ def _does(part: Sentence) -> StatedPreference | None:
         more = rest.after(rather.end())
         points = _SPECIFIC.match(more.masked) or is_pointing(more.masked.partition(" ")[2]) or HERE.search(more.masked)
         stays = re.search(r"\bthan\b", more.masked) and not points and not more.masked.startswith(("not ", "you "))
-        return made("preference", f"rather {more.text}", LIKED, certain=False) if stays else None
+        return make_stated("preference", f"rather {more.text}", LIKED, certain=False) if stays else None
     habit, team = _HABIT.match(rest.masked), _WE.match(rest.masked)
     found = habit or team
     if found is None:
@@ -481,8 +495,8 @@ def _does(part: Sentence) -> StatedPreference | None:
         return None
     if team is not None:
         score = NEVER if team["how"].lower() == "never" else ALWAYS
-        return made("rule", small(rest.text), score, certain=False)
-    return made("preference", small(rest.text[2:].strip()), LIKED, certain=False)
+        return make_stated("rule", lower_first_letter(rest.text), score, certain=False)
+    return make_stated("preference", lower_first_letter(rest.text[2:].strip()), LIKED, certain=False)
 
 
 _SWAP = _EN.pattern("swap")
@@ -490,7 +504,7 @@ _NAME = _EN.pattern("name")
 
 
 def swap(part: Sentence) -> StatedPreference | None:
-    """ "Use X instead of Y": for good where both are plain names."""
+    """Return the preference "use X instead of Y", if both are plain names and so it is permanent; else None."""
     rest = part.without_tail(TAIL)
     found = _SWAP.fullmatch(rest.masked)
     if found is None or is_pointing(found["this"]) or is_pointing(found["that"]) or NOW.search(rest.masked):
@@ -498,19 +512,19 @@ def swap(part: Sentence) -> StatedPreference | None:
     names = _NAME.fullmatch(found["this"]) and _NAME.fullmatch(found["that"]) and not HERE.search(rest.masked)
     if not names or found["this"][0].isdigit() or found["that"][0].isdigit():
         return None
-    return made("preference", small(rest.text), LIKED, certain=part.sure)
+    return make_stated("preference", lower_first_letter(rest.text), LIKED, certain=part.sure)
 
 
 MAX_NOTICED = 8
-"""Of one message; who says more is writing a document."""
+"""Maximum number of statements in one message; a message with more is a document."""
 _RULES = (order, taste, swap)
 _ONE_THING = _EN.pattern("one_thing")
-"""A rule about "the" something, said behind a task, may be about that task alone."""
+"""Rules about "the …", which may concern only the task named before them."""
 _TURN = _EN.pattern("turn")
 _THANKS = _EN.pattern("thanks")
 
 
-def notice(text: str) -> tuple[StatedPreference, ...]:
+def find_preferences(text: str) -> tuple[StatedPreference, ...]:
     """Return the rules, preferences and facts that a message states, in its order and without repetitions.
 
     Empty if there are more than `MAX_NOTICED`.
@@ -520,7 +534,7 @@ def notice(text: str) -> tuple[StatedPreference, ...]:
     for said in own_sentences(text):
         # "them" refers to the opinion of the sentence before.
         before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
-        for noticed in _in_sentence(said, before):
+        for noticed in _read_sentence(said, before):
             is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
             certain = noticed.certain and not is_uncertain
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
@@ -529,7 +543,7 @@ def notice(text: str) -> tuple[StatedPreference, ...]:
 
 
 def _is_task(said: Said) -> bool:
-    """Whether a sentence asks for work, about which the next one may still be."""
+    """Whether a sentence requests work, so that the next one may be about that work."""
     if said.is_question:
         return False
     lead = LEAD.match(said.masked)
@@ -537,7 +551,7 @@ def _is_task(said: Said) -> bool:
     return len(words) > 1 and is_order(words[0]) is True
 
 
-def _in_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreference]:
+def _read_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreference]:
     whole = Sentence(text=said.text, masked=said.masked)
     fact = _fact(whole, said)
     if fact is not None:
@@ -548,18 +562,18 @@ def _in_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreferen
     style = complaint(whole.masked) or praise(whole.masked)
     if style is not None:
         kind, content = style
-        yield made(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
+        yield make_stated(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
         return
     opinions = _split_opinions(whole)
     for number, part in enumerate(opinions):
-        noticed = first(_with_thing(opinions[0], part) if number else part, _RULES)
+        noticed = first(_resolve_pronoun(opinions[0], part) if number else part, _RULES)
         if noticed is not None:
             yield noticed
         elif (exception := _exception(opinions[0], part)) is not None:
             yield exception
     if opinions:
         return
-    for part in _parts(_with_thing(before, whole) if before else whole):
+    for part in _list_parts(_resolve_pronoun(before, whole) if before else whole):
         noticed = first(part, _RULES)
         if noticed is not None:
             yield noticed
@@ -581,7 +595,7 @@ _EXCEPTION = _EN.pattern("exception")
 
 
 def _split_opinions(whole: Sentence) -> list[Sentence]:
-    """The parts of a sentence that begins with a liking and goes on with another or a limit; empty without a second."""
+    """Split a sentence that begins with an opinion and continues with another one or a limit; empty otherwise."""
     rest = _without_lead(whole)
     if not _OPINION.match(rest.masked):
         return []
@@ -595,19 +609,19 @@ def _split_opinions(whole: Sentence) -> list[Sentence]:
 
 
 def _exception(liked: Sentence, part: Sentence) -> StatedPreference | None:
-    """The limit in "I like tabs, but never in YAML": the thing that is liked, where it is not wanted."""
+    """Return the limit in "I like tabs, but never in YAML", which is "never tabs in YAML", or None."""
     opinion, exception = _OPINION.match(liked.masked), _EXCEPTION.match(part.masked)
     if opinion is None or exception is None or NOW.search(part.masked):
         return None
-    thing = _thing(liked)
+    thing = _get_opinion_subject(liked)
     place = part.after(exception.end()).without_tail(TAIL)
     if not thing or is_pointing(place.masked):
         return None
-    return made("rule", f"never {thing} {place.text}", NEVER, certain=exception[0].lower().startswith("never"))
+    return make_stated("rule", f"never {thing} {place.text}", NEVER, certain=exception[0].lower().startswith("never"))
 
 
-def _thing(liked: Sentence) -> str:
-    """What an opinion is about, in at most five words and without a place; empty where it only points."""
+def _get_opinion_subject(liked: Sentence) -> str:
+    """Return the subject of an opinion in at most five words, without a place; empty if it is only a pronoun."""
     opinion = _OPINION.match(liked.masked)
     if opinion is None:
         return ""
@@ -622,9 +636,9 @@ _COMPARED = _EN.pattern("compared")
 _PRONOUN_END = _EN.pattern("pronoun_end")
 
 
-def _with_thing(liked: Sentence, part: Sentence) -> Sentence:
-    """The part with the thing that is liked for a pronoun at its end: "don't use them" is "don't use mocks"."""
-    thing, pronoun = _thing(liked), _PRONOUN_END.search(part.masked)
+def _resolve_pronoun(liked: Sentence, part: Sentence) -> Sentence:
+    """Return the part with the subject of the opinion in place of a final pronoun: "don't use mocks" for "… them"."""
+    thing, pronoun = _get_opinion_subject(liked), _PRONOUN_END.search(part.masked)
     if not thing or FILLER in thing or pronoun is None:
         return part
     return structs.replace(
@@ -634,8 +648,8 @@ def _with_thing(liked: Sentence, part: Sentence) -> Sentence:
     )
 
 
-def _parts(whole: Sentence) -> Iterator[Sentence]:
-    """The sentence from where it begins to say something; and what an order goes on with behind a comma."""
+def _list_parts(whole: Sentence) -> Iterator[Sentence]:
+    """Yield the sentence without its introduction, and the part after the comma that follows an order."""
     begun = _without_lead(whole)
     yield begun
     verb = begun.masked.split(" ", 1)[0]
@@ -669,7 +683,7 @@ def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
             structs.replace(whole, text=whole.text[: behind.start()], masked=whole.masked[: behind.start()])
         )
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
-            return made("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
+            return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
     found = _ASKED.match(whole.masked)
     if found is None or (said.is_question and not found["ask"]):
         return None
@@ -694,4 +708,4 @@ def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
         return None
     if not sure and found["that"]:
         rest = whole.after(found.start("that")).without_tail(TAIL)
-    return made("fact", rest.text, None, certain=sure)
+    return make_stated("fact", rest.text, None, certain=sure)

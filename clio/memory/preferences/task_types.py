@@ -8,7 +8,7 @@ task types or changes them:
       aliases: [hack]
     infra: [terraform, helm, cluster]
 
-A list gives the keywords. What the file gives replaces what is built in; what it leaves out stays.
+A plain list contains the keywords. Values in the file replace the built-in ones; values it leaves out are unchanged.
 """
 
 import re
@@ -123,7 +123,7 @@ class TaskTypes:
         return tuple(alias for alias, meant in self._aliases.items() if meant == wanted)
 
     def says(self, name: str, text: str) -> bool:
-        """Whether a text has one of the task type's words, whole and in any form, or its name."""
+        """Whether a text contains one of the task type's keywords, in any form, or its name."""
         said = _stems_in(text)
         single, phrases = self._stems(self.resolve(name))
         return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
@@ -156,7 +156,7 @@ def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]
 def check_task_type(book: TaskTypes, name: str) -> str:
     """Return the name of a task type by name or alias. Raises UserError, which lists all names, if it is unknown."""
     if not book.knows(name):
-        raise UserError(f"{name!r} is no scenario; there are {', '.join(book.names)}")
+        raise UserError(f"there is no scenario {name!r}; known: {', '.join(book.names)}")
     return book.resolve(name)
 
 
@@ -201,13 +201,13 @@ def _parse_task_type(name: str, entry: Entry, shown: str) -> TaskType:
         return before
     if not isinstance(node, Table):
         raise ConfigError(
-            f"{shown}:{entry.line}: {name} must be a list of keywords, or hold keywords and aliases, "
+            f"{shown}:{entry.line}: {name} must be a list of keywords, or contain keywords and aliases, "
             f"not {describe_node(node)}"
         )
     unknown = [(key, part.line) for key, part in node.entries.items() if key not in _PARTS]
     if unknown:
         key, line = unknown[0]
-        raise ConfigError(f"{shown}:{line}: {name} holds {key!r}; known are {' and '.join(_PARTS)}")
+        raise ConfigError(f"{shown}:{line}: unknown key {key!r} in {name}; known: {' and '.join(_PARTS)}")
     given = {key: _words(part.node, part.line, f"{name}.{key}", shown) for key, part in node.entries.items()}
     return TaskType(
         keywords=given.get("keywords", before.keywords),
@@ -221,11 +221,11 @@ def _words(node: Node, line: int, name: str, shown: str) -> tuple[str, ...]:
     if not isinstance(node, Items):
         raise ConfigError(f"{shown}:{line}: {name} must be a list such as [terraform, helm], not {describe_node(node)}")
     if len(node.items) > MAX_WORDS:
-        raise ConfigError(f"{shown}:{line}: {name} has {len(node.items):,} words; up to {MAX_WORDS:,} are taken")
+        raise ConfigError(f"{shown}:{line}: {name} has {len(node.items):,} words; at most {MAX_WORDS:,} are allowed")
     found: list[str] = []
     for item in node.items:
         if not isinstance(item, Scalar) or not item.text.strip():
-            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must hold words only, not {describe_node(item)}")
+            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must contain words only, not {describe_node(item)}")
         found.append(" ".join(item.text.split()))
     return tuple(dict.fromkeys(found))
 
@@ -244,7 +244,7 @@ TRACE = (
     r"Traceback \(most recent|^\s+at \S+ ?\(|^\s*File \".+\", line \d|panicked at|^E  +\w+(?:Error|Exception)|segfault"
     r"|^\w*(?:Error|Exception): |^\s*(?:FAILED|ERROR) \S+::"
 )
-"""What a pasted failure looks like, line by line."""
+"""Pattern of lines in a pasted traceback or test failure."""
 
 
 @cache
@@ -255,13 +255,13 @@ def cues() -> dict[str, tuple[tuple[float, LazyRegex], ...]]:
 
 @cache
 def trace() -> re.Pattern[str]:
-    """The pattern of a pasted failure."""
+    """Return the compiled pattern of a pasted failure."""
     return re.compile(TRACE, re.MULTILINE)
 
 
 MAX_CHARS = 4_000
-"""Of a request, so that a pasted file costs nothing; what is asked stands before it, or in its last lines."""
-_ENOUGH = 2.0
+"""Number of characters of a request that are examined, half of them at the end: pasted text is in the middle."""
+_MIN_POINTS = 2.0
 _OPENING_CHARS, _OPENING_BONUS = 40, 1.5
 _FILES_CAP = 1.0
 
@@ -282,7 +282,7 @@ def detect_task_type(text: str, book: TaskTypes, recent_files: Sequence[str] = (
         if name in points:
             points[name] += more
     ranked = sorted(points.items(), key=lambda pair: -pair[1])
-    if not ranked or ranked[0][1] < _ENOUGH or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+    if not ranked or ranked[0][1] < _MIN_POINTS or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return None
     return ranked[0][0]
 
@@ -305,7 +305,7 @@ def _points(text: str, book: TaskTypes) -> dict[str, float]:
     for name in book.names:
         built_in = BUILT_IN.get(name)
         own = set(book.keywords(name)) - set(built_in.keywords if built_in else ())
-        # The words of a built-in kind are for matching preferences; its cues above say more about a request.
+        # Keywords of built-in task types are only for matching preferences; the cues above fit requests better.
         hits = len(said & {stem_word(word.casefold()) for word in own}) + (built_in is None and stem_word(name) in said)
         if hits:
             points[name] = points.get(name, 0.0) + 2.0 * hits

@@ -8,7 +8,7 @@ from clio.memory.consolidation.command_findings import Habits
 from clio.memory.consolidation.experiences import QUOTE_CHARS, compute_importance, split_into_turns
 from clio.memory.consolidation.runner import Finding, find_statements_and_fixes
 from clio.memory.consolidation.stated_facts import format_decision
-from clio.memory.preferences.stated_preferences import notice
+from clio.memory.preferences.stated_preferences import find_preferences
 from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.memory.consolidation.turns import corpus, score, turn
 
@@ -57,12 +57,12 @@ def test_what_is_asked_to_be_remembered_is_surer_than_what_is_said_in_passing() 
 
 @pytest.mark.parametrize("words", ["never use tabs", "I prefer pnpm over npm", "from now on answer in French"])
 def test_what_was_noticed_for_certain_while_it_was_said_is_not_learned_again(words: str) -> None:
-    assert [one.certain for one in notice(words)] == [True]
+    assert [one.certain for one in find_preferences(words)] == [True]
     assert said(words) == []
 
 
 def test_a_rule_of_the_team_that_noticing_had_to_ask_about_is_learned() -> None:
-    assert [one.certain for one in notice("we always squash our branches")] == [False]
+    assert [one.certain for one in find_preferences("we always squash our branches")] == [False]
     assert said("we always squash our branches") == [("rule", "we always squash our branches")]
 
 

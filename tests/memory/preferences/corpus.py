@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.preferences.stated_preferences import StatedPreference, notice
+from clio.memory.preferences.stated_preferences import StatedPreference, find_preferences
 
 HERE = Path(__file__).parent
 NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt", "last.txt")
@@ -43,7 +43,7 @@ def score(name: str) -> Score:
     lines = notice_lines(name)
     given, right, found = {"!": 0, "?": 0}, {"!": 0, "?": 0}, 0
     for line in lines:
-        outcomes = [as_outcome(one) for one in notice(line.text)]
+        outcomes = [as_outcome(one) for one in find_preferences(line.text)]
         found += (line.outcome, line.content) in outcomes
         for outcome in outcomes:
             given[outcome[0][-1]] += 1

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clio.memory.preferences.session_start import MOST, PendingLimits
+from clio.memory.preferences.session_start import MAX_PENDING, PendingLimits
 from clio.memory.preferences.stated_preferences import StatedPreference
 
 
@@ -31,5 +31,5 @@ def test_a_limit_of_another_project_waits_there_and_one_of_the_user_everywhere(t
 
 def test_the_oldest_leave_when_there_are_too_many(tmp_path: Path) -> None:
     pending = PendingLimits(tmp_path, tmp_path)
-    pending.add([limit(f"never {number}", in_project=True) for number in range(MOST + 1)], "s-1")
+    pending.add([limit(f"never {number}", in_project=True) for number in range(MAX_PENDING + 1)], "s-1")
     assert pending.take()[0].noticed.content == "never 1"

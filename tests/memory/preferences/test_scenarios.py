@@ -44,11 +44,11 @@ def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("coding: 3\n", ":1: coding must be a list of keywords, or hold keywords and aliases, not '3'"),
+        ("coding: 3\n", ":1: coding must be a list of keywords, or contain keywords and aliases, not '3'"),
         ("- coding\n", ":1: expected lines such as"),
-        ("coding:\n  words: [a]\n", ":2: coding holds 'words'; known are keywords and aliases"),
+        ("coding:\n  words: [a]\n", ":2: unknown key 'words' in coding; known: keywords and aliases"),
         ("coding:\n  keywords: a, b\n", ":2: coding.keywords must be a list such as [terraform, helm], not 'a, b'"),
-        ("coding:\n  keywords:\n    - [a]\n", ":3: coding.keywords must hold words only, not a list"),
+        ("coding:\n  keywords:\n    - [a]\n", ":3: coding.keywords must contain words only, not a list"),
         ("infra: [a\n", ":1: in the brackets that open here"),
         ("auto: [a]\n", ":1: 'auto' cannot be a scenario's name"),
         ("two words: [a]\n", ":1: 'two words' cannot be a scenario's name"),
@@ -74,5 +74,5 @@ def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:
 
 def test_who_names_an_unknown_one_is_told_those_there_are() -> None:
     assert check_task_type(TaskTypes(), "Docs") == "writing"
-    with pytest.raises(UserError, match="'infra' is no scenario; there are coding, testing"):
+    with pytest.raises(UserError, match="there is no scenario 'infra'; known: coding, testing"):
         check_task_type(TaskTypes(), "infra")

@@ -50,11 +50,11 @@ def test_a_shift_is_told_once_in_words_and_again_only_when_it_moved_again(time: 
     time.passes(40)
     assert reports(time).take_new() == []
     time.preferences.add("tabs", score=4, explicit=True)
-    assert reports(time).take_new() == ["You used to rate “tabs” 9 of 10, now 4."]
+    assert reports(time).take_new() == ["Preference changed: “tabs” from 9 to 4 of 10."]
     assert reports(time).take_new() == []
     time.passes(5)
     time.preferences.add("tabs", score=8, explicit=True)
-    assert reports(time).take_new() == ["You used to rate “tabs” 4 of 10, now 8."]
+    assert reports(time).take_new() == ["Preference changed: “tabs” from 4 to 8 of 10."]
     assert reports(time).take_new() == []
 
 
@@ -78,7 +78,7 @@ def test_what_was_forgotten_or_undone_is_no_shift(time: Time) -> None:
 
 
 def test_a_style_that_moved_within_thirty_days_is_told_once(time: Time) -> None:
-    moved = "Your taste in answers (fix) moved: code focus from 0.5 to 0.9."
+    moved = "Preferred style of answers (fix) changed: code focus from 0.5 to 0.9."
     assert reports(time).take_new({"fix": {"code_focus": 0.5}}) == []
     time.passes(8)
     assert reports(time).take_new({"fix": {"code_focus": 0.7}}) == []
