@@ -29,7 +29,7 @@ from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Imports, is_already_read
 from clio.importing.places import Fact, FoundFiles, SourceFinder, find_facts
 from clio.importing.reading import AGENTS
-from clio.memory.store.ltm_objects import normal
+from clio.memory.store.ltm_codec import normal
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count

@@ -27,7 +27,7 @@ from clio.importing.reading import (
     as_mapping,
     read_records,
 )
-from clio.memory.store.ltm_objects import normal
+from clio.memory.store.ltm_codec import normal
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.listing import list_sessions
 from clio.sessions.loading import load_session

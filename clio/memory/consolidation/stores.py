@@ -19,8 +19,8 @@ from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import is_known, judge
+from clio.memory.store.ltm_codec import scope
 from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.ltm_objects import scope
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, Saved, short
 from clio.memory.store.typed_index import Ranked

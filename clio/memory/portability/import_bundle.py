@@ -32,10 +32,9 @@ from clio.memory.preferences.preferences import thing
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import nearest
-from clio.memory.store.ltm_codec import LtmDocument
+from clio.memory.store.ltm_codec import LtmDocument, identity, provenance_of, stored_id
 from clio.memory.store.ltm_history import Ending, Kept, archive_changes, version_changes
 from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.ltm_objects import identity, provenance_of, stored_id
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, merge_in, open_store, read_foreign
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change

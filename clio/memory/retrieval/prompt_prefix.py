@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-from clio.memory.store.ltm_objects import EVERYWHERE, scope
+from clio.memory.store.ltm_codec import EVERYWHERE, scope
 from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment

@@ -16,10 +16,10 @@ from msgspec import Raw, Struct, structs
 
 from clio.errors import UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, ids_in, new_change
-from clio.memory.store.ltm_codec import LtmDocument
-from clio.memory.store.ltm_objects import (
+from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
+    LtmDocument,
     identity,
     is_entry,
     number,

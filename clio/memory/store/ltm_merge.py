@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from clio.errors import UserError
-from clio.memory.store.ltm_objects import (
+from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     confirmations_of,

@@ -12,7 +12,26 @@ from msgspec import Struct
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
-from clio.memory.store.ltm_codec import LtmDocument, decode_ltm, refuse_newer, write_ltm
+from clio.memory.store.ltm_codec import (
+    SHAPES,
+    Json,
+    LtmDocument,
+    decode_ltm,
+    find_handle,
+    handles,
+    identity,
+    new_handle,
+    number,
+    provenance_of,
+    refuse_newer,
+    set_handle,
+    share,
+    stored_id,
+    times_of,
+    to_entry,
+    to_raw,
+    write_ltm,
+)
 from clio.memory.store.ltm_history import (
     Kept,
     LtmArchive,
@@ -40,22 +59,6 @@ from clio.memory.store.ltm_merge import (
     revive,
     same,
     unsurrogated,
-)
-from clio.memory.store.ltm_objects import (
-    SHAPES,
-    Json,
-    find_handle,
-    handles,
-    identity,
-    new_handle,
-    number,
-    provenance_of,
-    set_handle,
-    share,
-    stored_id,
-    times_of,
-    to_entry,
-    to_raw,
 )
 from clio.memory.store.ltm_reader import LtmReading, read_whole
 from clio.memory.store.ltm_upkeep import count_up, count_uses, to_prune, with_uses

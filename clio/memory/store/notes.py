@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.errors import UserError
 from clio.memory.store.change_log import Change, new_change
-from clio.memory.store.ltm_objects import number
+from clio.memory.store.ltm_codec import number
 from clio.memory.store.record import Note
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic

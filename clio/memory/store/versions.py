@@ -8,10 +8,9 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.errors import UserError
-from clio.memory.store.ltm_codec import LtmDocument
+from clio.memory.store.ltm_codec import Json, LtmDocument, is_entry, stored_id, to_entry
 from clio.memory.store.ltm_history import Ending, Kept, begun
 from clio.memory.store.ltm_history import says_else as entry_says_else
-from clio.memory.store.ltm_objects import Json, is_entry, stored_id, to_entry
 from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, says_else
 from clio.memory.store.typed_codec import Former
 

@@ -14,15 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.project_links import SHARED_NAME, is_team_trusted
-from clio.memory.store.ltm_codec import LtmDocument, Shared
+from clio.memory.store.ltm_codec import SHAPES, Json, LtmDocument, Shared, SharedMemory, identity, share, times_of
 from clio.memory.store.ltm_merge import confirmed
-from clio.memory.store.ltm_objects import SHAPES, Json, identity, share, times_of
 from clio.memory.store.record import Because, Kind
 from clio.memory.team.folder import Files, TeamFolder
 from clio.memory.team.statement import (
     MAX_NAMED,
-    Living,
     Statement,
+    copy_shared_entry,
     find_living,
     format_month,
     get_git_author,
@@ -57,7 +56,7 @@ def write_own(path: Path, entries: dict[str, Json]) -> None:
         write_atomic(path, encode_document(Document(value=Own(entries=entries), unknown=before.unknown), FORMAT))
 
 
-def apply_own_fields(raw: Json, living: Living, own: Own) -> None:
+def apply_own_fields(raw: Json, living: SharedMemory, own: Own) -> None:
     """Set the user's own fields of a memory; from versions it replaced, only the count and the last confirmation."""
     kind = living.kind
     for name in living.names:
@@ -77,7 +76,7 @@ def apply_own_fields(raw: Json, living: Living, own: Own) -> None:
             raw["updated"] = confirmed(former)
 
 
-def apply_private_copy(raw: Json, living: Living, copy: Json, own: Own) -> None:
+def apply_private_copy(raw: Json, living: SharedMemory, copy: Json, own: Own) -> None:
     """Set the own fields of a memory from a copy in `ltm.json`, unless `ltm.mine.json` has them.
 
     Such a copy remains if the process was killed while sharing was turned on.
@@ -117,7 +116,7 @@ class TeamKnowledge:
         self.project = project
         self.home = home
         self._clock = clock
-        self._known: tuple[Files | None, list[Living]] = (None, [])
+        self._known: tuple[Files | None, list[SharedMemory]] = (None, [])
 
     @property
     def in_use(self) -> bool:
@@ -137,7 +136,7 @@ class TeamKnowledge:
         document.private = {id(raw): raw for kind in SHAPES for raw in document.section(kind)}
         sections: dict[Kind, list[Json]] = {kind: [] for kind in SHAPES}
         for memory in found:
-            raw = memory.raw(now)
+            raw = copy_shared_entry(memory, now)
             apply_own_fields(raw, memory, own)
             was = msgspec.json.encode(raw)
             if copies and (copy := copies.get(memory.handle)) is not None:
@@ -167,7 +166,7 @@ class TeamKnowledge:
         anew += _find_merge_sides(document, there, [*gone, *(one.living for one in anew)])
         confirmations: list[tuple[str, str]] = []
         for shared in (one for one in changed if one not in anew):
-            raw, base, name = shared.raw, shared.living.raw(now), shared.living.names[0]
+            raw, base, name = shared.raw, copy_shared_entry(shared.living, now), shared.living.names[0]
             own.pop(name, None)
             if mine := find_own_fields(shared.living.kind, raw, base):
                 own[name] = mine
@@ -177,7 +176,7 @@ class TeamKnowledge:
             ):
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
-        new: list[tuple[Kind, Json, Living | None]] = []
+        new: list[tuple[Kind, Json, SharedMemory | None]] = []
         new.extend((one.living.kind, one.raw, one.living) for one in anew)
         new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
@@ -205,7 +204,7 @@ class TeamKnowledge:
         """Whether an author's name is this user's."""
         return by == get_git_author(self.project)
 
-    def _living(self) -> list[Living]:
+    def _living(self) -> list[SharedMemory]:
         """Return the valid shared memories. Computed only after a file changed."""
         files = self.folder.read()
         if files is not self._known[0]:
@@ -213,7 +212,7 @@ class TeamKnowledge:
         return self._known[1]
 
     def _statement(
-        self, kind: Kind, raw: Json, now: float, former: Living | None, taken: frozenset[str]
+        self, kind: Kind, raw: Json, now: float, former: SharedMemory | None, taken: frozenset[str]
     ) -> tuple[Statement, bytes]:
         """Return a new statement of a memory, with a name that no replaced or forgotten statement has."""
         entry = {name: value for name, value in raw.items() if name not in ("by", "confirmations")}
@@ -242,7 +241,7 @@ class TeamKnowledge:
             raise
 
 
-def _find_merge_sides(document: LtmDocument, there: Mapping[int, object], ending: list[Living]) -> list[Shared]:
+def _find_merge_sides(document: LtmDocument, there: Mapping[int, object], ending: list[SharedMemory]) -> list[Shared]:
     """Return memories that share a file with one that ends, because it contains both sides of a merge conflict.
 
     The file will be emptied, so they need a new one.
@@ -266,7 +265,7 @@ def _needs_statement(shared: Shared, *, stated: bool) -> bool:
     return now < before or (stated and now != before)
 
 
-def _remove_private_copies(document: LtmDocument, found: list[Living]) -> dict[str, Json]:
+def _remove_private_copies(document: LtmDocument, found: list[SharedMemory]) -> dict[str, Json]:
     """Remove memories from the document of `ltm.json` that are also shared; return them by their shared handle."""
     copies: dict[str, Json] = {}
     if not (private := document.all()):
@@ -292,4 +291,4 @@ def _is_same_text(kind: Kind, one: Json, other: Json) -> bool:
 def _read_as_others(statement: Statement, now: float) -> Json:
     """Return the JSON object of a statement as all members read it."""
     again = msgspec.structs.replace(statement, replaces=(), origins=())
-    return find_living([again], frozenset(), {})[0].raw(now)
+    return copy_shared_entry(find_living([again], frozenset(), {})[0], now)

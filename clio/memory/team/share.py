@@ -14,8 +14,7 @@ from msgspec import Struct, structs
 from clio.config.paths import FOLDER_NAME
 from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted, trust_team
 from clio.errors import UserError
-from clio.memory.store.ltm_codec import read_ltm, write_ltm
-from clio.memory.store.ltm_objects import Json, set_handle, to_entry
+from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_entry, write_ltm
 from clio.memory.store.ltm_store import LtmStore
 from clio.memory.store.record import Clean, MemoryRecord, clean_json
 from clio.memory.team.folder import Problem

@@ -17,10 +17,10 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.store.ltm_merge import MAX_CHARS, absorb, confirmed
-from clio.memory.store.ltm_objects import (
+from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
+    SharedMemory,
     identity,
     is_entry,
     new_handle,
@@ -29,6 +29,7 @@ from clio.memory.store.ltm_objects import (
     stored_id,
     times_of,
 )
+from clio.memory.store.ltm_merge import MAX_CHARS, absorb, confirmed
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
@@ -226,48 +227,26 @@ MAX_TIMES = 100
 """Limit of the count that another member's statement can claim, so that no one can push their memories to the front."""
 
 
-class Living(Struct, frozen=True, kw_only=True):
-    """A valid shared memory, made from one or more statements.
-
-    Attributes:
-        entry: the JSON object, merged from all its statements.
-        handle: its id, unique among the shared memories.
-        month: the last month, such as "2026-04", in which a member confirmed it.
-        names: its statements; several if members wrote the same independently.
-        replaces, origins: the union of those of its statements.
-        by: the authors, each once.
-        rivals: ids of memories with the same origin and another text.
-    """
-
-    kind: Kind
-    entry: bytes
-    handle: str
-    month: str
-    names: tuple[str, ...]
-    replaces: tuple[str, ...]
-    origins: tuple[str, ...]
-    by: tuple[str, ...]
-    words: tuple[str, ...]
-    rivals: tuple[str, ...] = ()
-
-    def raw(self, now: float) -> Json:
-        """Return a new copy of the JSON object, without times in the future and with at most 100 uses."""
-        raw = decode_json(self.entry)
-        if raw.get("id") != self.handle:
-            set_handle(raw, self.handle)
-        for name in ("timestamp", "updated", "since"):
-            stated = raw.get(name)
-            if isinstance(stated, int | float) and stated > now:
-                raw[name] = now
-        count = SHAPES[self.kind].count
-        if count in raw and times_of(self.kind, raw) > MAX_TIMES:
-            raw[count] = MAX_TIMES
-        if self.month and (since := min(get_month_start(self.month), now)) > confirmed(raw):
-            raw["updated"] = since
-        return raw
+def copy_shared_entry(memory: SharedMemory, now: float) -> Json:
+    """Return a new copy of the JSON object, without times in the future and with at most 100 uses."""
+    raw = decode_json(memory.entry)
+    if raw.get("id") != memory.handle:
+        set_handle(raw, memory.handle)
+    for name in ("timestamp", "updated", "since"):
+        stated = raw.get(name)
+        if isinstance(stated, int | float) and stated > now:
+            raw[name] = now
+    count = SHAPES[memory.kind].count
+    if count in raw and times_of(memory.kind, raw) > MAX_TIMES:
+        raw[count] = MAX_TIMES
+    if memory.month and (since := min(get_month_start(memory.month), now)) > confirmed(raw):
+        raw["updated"] = since
+    return raw
 
 
-def find_living(statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]) -> list[Living]:
+def find_living(
+    statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]
+) -> list[SharedMemory]:
     """Return the valid shared memories, sorted by kind and then by age, the oldest first.
 
     A statement is valid unless another one replaces it, or all first statements of its memory are forgotten. The result
@@ -304,7 +283,7 @@ def find_hidden_changes(statements: Iterable[Statement], forgotten: frozenset[st
     return sorted(found, key=lambda statement: (-statement.said, statement.name))
 
 
-def _merge_statements(group: list[Statement], months: Mapping[str, str], used_handles: set[str]) -> Living:
+def _merge_statements(group: list[Statement], months: Mapping[str, str], used_handles: set[str]) -> SharedMemory:
     """Return the memory of statements with the same text; its handle is added to `used_handles`."""
     first, entry = group[0], group[0].entry
     if len(group) > 1:
@@ -318,7 +297,7 @@ def _merge_statements(group: list[Statement], months: Mapping[str, str], used_ha
     if not handle or handle in used_handles:
         handle = new_handle(first.kind, first.raw(), used_handles)
     used_handles.add(handle)
-    return Living(
+    return SharedMemory(
         kind=first.kind,
         entry=entry,
         handle=handle,
@@ -331,7 +310,7 @@ def _merge_statements(group: list[Statement], months: Mapping[str, str], used_ha
     )
 
 
-def _add_rivals(found: list[Living]) -> list[Living]:
+def _add_rivals(found: list[SharedMemory]) -> list[SharedMemory]:
     """Return the memories, each with the ids of those that have the same origin and another text."""
     by_origin: dict[str, list[str]] = defaultdict(list)
     for memory in found:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.memory.store.ltm_codec import normal, to_raw
 from clio.memory.store.ltm_merge import confirm
-from clio.memory.store.ltm_objects import normal, to_raw
 from clio.memory.store.record import MemoryDraft
 from tests.memory.store.ltm_support import NOW, add, ltm, read_json, said_by, write_json
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from clio.config.project_links import trust_team
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.ltm_objects import Json
+from clio.memory.store.ltm_codec import Json
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryRecord
 from clio.memory.team.folder import TeamFolder

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.store.ltm_objects import Json
+from clio.memory.store.ltm_codec import Json, SharedMemory
 from clio.memory.team.statement import (
     MAX_TIMES,
-    Living,
     Statement,
+    copy_shared_entry,
     find_hidden_changes,
     find_living,
     format_month,
@@ -34,12 +34,12 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
     return found, frozenset(draw(st.lists(st.sampled_from(firsts), max_size=2)))
 
 
-def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[Living]:
+def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[SharedMemory]:
     return find_living(statements, forgotten, {})
 
 
-def words(found: list[Living]) -> list[tuple[Json, tuple[str, ...]]]:
-    return [(one.raw(NOW + 1_000), one.by) for one in found]
+def words(found: list[SharedMemory]) -> list[tuple[Json, tuple[str, ...]]]:
+    return [(copy_shared_entry(one, NOW + 1_000), one.by) for one in found]
 
 
 @given(histories(), st.randoms(use_true_random=False))
@@ -89,13 +89,17 @@ def test_emptied_files_change_nothing_that_lives(history: tuple[list[Statement],
 def test_two_who_say_the_same_are_one_entry_under_both_names() -> None:
     one, two = said("The port is 8080", by="Ann"), said("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"])
     [found] = known([again(*two), again(*one)])
-    assert (found.raw(NOW + 1_000)["fact"], found.by, found.raw(NOW + 1_000)["examples"]) == (
+    assert (
+        copy_shared_entry(found, NOW + 1_000)["fact"],
+        found.by,
+        copy_shared_entry(found, NOW + 1_000)["examples"],
+    ) == (
         "The port is 8080",
         ("Ann", "Bob"),
         ["a.py"],
     )
     changed = again(*said("The port is 8081", by="Cy", at=NOW + 2, after=again(*one)))
-    assert [one.raw(NOW + 1_000)["fact"] for one in known([again(*one), again(*two), changed])] == [
+    assert [copy_shared_entry(one, NOW + 1_000)["fact"] for one in known([again(*one), again(*two), changed])] == [
         "the port is 8080.",
         "The port is 8081",
     ]
@@ -112,9 +116,9 @@ def test_no_one_claims_a_time_to_come_or_more_sayings_than_count() -> None:
     one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
     [found] = known([one])
     assert (
-        found.raw(NOW + 1_000)["timestamp"],
-        found.raw(NOW + 1_000)["updated"],
-        found.raw(NOW + 1_000)["count"],
+        copy_shared_entry(found, NOW + 1_000)["timestamp"],
+        copy_shared_entry(found, NOW + 1_000)["updated"],
+        copy_shared_entry(found, NOW + 1_000)["count"],
     ) == (NOW + 1_000, NOW + 1_000, MAX_TIMES)
 
 
@@ -122,8 +126,8 @@ def test_a_confirmation_counts_from_its_month() -> None:
     one = again(*said("a", at=get_month_start("2026-11") + 100))
     later = get_month_start("2027-01")
     [found] = find_living([one], NOBODY, {one.name: "2027-01"})
-    assert found.raw(later + 5)["updated"] == later
-    assert found.raw(later - 5)["updated"] == later - 5
-    assert "updated" not in find_living([one], NOBODY, {one.name: "2026-11"})[0].raw(later + 5)
+    assert copy_shared_entry(found, later + 5)["updated"] == later
+    assert copy_shared_entry(found, later - 5)["updated"] == later - 5
+    assert "updated" not in copy_shared_entry(find_living([one], NOBODY, {one.name: "2026-11"})[0], later + 5)
     assert format_month(later) == "2027-01"
     assert format_month(later - 1) == "2026-12"
