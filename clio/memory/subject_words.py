@@ -1,4 +1,4 @@
-"""Word tables by which `clio.memory.subjects` divides a statement into subject, predicate and value. Data only."""
+"""Word tables by which `clio.memory.subjects` parses a statement into topic, predicate and value. Data only."""
 
 CHANGE_PHRASES = (
     r"now|no longer|any ?more|any longer|instead|from now on|going forward|as of|these days|nowadays|"
@@ -9,7 +9,7 @@ CHANGE_PHRASES = (
     r"(?:moved|changed|switched|migrated|renamed|bumped|upgraded|raised|lowered) (?:to|from)|"
     r"jetzt|nun|ab sofort|stattdessen|nicht mehr|maintenant|désormais|ahora|ya no|agora|já não"
 )
-"""Phrases by which a statement says that something is no longer as it was."""
+"""Phrases that announce that something has changed."""
 
 LEADS = (
     r"(?:actually|wait|correction|update|fyi|note(?: that)?|remember(?: that)?|heads up|sorry|no(?=[,.!—–-])|"
@@ -21,13 +21,13 @@ LEADS = (
     r"just so you know|(?:since|after) the (?:rewrite|move|migration|merge|upgrade|switch|release)|übrigens|"
     r"à propos|por cierto)\b[\s,:;.!–—-]*"
 )
-"""Openings that belong to no part of a statement."""
+"""Introductions that are not part of a statement."""
 
 TAILS = (
     r"[\s,]*\b(?:now|these days|nowadays|from now on|going forward|today|any ?more|any longer|instead|at the moment|"
     r"currently|again|as well|too|by the way|please|jetzt|nun)$"
 )
-"""Endings that belong to no part of a statement."""
+"""Endings that are not part of a statement."""
 
 CHANGE_VERBS = (
     "moved|changed|switched|migrated|renamed|bumped|upgraded|downgraded|updated|raised|lowered|increased|decreased|"
@@ -38,12 +38,12 @@ REVOKED = (
     r"revoked|removed|dropped|retired|deleted|abolished|lifted|discontinued|scrapped|shut down|turned off|switched off|"
     r"disabled|withdrawn|decommissioned|gone|got rid of|stopped using|abgeschafft|entfernt|supprimé|eliminado|removido"
 )
-"""Participles that say that something is no more."""
+"""Participles that say that something no longer exists."""
 
 ADDING_VERBS = frozenset(
     "have contain hold include support accept allow handle need require depend import add cover".split()
 )
-"""Verbs beside which "now" announces one thing more, not another one."""
+"""Verbs with which "now" announces an additional value, not another one: "the build now includes docs"."""
 
 PREPOSITIONS = frozenset(
     "in on at to under over for from with by via through when if during while within after before unless until per "
@@ -59,13 +59,13 @@ STOP_WORDS = frozenset(
     "around approximately roughly at least most more less than up all any each both same new der die das ein eine "
     "den dem des unser unsere el la los las un una le les une o os as um uma".split()
 )
-"""Words that tell no subject from another."""
+"""Words that do not distinguish subjects."""
 
 GENERIC_NOUNS = frozenset(
     "server service app application setting value option port host whole entire full current module project repo "
     "repository team thing config version system tool file number url address name default step time minutes".split()
 )
-"""Nouns that one statement may have and the other leave out while both are about the same subject."""
+"""Nouns that only one of two statements about the same subject may contain."""
 
 ATTRIBUTES = frozenset(
     "branch port host hostname url uri path folder directory file name version command owner maintainer manager lead "
@@ -75,13 +75,13 @@ ATTRIBUTES = frozenset(
     "default minimum maximum size length level mode style backend frontend provider store proxy ids entrypoint point "
     "address id schema convention cluster namespace environment indentation target status state color colour".split()
 )
-"""Nouns of which a subject has one value at a time, so that another word after "is" changes it."""
+"""Attributes that have one value at a time, so that another word after "is" is a new value."""
 
 EXCLUSIVE_ROLES = frozenset(
     "default main primary minimum maximum current latest lowest highest only official preferred canonical base "
     "production staging oldest newest".split()
 )
-"""Adjectives of a role that one thing has at a time: "Node 20 is the minimum version"."""
+"""Adjectives of roles that only one thing has at a time: "Node 20 is the minimum version"."""
 
 SYNONYMS = {
     "db": "database",
@@ -233,15 +233,15 @@ PREDICATE_GROUPS = {
     "give": "outcome",
     "respond": "outcome",
 }
-"""Verbs before a place, and others, that say the same of their subject."""
+"""Groups of verbs with the same meaning in statements."""
 
 EXCLUSIVE_OWNERS = frozenset("own maintain manage lead review approve handle coordinate release".split())
-"""Verbs whose object has one subject at a time, where the new statement says that it changed."""
+"""Verbs whose object has one subject at a time, if the new statement announces a change: "Tom owns billing now"."""
 
 OBJECT_VERBS = frozenset(
     "pin set store keep put deploy host write send save publish push upload run mount log cap limit".split()
 )
-"""Verbs whose object is what the statement is about, where a place or number follows: "pin numpy at 1.26"."""
+"""Verbs whose object is the topic if a place or number follows: "pin numpy at 1.26"."""
 
 CORRECTION_FILLERS = frozenset(
     "actually now longer more anymore days nowadays currently today yesterday recently correction wait hold sorry oops "
@@ -303,4 +303,4 @@ ALTERNATIVES = tuple(
         "daily weekly biweekly monthly quarterly",
     )
 )
-"""Names of which one usually takes the place of another: "we switched to pnpm" corrects "we use npm"."""
+"""Names that usually replace each other: "we switched to pnpm" corrects "we use npm"."""

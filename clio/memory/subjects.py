@@ -19,102 +19,105 @@ from clio.text.similarity import compute_jaccard, distinctive_words
 from clio.text.vocabulary import stem_word
 
 Relation = Literal["same", "supersedes", "unclear", "different"]
-"""same: says nothing else. supersedes: another value of the same subject. unclear: may be a paraphrase."""
+"""The relation of a later statement to an earlier one.
+
+same: both state the same. supersedes: the later one gives another value to the same subject. unclear: it may be a
+paraphrase. different: they are about different subjects.
+"""
 
 _SAME_WORDS, _LIKELY_PARAPHRASE = 0.85, 0.50
-"""Jaccard indexes of seed 003: above the first two statements are one, between the two a model may decide."""
+"""Jaccard indexes of seed 003: from the first one on, two statements are the same; between both, a model may decide."""
 
 _MAX_SENTENCES = 20
 _MAX_CHARS = 1_000
-"""Of one sentence; the rest of a longer one is not read."""
-_I = re.IGNORECASE
+"""Number of characters of a sentence that are read."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
 _TOKEN = re.compile(r"[,;→]|->|=>|=|:(?=\s|$)|--?\w[\w=-]*|[~.]?/?\w(?:[\w./\\:@+#%*'-]*[\w/%*+#])?", re.UNICODE)
-_CHANGE = re.compile(rf"\b(?:{words.CHANGE_PHRASES})\b", _I)
-_LEAD = re.compile(rf"^(?:{words.LEADS})+", _I)
-_TAIL = re.compile(words.TAILS, _I)
+_CHANGE = re.compile(rf"\b(?:{words.CHANGE_PHRASES})\b", re.I)
+_LEAD = re.compile(rf"^(?:{words.LEADS})+", re.I)
+_TAIL = re.compile(words.TAILS, re.I)
 _CONTRACTIONS = (
-    (re.compile(r"\bcan't\b|\bcannot\b", _I), "can not"),
-    (re.compile(r"\bwon't\b", _I), "will not"),
-    (re.compile(r"n't\b", _I), " not"),
-    (re.compile(r"\b(it|that|there|he|she|who|what)'s\b", _I), r"\1 is"),
+    (re.compile(r"\bcan't\b|\bcannot\b", re.I), "can not"),
+    (re.compile(r"\bwon't\b", re.I), "will not"),
+    (re.compile(r"n't\b", re.I), " not"),
+    (re.compile(r"\b(it|that|there|he|she|who|what)'s\b", re.I), r"\1 is"),
     (re.compile(r"(\w)'s\b"), r"\1"),
-    (re.compile(r"'(?:re)\b", _I), " are"),
-    (re.compile(r"'ve\b", _I), " have"),
-    (re.compile(r"'ll\b", _I), " will"),
+    (re.compile(r"'(?:re)\b", re.I), " are"),
+    (re.compile(r"'ve\b", re.I), " have"),
+    (re.compile(r"'ll\b", re.I), " will"),
     (re.compile(r"(\d)\s+%"), r"\1%"),
     (re.compile(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
 )
 _VERB = rf"(?:{words.CHANGE_VERBS})"
-_FROM_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", _I)
-_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", _I)
+_FROM_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", re.I)
+_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", re.I)
 _REPLACED = re.compile(
     r"^(?P<before>.*?)\b(?:replaced|swapped|exchanged) (?P<old>.+?) (?:with|by|for) (?P<new>.+)$"
     r"|^(?P<old2>.+?) (?:was|were|is|are|has been|have been|got) replaced (?:with|by) (?P<new2>.+)$"
     r"|^(?P<new3>.+?) (?:replaces|replaced) (?P<old3>.+)$"
     r"|^(?P<before4>.*?)\b(?:dropped|ditched|abandoned) (?P<old4>.+?) (?:in favou?r of|for) (?P<new4>.+)$",
-    _I,
+    re.I,
 )
 _NOT_ANY_MORE = re.compile(
     r"^(?P<before>.*?\b(?:is|are|was|were|do|does|did|use|uses|on|in|at))?\s*\b(?:not|no longer) (?P<old>[^,;]+?)"
     r"(?: any ?more| any longer)?\s*(?:[,;]|\bbut\b)\s*(?:but |it is |they are |it |rather )?(?P<new>.+)$",
-    _I,
+    re.I,
 )
-_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht|pas|no|não) (?P<old>[^,;]+)$", _I)
+_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht|pas|no|não) (?P<old>[^,;]+)$", re.I)
 _INSTEAD_OF = re.compile(
-    r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", _I
+    r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", re.I
 )
-_USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", _I)
-_REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", _I)
+_USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", re.I)
+_REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", re.I)
 _FRONTED_CLAUSE = re.compile(
     r"^(?:if|when|whenever|while|once|on|in|for|with) (?P<condition>[^,]+?),? "
     r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
-    _I,
+    re.I,
 )
 _AUXILIARY_END = re.compile(
-    r"(?:\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*)+$", _I
+    r"(?:\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*)+$", re.I
 )
-_CHANGED_ABROAD = (
+_CHANGE_IN_OTHER_LANGUAGES = (
     re.compile(
         r"^(?P<before>.*?)\b(?:migramos|cambiamos|movimos|pasamos|mudamos|trocamos) "
         r"(?P<object>.*?)(?:\bde (?P<old>\S+) )?"
         r"(?:a|para|por) (?P<new>\S+(?: \S+)?)$",
-        _I,
+        re.I,
     ),
     re.compile(
         r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+)(?P<object>) "
         r"(?:um|ge|migr)\w+$",
-        _I,
+        re.I,
     ),
     re.compile(
         r"^(?P<before>.*?)\b(?:avons|a été|ont) (?:remplacé|migré|déplacé)e?s? (?P<object>)(?P<old>.*?) "
         r"(?:par|vers|sur) (?P<new>.+)$",
-        _I,
+        re.I,
     ),
 )
 _REVOKED = re.compile(
     rf"^(?P<subject>.+?) (?:is|are|was|were|has been|have been|got) (?:{words.REVOKED})\b"
     rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{words.REVOKED}) (?P<object>[^,;]+)",
-    _I,
+    re.I,
 )
 _LATER_CLAUSE = re.compile(
-    r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b)", _I
+    r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b)", re.I
 )
-_FRONTED = re.compile(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", _I)
+_FRONTED = re.compile(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", re.I)
 _LABEL = re.compile(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
 _HAS_ATTRIBUTE = re.compile(
-    r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", _I
+    r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", re.I
 )
 _HAS_COUNT = re.compile(
     r"^(?P<subject>.+?) (?:has|have|runs? with) (?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
     r"(?P<things>\w+)$",
-    _I,
+    re.I,
 )
 _ADVERBS = frozenset(
     "now already currently still always usually also only just generally normally typically really".split()
 )
-_NO_LONGER = re.compile(r"\bno longer\b", _I)
-_ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", _I)
+_NO_LONGER = re.compile(r"\bno longer\b", re.I)
+_ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
 _NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)")
@@ -127,14 +130,20 @@ _PRONOUNS = frozenset("we i you they it everyone people".split())
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """One statement, divided. All words are stems.
+    """One parsed statement. All words are stems.
 
-    topic, topic_ids: what it is about; ids are numbers, versions, paths and names with digits in it.
-    predicate: verb group and kind of preposition, "*" for a verb of change, "" where none was found.
-    value: words of what it says of its subject. numbers: quantities in it.
-    is_named: the value is a name, path or number.
-    former: words of a value it calls outdated ("not 8080", "from npm to pnpm").
-    kind: single, multiple, additive or role; how many values the predicate has at a time.
+    Attributes:
+        topic, topic_ids: what it is about: words, and numbers, versions, paths and names with digits.
+        predicate: verb group and kind of preposition; "*" for a verb of change, "" if none was found.
+        kind: how many values the predicate has at a time: single, multiple, additive or role.
+        value: words of what it says about its topic.
+        numbers: quantities in the value.
+        former: words of a value that it calls outdated ("not 8080", "from npm to pnpm").
+        subject, qualifiers: the two parts of the topic: "the API" and "in staging".
+        is_change: it says that something has changed.
+        is_named: the value is a name, path or number.
+        is_revoked: it says that its topic no longer exists.
+        has_attribute: its subject is an attribute with one value at a time, such as "port".
     """
 
     topic: frozenset[str] = frozenset()
@@ -154,8 +163,8 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def relate_statements(old: str, new: str) -> Relation:
-    """What a later statement is to an earlier one of the same kind of memory."""
-    if _folded(old) == _folded(new):
+    """Return the relation of a later statement to an earlier one of the same kind of memory."""
+    if _fold(old) == _fold(new):
         return "same"
     if _NOT_LATIN.search(old) or _NOT_LATIN.search(new):
         return _relate_by_digits(old, new)
@@ -166,11 +175,11 @@ def relate_statements(old: str, new: str) -> Relation:
 
 
 def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> Relation:
-    """Texts of several sentences: one replaces the other only if nothing else of the old one would be lost."""
+    """Relate texts of several sentences. One supersedes the other only if no other statement of the old one is lost."""
     if len(old) == 1 and _relate_sentences(old[0], new[0]) == "supersedes":
         return "supersedes"
     if len(old) == len(new) <= _MAX_SENTENCES:
-        changed = [(one, other) for one, other in zip(old, new, strict=True) if _folded(one) != _folded(other)]
+        changed = [(one, other) for one, other in zip(old, new, strict=True) if _fold(one) != _fold(other)]
         if len(changed) == 1:
             return _relate_sentences(*changed[0])
     if _DIGITS.findall(" ".join(old)) != _DIGITS.findall(" ".join(new)) or similarity < _LIKELY_PARAPHRASE:
@@ -183,7 +192,7 @@ def _relate_sentences(old: str, new: str) -> Relation:
     similarity = compute_jaccard(distinctive_words(old), distinctive_words(new))
     if _is_same(one, other, old, new, similarity):
         return "same"
-    relation = _relate(one, other, similarity)
+    relation = _relate_parsed(one, other, similarity)
     if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
         return "unclear"
     return relation
@@ -195,22 +204,26 @@ def announces_change(text: str) -> bool:
 
 
 def topic_terms(text: str) -> frozenset[str]:
-    """Stems and ids by which statements about the same subject are found, whatever value they give it."""
+    """Return the stems and ids by which statements about the same subject are found, whatever value they give it."""
     statement = parse_statement(text)
     return statement.topic | statement.topic_ids | statement.former
 
 
 @lru_cache(maxsize=4_096)
 def parse_statement(text: str) -> Statement:
-    """Divide one statement into topic, predicate and value."""
+    """Parse one statement into topic, predicate and value."""
     plain = _normalize(text)
     is_change = announces_change(plain)
     plain = _strip_edges(plain)
     revoked = _REVOKED.match(plain)
     if revoked:
-        gone = _tokens(_LATER_CLAUSE.split(revoked["subject"] or revoked["object"] or "")[0])
+        gone = _tokenize(_LATER_CLAUSE.split(revoked["subject"] or revoked["object"] or "")[0])
         return Statement(
-            topic=_content(gone) - _ids(gone), topic_ids=_ids(gone), is_negated=True, is_change=True, is_revoked=True
+            topic=_extract_stems(gone) - _extract_ids(gone),
+            topic_ids=_extract_ids(gone),
+            is_negated=True,
+            is_change=True,
+            is_revoked=True,
         )
     changed = _parse_change(plain)
     if changed is not None:
@@ -219,11 +232,11 @@ def parse_statement(text: str) -> Statement:
     for pattern in (_COMMA_NOT, _INSTEAD_OF, _USED_TO):
         found = pattern.search(plain)
         if found and found.start():
-            former |= _content(_tokens(found["old"]))
+            former |= _extract_stems(_tokenize(found["old"]))
             plain = plain[: found.start()]
     turned = _NOT_ANY_MORE.match(plain)
     if turned and turned["new"]:
-        former |= _content(_tokens(turned["old"]))
+        former |= _extract_stems(_tokenize(turned["old"]))
         plain = f"{turned['before'] or ''} {turned['new']}"
     label = _LABEL.match(plain)
     plain = label["rest"] if label else plain
@@ -240,7 +253,7 @@ def parse_statement(text: str) -> Statement:
     return structs.replace(statement, former=former, is_change=is_change or bool(former))
 
 
-# Reading one statement
+# Parsing one statement
 
 
 def _normalize(text: str) -> str:
@@ -261,42 +274,42 @@ def _strip_edges(text: str) -> str:
 
 
 def _parse_change(text: str) -> Statement | None:
-    """A statement with a verb of change: "moved the API to port 9090", "renamed from a to b", "a was replaced by b"."""
+    """Parse a statement with a verb of change, such as "moved the API to port 9090" or "a was replaced by b"."""
     found = _REPLACED.match(text)
     if found:
         groups = found.groupdict()
         old = next(groups[name] for name in ("old", "old2", "old3", "old4") if groups[name])
         new = next(groups[name] for name in ("new", "new2", "new3", "new4") if groups[name])
-        return _changed("", old, new)
+        return _build_change("", old, new)
     found = _FROM_TO.match(text)
     if found:
-        return _changed(f"{found['before']} {found['object']}", found["old"], found["new"])
-    for pattern in _CHANGED_ABROAD:
+        return _build_change(f"{found['before']} {found['object']}", found["old"], found["new"])
+    for pattern in _CHANGE_IN_OTHER_LANGUAGES:
         found = pattern.match(text)
         if found:
-            return _changed(f"{found['before']} {found['object']}", found["old"] or "", found["new"])
+            return _build_change(f"{found['before']} {found['object']}", found["old"] or "", found["new"])
     found = _TO.match(text)
     if found:
         before = _AUXILIARY_END.sub("", found["before"])
-        if _find_predicate(_tokens(before))[0] in (None, 0):
-            return _changed(f"{before} {found['object']}", "", found["new"])
+        if _find_predicate(_tokenize(before))[0] in (None, 0):
+            return _build_change(f"{before} {found['object']}", "", found["new"])
     return None
 
 
-def _changed(subject: str, old: str, new: str) -> Statement:
-    value, quantities, qualifiers = _split_value(_tokens(new))
+def _build_change(subject: str, old: str, new: str) -> Statement:
+    value, quantities, qualifiers = _split_value(_tokenize(new))
     value += quantities
-    topic = [*_tokens(subject), *qualifiers]
+    topic = [*_tokenize(subject), *qualifiers]
     return Statement(
-        topic=_content(topic) - _ids(topic) - frozenset(map(stem_word, ("has", "have", "been"))),
-        topic_ids=_ids(topic),
+        topic=_extract_stems(topic) - _extract_ids(topic) - frozenset(map(stem_word, ("has", "have", "been"))),
+        topic_ids=_extract_ids(topic),
         predicate="*",
         kind="single",
-        value=_content(value),
-        numbers=_numbers(value),
-        former=_content(_tokens(old)),
-        subject=_content(_tokens(subject)),
-        qualifiers=_content(qualifiers),
+        value=_extract_stems(value),
+        numbers=_extract_numbers(value),
+        former=_extract_stems(_tokenize(old)),
+        subject=_extract_stems(_tokenize(subject)),
+        qualifiers=_extract_stems(qualifiers),
         is_change=True,
         is_named=True,
     )
@@ -311,8 +324,8 @@ def _parse_plain(text: str) -> Statement:
     fronted: list[str] = []
     clause = _FRONTED_CLAUSE.match(text)
     if clause:
-        fronted, text = _tokens(clause["condition"]), clause["main"]
-    tokens = _tokens(text)
+        fronted, text = _tokenize(clause["condition"]), clause["main"]
+    tokens = _tokenize(text)
     if tokens and _is_preposition(tokens[0]) and "," in tokens:
         end = tokens.index(",")
         fronted, tokens = [*fronted, *tokens[1:end]], tokens[end + 1 :]
@@ -322,10 +335,10 @@ def _parse_plain(text: str) -> Statement:
     place, verb, after, negates = _find_predicate(tokens)
     negated |= negates
     if place is None:
-        return _without_predicate([*tokens, *fronted], negated)
+        return _build_without_predicate([*tokens, *fronted], negated)
     subject, rest = tokens[:place], tokens[after:]
     if subject and subject[0].casefold() == "there" and verb == "be":
-        return _existential(rest, fronted, negated)
+        return _build_existential(rest, fronted, negated)
     rest = [token for token in rest if token.casefold() not in ("only", "always", "usually", "still", "also")]
     while rest and rest[0].casefold() in _NEGATIONS:
         negated, rest = True, rest[1:]
@@ -339,23 +352,23 @@ def _parse_plain(text: str) -> Statement:
         value, qualifiers, preposition = [*qualifiers, *quantities], value, "at"
     else:
         value = [*value, *quantities]
-    return _assemble(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
+    return _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
 
 
-def _assemble(
+def _build_from_parts(
     subject: list[str], verb: str, preposition: str, value: list[str], qualifiers: list[str], negated: bool
 ) -> Statement:
-    """The statement of these parts, with the cases in which the subject is the value ("Node 20 is the minimum")."""
+    """Build a statement from its parts, also if its subject is the value ("Node 20 is the minimum")."""
     passive = verb.removeprefix("passive ")
     is_passive, verb = passive != verb, passive
     if is_passive and verb in _ROLE_VERBS and (not value or preposition in ("to", "with", "in", "on")):
         qualifiers = [*value, *qualifiers]
         if not qualifiers and not any(map(_is_number, subject)):
-            return _build(subject, subject, [verb], [], "be", "single", negated)
+            return _build_statement(subject, subject, [verb], [], "be", "single", negated)
         kind = "role" if verb in ("use", "prefer") and qualifiers else "versioned role"
-        return _build([*qualifiers, verb], [verb], subject, qualifiers, f"{verb} role", kind, negated)
+        return _build_statement([*qualifiers, verb], [verb], subject, qualifiers, f"{verb} role", kind, negated)
     if verb == "be" and not preposition and _is_role(value):
-        return _build([*value, *qualifiers], value, subject, qualifiers, "role", "role", negated)
+        return _build_statement([*value, *qualifiers], value, subject, qualifiers, "role", "role", negated)
     if verb == "be" or verb in words.SINGLE_VERBS or (is_passive and preposition):
         kind = "single"
     elif verb in words.ADDITIVE_VERBS:
@@ -382,10 +395,10 @@ def _assemble(
     topic = [*subject, *qualifiers]
     if verb == "retry" or (not subject and not qualifiers and verb not in ("be", "use")):
         topic.append(verb)
-    return _build(topic, subject, value, qualifiers, group, kind, negated)
+    return _build_statement(topic, subject, value, qualifiers, group, kind, negated)
 
 
-def _build(
+def _build_statement(
     topic: Sequence[str],
     subject: Sequence[str],
     value: Sequence[str],
@@ -399,60 +412,60 @@ def _build(
     topic = [token for token in topic if token not in quantities]
     value = [*value, *quantities]
     return Statement(
-        topic=_content(topic) - _ids(topic),
-        topic_ids=_ids(topic),
+        topic=_extract_stems(topic) - _extract_ids(topic),
+        topic_ids=_extract_ids(topic),
         predicate=predicate,
         kind=kind,
-        value=_content(value),
-        numbers=_numbers(value),
-        subject=_content(subject),
-        qualifiers=_content(qualifiers),
+        value=_extract_stems(value),
+        numbers=_extract_numbers(value),
+        subject=_extract_stems(subject),
+        qualifiers=_extract_stems(qualifiers),
         is_negated=negated,
         is_named=_is_named(value),
         has_attribute=bool(head) and any(one in _ATTRIBUTE_STEMS for one in head),
     )
 
 
-def _existential(rest: list[str], fronted: list[str], negated: bool) -> Statement:
-    """ "There are 5 workers in production": the number is the value, the rest the topic."""
+def _build_existential(rest: list[str], fronted: list[str], negated: bool) -> Statement:
+    """Build a statement such as "there are 5 workers in production": the number is the value, the rest the topic."""
     counts = [token for token in rest[:1] if _is_number(token)]
     topic = [*rest[len(counts) :], *fronted]
-    return _build(topic, [], counts, [], "exist", "single" if counts else "multiple", negated)
+    return _build_statement(topic, [], counts, [], "exist", "single" if counts else "multiple", negated)
 
 
-def _without_predicate(tokens: list[str], negated: bool) -> Statement:
-    """No verb is known: numbers that end the text are its value."""
+def _build_without_predicate(tokens: list[str], negated: bool) -> Statement:
+    """Build a statement without a known verb: numbers at the end of the text are its value."""
     end = len(tokens)
     while end and (_is_number(tokens[end - 1]) or stem_word(tokens[end - 1].casefold()) in _UNITS):
         end -= 1
     value = tokens[end:] if any(map(_is_number, tokens[end:])) else []
     topic = tokens[: len(tokens) - len(value)]
-    return _build(topic, topic, value, [], "", "single" if value else "multiple", negated)
+    return _build_statement(topic, topic, value, [], "", "single" if value else "multiple", negated)
 
 
 def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
-    """Place of the predicate, its verb, the place after it, and whether it is negated."""
+    """Return index of the predicate (None without one), its verb, the index after it, and whether it is negated."""
     folded = [token.casefold() for token in tokens]
     for place, token in enumerate(folded):
         if token in (":", "=", "→", "->", "=>") and place:
             return place, "be", place + 1, False
         if token in _COPULAS and place:
-            return _after_copula(folded, place)
+            return _parse_copula(folded, place)
         if not place:
             continue
-        verb = _verb_of(token)
+        verb = _find_base_verb(token)
         if verb is None:
             continue
         before = folded[place - 1]
         if before in words.PREPOSITIONS or before in _DETERMINERS:
-            continue  # a noun, or an infinitive: "for tests", "to build"
-        if token == verb and not _takes_base_form(before):
+            continue  # a noun or an infinitive: "for tests", "to build"
+        if token == verb and not _allows_base_form(before):
             continue
         is_past = before in _PRONOUNS or _is_number(before)
         if token != verb and token.endswith("ed") and not is_past and token not in words.IRREGULAR:
             continue  # a participle after a noun belongs to the noun
         following = folded[place + 1] if place + 1 < len(folded) else ""
-        is_verb = place + 2 < len(folded) and following and _verb_of(following) == following
+        is_verb = place + 2 < len(folded) and following and _find_base_verb(following) == following
         if token.endswith("s") and (
             is_verb or following in _COPULAS | _NEGATIONS or (following in _AUXILIARIES and following != "to")
         ):
@@ -463,19 +476,19 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
             start -= 1
             negated |= folded[start] in _NEGATIONS
         return start, verb, place + 1, negated
-    verb = _verb_of(folded[0]) if folded else None
+    verb = _find_base_verb(folded[0]) if folded else None
     if verb is not None and folded[0] == verb:
-        return 0, verb, 1, False  # an order
+        return 0, verb, 1, False  # an imperative
     found = _find_unknown_verb(tokens)
     if found is not None:
         return found
     if verb is not None and not folded[0].endswith("ed"):
-        return 0, verb, 1, False  # a statement without its subject
+        return 0, verb, 1, False  # a statement without a subject
     return None, "", 0, False
 
 
 def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | None:
-    """A verb that is in no table, told by its place: after a pronoun, or an s-form before an object or at the end."""
+    """Find a verb that is in no table by its position: after a pronoun, or an s-form before an object or at the end."""
     folded = [token.casefold() for token in tokens]
     for place, token in enumerate(folded):
         if not place or not token.isalpha() or token in words.STOP_WORDS or token in words.PREPOSITIONS:
@@ -496,7 +509,7 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
     return None
 
 
-def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, int, bool]:
+def _parse_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, int, bool]:
     start, negated = place, False
     while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
         start -= 1
@@ -507,7 +520,7 @@ def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
         negated |= folded[skipped] in _NEGATIONS
         skipped += 1
     participle = folded[skipped] if skipped < len(folded) else ""
-    verb = words.IRREGULAR.get(participle) or (_verb_of(participle) if participle.endswith("ed") else None)
+    verb = words.IRREGULAR.get(participle) or (_find_base_verb(participle) if participle.endswith("ed") else None)
     if verb is None and participle.endswith("ed") and len(participle) > 4 and skipped + 1 < len(folded):
         verb = stem_word(participle) if folded[skipped + 1] in words.PREPOSITIONS else None
     if verb is not None and (verb in _ROLE_VERBS or participle not in _OPPOSITE_WORDS):
@@ -515,8 +528,8 @@ def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
     return start, "be", skipped, negated
 
 
-def _verb_of(token: str) -> str | None:
-    """The verb of a form in the tables; None for any other word."""
+def _find_base_verb(token: str) -> str | None:
+    """Return the base form of a verb in the tables; None for any other word."""
     if token in words.IRREGULAR:
         return words.IRREGULAR[token]
     for form in (token, token[:-1], token[:-2], f"{token[:-3]}y", token[:-3]):
@@ -526,16 +539,16 @@ def _verb_of(token: str) -> str | None:
     return None
 
 
-def _takes_base_form(before: str) -> bool:
+def _allows_base_form(before: str) -> bool:
     return before in _PRONOUNS | _AUXILIARIES | _NEGATIONS or (
         before.endswith("s") and not before.endswith("ss") and before not in words.STOP_WORDS
     )
 
 
 def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """The value up to the next preposition, the quantities after it ("after 30 days"), and the other qualifiers.
+    """Split tokens into the value up to the next preposition, later quantities ("after 30 days"), and qualifiers.
 
-    "of" continues the value. "after the merge" beside a quantity says when it was measured, and is left out.
+    "of" continues the value. "after the merge" next to a quantity says when it was measured, and is left out.
     """
     value: list[str] = []
     quantities: list[str] = []
@@ -569,14 +582,15 @@ def _is_role(value: Sequence[str]) -> bool:
     )
 
 
-def _tokens(text: str) -> list[str]:
+def _tokenize(text: str) -> list[str]:
     matches: list[str] = _TOKEN.findall(text)
     found = [token.rstrip(".'") if len(token) > 1 else token for token in matches]
     for place, token in enumerate(found):
         following = found[place + 1].casefold() if place + 1 < len(found) else ""
-        is_name = token == "a" and (not following or following in _COPULAS or _verb_of(following))
+        is_name = token == "a" and (not following or following in _COPULAS or _find_base_verb(following))
         if place and (is_name or (len(token) == 1 and token.isupper() and token != "I")):
-            found[place] = f"{token}_"  # a name, as in "field a is required" or "topic B"
+            # A name, as in "field a is required" or "topic B": the underscore keeps it from being a stop word.
+            found[place] = f"{token}_"
     return [words.NUMBER_WORDS.get(token.casefold(), token) for token in found if token]
 
 
@@ -599,9 +613,9 @@ def _is_named(value: Sequence[str]) -> bool:
     return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
 
 
-def _content(tokens: Iterable[str]) -> frozenset[str]:
+def _extract_stems(tokens: Iterable[str]) -> frozenset[str]:
     return frozenset(
-        _key(token)
+        _normalize_word(token)
         for token in tokens
         if token not in (",", ";", ":", "=", "→", "->", "=>")
         and token.casefold() not in words.STOP_WORDS
@@ -609,15 +623,15 @@ def _content(tokens: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _ids(tokens: Iterable[str]) -> frozenset[str]:
-    return frozenset(_key(token) for token in tokens if _is_id(token))
+def _extract_ids(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(_normalize_word(token) for token in tokens if _is_id(token))
 
 
-def _numbers(tokens: Iterable[str]) -> frozenset[str]:
-    return frozenset(_key(token) for token in tokens if any(char.isdigit() for char in token))
+def _extract_numbers(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(_normalize_word(token) for token in tokens if any(char.isdigit() for char in token))
 
 
-def _key(token: str) -> str:
+def _normalize_word(token: str) -> str:
     folded = token.casefold()
     if _is_id(folded):
         return folded
@@ -626,7 +640,7 @@ def _key(token: str) -> str:
 
 
 _VERBS = words.SINGLE_VERBS | words.MULTIPLE_VERBS | words.ADDITIVE_VERBS
-_GENERIC = frozenset(map(_key, words.GENERIC_NOUNS))
+_GENERIC = frozenset(map(_normalize_word, words.GENERIC_NOUNS))
 _ATTRIBUTE_STEMS = frozenset(map(stem_word, words.ATTRIBUTES))
 _OPPOSITE_WORDS = frozenset(word for pair in words.OPPOSITES for word in pair)
 _UNITS = frozenset(
@@ -640,16 +654,18 @@ _UNITS = frozenset(
 # Comparing two statements
 
 
-def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
+def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relation:
     if new.is_revoked:
         gone = new.topic | new.topic_ids
         is_whole = len(gone) > 1 or bool(new.topic_ids) or gone in (old.value, old.topic)
         return (
             "supersedes"
-            if is_whole and not old.is_negated and gone - _GENERIC <= _all_words(old) | {_key(old.predicate or "be")}
+            if is_whole
+            and not old.is_negated
+            and gone - _GENERIC <= _get_all_words(old) | {_normalize_word(old.predicate or "be")}
             else "different"
         )
-    if new.former and new.former & _all_words(old) and not _is_conflict(old, new):
+    if new.former and new.former & _get_all_words(old) and not _is_conflict(old, new):
         return "supersedes"
     if new.predicate == "*" and new.topic and not new.former and new.topic <= old.value and not new.topic_ids:
         return "supersedes"  # "the branch is master", "master was renamed to main"
@@ -664,7 +680,7 @@ def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
             return "supersedes" if one_word_each and similarity >= _LIKELY_PARAPHRASE else "different"
         return "supersedes" if _is_handed_over(old, new) else "different"
     if not _is_compatible(old, new):
-        are_unknown = _verb_of(old.predicate) is None is _verb_of(new.predicate)
+        are_unknown = _find_base_verb(old.predicate) is None is _find_base_verb(new.predicate)
         return (
             "supersedes"
             if are_unknown and new.is_change and bool(old.value) and old.value == new.value
@@ -677,7 +693,7 @@ def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
 
 
 def _relate_versions(old: Statement, new: Statement) -> Relation:
-    """ "Python 3.11 is required" against another version of the same thing."""
+    """Relate two statements such as "Python 3.11 is required" and "Python 3.12 is required"."""
     changed = old.numbers != new.numbers and old.value - old.numbers == new.value - new.numbers
     return "supersedes" if changed and old.qualifiers == new.qualifiers else "different"
 
@@ -717,7 +733,7 @@ def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
     if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids:
         return False
     more, less = old.topic - new.topic - _GENERIC, new.topic - old.topic - _GENERIC
-    # A word of the topic that the other has in its value is no contrast: "the port is 8080", "listens on port 9090".
+    # A word of one topic that is in the other's value is no difference: "the port is 8080", "listens on port 9090".
     more, less = more - new.value, less - old.value
     if more and less:
         return False
@@ -733,17 +749,17 @@ def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
 
 
 def _is_conflict(old: Statement, new: Statement) -> bool:
-    """Whether both name subjects, and other ones."""
+    """Whether both statements name subjects, and these are different."""
     if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids - new.former:
         return True
-    seen = _all_words(old)
+    seen = _get_all_words(old)
     more = new.topic - seen - _GENERIC - new.former
     less = old.topic - new.topic - _GENERIC - new.former - new.value
     return bool(more and less and not (old.topic & new.topic)) or bool(more and less)
 
 
 def _is_handed_over(old: Statement, new: Statement) -> bool:
-    """Whether another subject has now what one subject has at a time: "Tom owns billing now", "Bob is on call now"."""
+    """Whether something that has one owner at a time has a new one: "Tom owns billing now", "Bob is on call now"."""
     if not new.is_change or old.predicate != new.predicate or old.qualifiers != new.qualifiers:
         return False
     exclusive = old.predicate in words.EXCLUSIVE_OWNERS or old.predicate == "be at"
@@ -766,45 +782,45 @@ def _is_compatible(old: Statement, new: Statement) -> bool:
 
 
 def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: float) -> bool:
-    if old.is_negated != new.is_negated or _facts(old) != _facts(new):
+    if old.is_negated != new.is_negated or _list_facts(old) != _list_facts(new):
         return False
     names = [word for word in text.split()[1:] if any(map(str.isupper, word)) or _is_id(word)]
-    if len(names) < 2 and _bag(text) and _bag(text) == _bag(other):
+    if len(names) < 2 and _list_stems(text) and _list_stems(text) == _list_stems(other):
         return True
     if (old.topic, old.value, old.predicate) == (new.topic, new.value, new.predicate) and (old.topic or old.value):
         return True
-    return similarity >= _SAME_WORDS and _all_words(old) == _all_words(new) and len(text) > 3 < len(other)
+    return similarity >= _SAME_WORDS and _get_all_words(old) == _get_all_words(new) and len(text) > 3 < len(other)
 
 
-def _bag(text: str) -> frozenset[str]:
-    """All words of a statement, whatever their order."""
-    return _content(_tokens(_strip_edges(_normalize(text)))) - {"us", "remind"}
+def _list_stems(text: str) -> frozenset[str]:
+    """Return the stems of all words of a statement."""
+    return _extract_stems(_tokenize(_strip_edges(_normalize(text)))) - {"us", "remind"}
 
 
 def _differ_in_facts(old: Statement, new: Statement) -> bool:
-    """Whether ids, numbers or negation tell them apart, or each has a word of subject or value that the other lacks."""
-    one, other = _all_words(old), _all_words(new)
-    return old.is_negated != new.is_negated or _facts(old) != _facts(new) or bool(one - other and other - one)
+    """Whether they differ in ids, numbers or negation, or each has a word of topic or value that the other lacks."""
+    one, other = _get_all_words(old), _get_all_words(new)
+    return old.is_negated != new.is_negated or _list_facts(old) != _list_facts(new) or bool(one - other and other - one)
 
 
-def _facts(statement: Statement) -> frozenset[str]:
+def _list_facts(statement: Statement) -> frozenset[str]:
     return statement.topic_ids | frozenset(one for one in statement.value if _is_id(one))
 
 
-def _all_words(statement: Statement) -> frozenset[str]:
+def _get_all_words(statement: Statement) -> frozenset[str]:
     return statement.topic | statement.topic_ids | statement.value
 
 
 def _relate_by_digits(old: str, new: str) -> Relation:
-    """Texts without spaces between words: numbers at the end that alone differ are a changed value."""
+    """Relate texts in scripts without spaces: if they differ only in a number at the end, its value has changed."""
     if _DIGITS.sub("0", old) != _DIGITS.sub("0", new):
         return "different"
     one, other = _DIGITS.findall(old), _DIGITS.findall(new)
     return "supersedes" if one[:-1] == other[:-1] and old.rstrip("。. ")[-1].isdigit() else "different"
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!;, ")
 
 
-_OPPOSITE_STEMS = frozenset(frozenset((_key(a), _key(b))) for a, b in words.OPPOSITES)
+_OPPOSITE_STEMS = frozenset(frozenset((_normalize_word(a), _normalize_word(b))) for a, b in words.OPPOSITES)
