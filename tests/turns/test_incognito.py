@@ -250,7 +250,7 @@ def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
         at_prompt(clio)
         for command in ("/memory list", "/memory why", "/note list", "/note set k v", "/session search animals"):
             clio.line(command)
-            clio.wait_for(rf"[❯>] {command}\s+[A-Z][^❯]*start (clio )?without\s+--incognito", regex=True)
+            clio.wait_for(rf"[❯>] {command}\s+[A-Z][^❯]*[Ss]tart (clio )?without\s+--incognito", regex=True)
         clio.line("/session new")
         clio.wait_for("earlier ones: /session list")
         at_prompt(clio)

@@ -152,7 +152,7 @@ def test_search_and_export_know_the_whole_of_an_output(project: Path, server: Ch
     assert turn(project, server, "where was that line?")
     found, read = words(server.requests[2], "tool")
     assert "log line 4321" in found
-    assert read.startswith("[what was said before") and "log line 620" in read
+    assert read.startswith("[earlier messages, word for word") and "log line 620" in read
 
 
 def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
