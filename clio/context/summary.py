@@ -311,8 +311,12 @@ class _SummaryBuilder:
             self._add_result(call or ToolCall(id=message.tool_call_id, name=message.name), message)
 
     def _add_assistant_text(self, message: AssistantMessage) -> None:
+        from clio.memory.transcripts.query import says_nothing
+
         text = message.content.strip()
-        if text and not message.tool_calls:
+        if text and not message.tool_calls and says_nothing(text):
+            self._notes.clear()  # "Understood." is no result
+        elif text and not message.tool_calls:
             self._answers.append(AssistantText(id=message.id, text=shorten_middle(text, _ASSISTANT_TEXT_CHARS)))
             self._notes.clear()
         elif len(text) >= _MIN_NOTE_CHARS:

@@ -21,7 +21,7 @@ from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Bri
 from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import KEYED_NOTE, PROJECT_KINDS, Hit
+from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
 from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
-PROGRESS_KEY = "session_progress"
 
 
 def _no_summary() -> str:

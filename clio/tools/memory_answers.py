@@ -10,6 +10,8 @@ from clio.errors import ToolRetry, UserError
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     KEYED_NOTE,
+    NOTED_BY_MODEL,
+    PROGRESS_KEY,
     PROJECT_KINDS,
     TYPED_KINDS,
     AssertedBy,
@@ -284,12 +286,17 @@ def label_memories(memory: MemorySystem, records: Sequence[MemoryRecord]) -> dic
     project = memory.store.freshness([record for record in records if record.kind in PROJECT_KINDS])
     labels: dict[str, str] = {}
     for record in records:
-        quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
+        by = record.provenance.asserted_by if record.provenance is not None else ""
+        source = "quoted from a tool's result" if by == "tool" else ""
+        if record.is_noted_by_model:
+            source = NOTED_BY_MODEL
+        if record.key == PROGRESS_KEY:
+            source = "the state of the work at the last trim, maybe of an earlier session"
         if record.kind in PROJECT_KINDS:
             stale = _STALE.get(project.get(record.id, ""), "")
         else:
             stale = memory.store.describe_drift(record)
-        remarks = ("quoted from a tool's result" if quoted else "", memory.store.describe_variant(record), stale)
+        remarks = (source, memory.store.describe_variant(record), stale)
         if any(remarks):
             labels[record.id] = "; ".join(filter(None, remarks))
     return labels
@@ -486,6 +493,8 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
         raise ToolRetry(str(error)) from error
     current = done.other if done.action == "dropped" and done.other else done.record
     text = render_remembered(done, memory.store.scope_of(current.id))
+    if done.record.kind == "preference" and done.action == "new" and provenance.asserted_by == "model":
+        text += " The user did not say it in these words, so it is marked as noted by you until they state it."
     if done.action not in ("merged", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result contains it word for word, so it is saved as a quotation."
     return ToolOutput(text=text, summary=f"{_ACTION_VERBS[done.action]} {shorten_record_id(done.record)}")
@@ -543,6 +552,13 @@ def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     try:
         versions = memory.store.history(call.ids[0])
     except UserError as error:
+        note = memory.store.get_note(call.ids[0])
+        if note is not None:
+            line = f"- {_printable_key(call.ids[0])} (note, {format_day(note.updated)}): {note.content}"
+            return ToolOutput(
+                text=f"{MEMORIES_ARE_DATA}\n{line}\nEarlier texts of a note with a key are not listed.",
+                summary=format_count(1, "version"),
+            )
         raise _convert_error(error) from error
     lines = [MEMORIES_ARE_DATA]
     for version in sorted(versions, key=lambda version: (version.until is None, version.since), reverse=True):

@@ -459,12 +459,20 @@ def _resolve_operation(asked: MemoryOperation, raw: dict[str, Any]) -> tuple[Mem
             return _resolve_remember(raw, has)
         case "recall" if has("key") and not has("query", *_CONTENT_NAMES):
             return "retrieve", raw
+        case "recall" if has("type") and not has("kind") and _names_project_kind(raw["type"]):
+            return asked, {name: value for name, value in raw.items() if name != "type"} | {"kind": raw["type"]}
         case "update" if has("key") and not has("id", "ids") and not _ID.fullmatch(str(raw["key"])):
             return "store", raw
         case "forget" if has("key") and not has("id", "ids", "query") and not _ID.fullmatch(str(raw["key"])):
             return "delete", raw
         case _:
             return asked, raw
+
+
+def _names_project_kind(value: Any) -> bool:
+    name = _read_line("type", value).casefold()
+    name = _KIND_ALIASES.get(name, name.removesuffix("s"))
+    return name in PROJECT_KINDS
 
 
 def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[MemoryOperation, dict[str, Any]]:
@@ -499,6 +507,7 @@ def is_writing(call: MemoryCall) -> bool:
 
 def _parse_operation(text: str) -> MemoryOperation:
     name_asked = re.sub(r"[\s-]+", "_", text.strip().casefold())
+    name_asked = name_asked if name_asked in MEMORY_OPERATIONS else name_asked.removeprefix("get_")
     if name_asked in MEMORY_OPERATIONS:
         return name_asked
     near = [name for name in LISTED_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]

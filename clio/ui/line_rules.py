@@ -75,6 +75,7 @@ def _find_open_bracket(text: str) -> str:
     return open_brackets[-1] if open_brackets else ""
 
 
+_ANNOUNCED_NOTE = re.compile(r"(?:note|remember)(?: that|:)?\s+(?=\S)", re.IGNORECASE)
 _MEMORY_LINE = re.compile(r"#(?![#!\d]|(?:file|folder|codebase):)\s*(\S.*)")
 
 
@@ -96,10 +97,12 @@ def parse_shell_line(text: str) -> ShellLine | None:
 def parse_memory_line(text: str) -> str:
     """Return the text to remember from a line such as `#we deploy on Fridays`; "" for any other line.
 
-    `#12` is an issue number, `##` a heading, `#file:a.py` a mention, and several lines are a message.
+    A word that only announces it is left out: `#note we deploy on Fridays`. `#12` is an issue number, `##` a heading,
+    `#file:a.py` a mention, and several lines are a message.
     """
     match = _MEMORY_LINE.fullmatch(text)
-    return match[1].strip() if match else ""
+    line = match[1].strip() if match else ""
+    return _ANNOUNCED_NOTE.sub("", line, count=1) if line else ""
 
 
 def describe_line_prefix(text: str) -> str:

@@ -113,7 +113,8 @@ def test_recall_without_a_query_gives_all_preferences_and_the_strongest_others(h
         harness.keep(f"{word} is a letter", type="fact", importance=0.2 * number)
     harness.keep("Prefers tabs", type="preference", importance=0.1)
     lines = harness.say("recall", limit=2).splitlines()[1:]
-    assert [line.partition("): ")[2] for line in lines] == ["Prefers tabs", "delta is a letter", "gamma is a letter"]
+    found = [line.partition("): ")[2] for line in lines]
+    assert found == ["Prefers tabs [noted by the assistant, unverified]", "delta is a letter", "gamma is a letter"]
     assert harness.call("recall", type="!preference", limit=-1).summary == "4 found"
     assert mentions(harness.say("recall", query="zebra", type="any"), "No memory", "5 memories", "search_sessions")
     assert mentions(harness.say("recall", type="event"), "No memory", "event", "5 memories")

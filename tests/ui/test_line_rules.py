@@ -81,3 +81,17 @@ def test_what_is_left_out_is_counted() -> None:
 @pytest.mark.parametrize("line", ["#file:a.py why?", "#folder:src", "#codebase: where is the parser?"])
 def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
     assert parse_memory_line(line) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("#note we deploy on Fridays", "we deploy on Fridays"),
+        ("#note: we deploy on Fridays", "we deploy on Fridays"),
+        ("#remember that we deploy", "we deploy"),
+        ("#notes are in docs", "notes are in docs"),
+        ("#note", "note"),
+    ],
+)
+def test_a_word_that_announces_a_memory_is_left_out(line: str, kept: str) -> None:
+    assert parse_memory_line(line) == kept

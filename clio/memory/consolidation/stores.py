@@ -22,7 +22,16 @@ from clio.memory.store.deduplication import is_known, judge
 from clio.memory.store.ltm_codec import scope
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, Saved, short
+from clio.memory.store.record import (
+    PROGRESS_KEY,
+    PROJECT_KINDS,
+    Kind,
+    MemoryDraft,
+    MemoryRecord,
+    Provenance,
+    Saved,
+    short,
+)
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
@@ -411,7 +420,6 @@ def _trust(entry: MemoryRecord) -> int:
 
 MAX_CHARS = 600
 """Maximum length of a note that is promoted; a longer one is a document, and search finds it as a note."""
-PROGRESS_KEY = "session_progress"
 _CONFIDENCE = 0.7
 
 

@@ -16,7 +16,16 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.task_types import TaskTypes
-from clio.memory.store.record import Action, MemoryRecord, Provenance, Saved, check_content, cleaned_tags, short
+from clio.memory.store.record import (
+    NOTED_BY_MODEL,
+    Action,
+    MemoryRecord,
+    Provenance,
+    Saved,
+    check_content,
+    cleaned_tags,
+    short,
+)
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import truncate
@@ -535,10 +544,12 @@ def _is_rule(one: Weighed) -> bool:
 
 
 def _words(record: MemoryRecord) -> str:
-    """Return the text of a preference, truncated; text from a tool is quoted and marked as unverified."""
+    """Return the text of a preference, truncated; what a tool or only the model stated is marked as unverified."""
     words = truncate(make_inert_line(record.content), MAX_ITEM_CHARS)
-    quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
-    return f"quoted from a tool, unverified: {quote_inert(words)}" if quoted else words
+    by = record.provenance.asserted_by if record.provenance is not None else ""
+    if by == "tool":
+        return f"quoted from a tool, unverified: {quote_inert(words)}"
+    return f"{words} [{NOTED_BY_MODEL}]" if record.is_noted_by_model else words
 
 
 def _limit_line(record: MemoryRecord) -> str:

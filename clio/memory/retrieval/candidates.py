@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import Candidate, Place, rank
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import Hit, Kind, MemoryRecord, Provenance
+from clio.memory.store.record import NOTED_BY_MODEL, Hit, Kind, MemoryRecord, Provenance
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def of_record(
         is_corroborated=record.is_corroborated,
         trust=describe_trust(record),
         signals={"importance": record.importance, **(signals or {})},
-        label="; ".join(filter(None, (doubt, drifted))),
+        label="; ".join(filter(None, (NOTED_BY_MODEL if record.is_noted_by_model else "", doubt, drifted))),
     )
 
 

@@ -26,7 +26,7 @@ from clio.memory.retrieval.scoring import (
     rank,
 )
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
+from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS
 from clio.memory.store.typed_index import MemoryIndex, Ranked
 from clio.memory.store.typed_index import rank as seed_rank
 from clio.memory.store.versions import records_at
@@ -189,6 +189,10 @@ class Retriever:
             found += stores.run("documents are", lambda: self._find_documents(query), list[Candidate]())
         return found
 
+    def _find_notes(self) -> list[Candidate]:
+        """Return the notes with a key, without the state of the work: it is soon out of date, and sessions have it."""
+        return [of_note(note) for note in self._store.notes() if note.key != PROGRESS_KEY]
+
     def _find_archived(self, query: str, current: str | None, until: float) -> list[Candidate]:
         """Return archived turns near the query: of the running session, or of all if a model makes the vectors."""
         archived, everywhere = self._meaning.archived_turns, self._meaning.uses_model
@@ -236,7 +240,7 @@ class Retriever:
                     lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
                     none,
                 )
-                found += stores.run("notes are", lambda: list(map(of_note, self._store.notes())), none)
+                found += stores.run("notes are", self._find_notes, none)
         if "L2" in layers:
             with stores.timed("L2"):
                 found += stores.run(
@@ -274,7 +278,7 @@ class Retriever:
                     lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
                     none,
                 )
-                notes = stores.run("notes are", lambda: list(map(of_note, self._store.notes())), none)
+                notes = stores.run("notes are", self._find_notes, none)
                 found += [note for note in notes if note.when <= at]
         return [candidate for candidate in found if candidate.layer in layers]
 

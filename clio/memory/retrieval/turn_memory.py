@@ -460,6 +460,7 @@ class TurnMemory:
         self._told_tastes: set[str] = set()
         self._limits: dict[str, MemoryRecord] = {}  # hard limits in the prompt
         self._new: dict[str, MemoryRecord] = {}  # hard limits the model was given later
+        self._paths: dict[str, str] = {}  # by id, the file of a limit or preference
         self._lifted: set[str] = set()  # ids of hard limits the model was told are lifted
         self._session_limits: dict[str, bool] = {}  # limit → whether the model was told
         self._lifted_session_limits: list[str] = []
@@ -489,8 +490,16 @@ class TurnMemory:
                 self._lifted_session_limits.append(limit)
 
     def _hard_limits(self) -> list[MemoryRecord]:
+        users = self._preferences.hard_limits()
         own = self._project_preferences.hard_limits() if self._project_preferences else []
-        return [*self._preferences.hard_limits(), *own]
+        self._paths |= {record.id: str(self._store.user.path) for record in users}
+        self._paths |= {record.id: str(self._store.project.path) for record in own}
+        return [*users, *own]
+
+    def _source_of(self, records: Iterable[MemoryRecord]) -> str:
+        """Return the files that these limits or preferences are in."""
+        user = str(self._store.user.path)
+        return " and ".join(sorted({self._paths.get(record.id, user) for record in records}))
 
     def _make_session_limits(self) -> Fragment | None:
         """Return the session's limits that the model was not told yet, and those that were lifted."""
@@ -514,7 +523,8 @@ class TurnMemory:
     def prefix_fragments(self) -> list[Fragment]:
         """Return the hard limits, for the prompt of the whole session."""
         self._limits = {record.id: record for record in self._hard_limits()}
-        fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._store.user.path))
+        limits = tuple(self._limits.values())
+        fragment = hard_limits_fragment(limits, self._source_of(limits))
         return [fragment] if fragment else []
 
     def turn_fragments(
@@ -573,18 +583,22 @@ class TurnMemory:
         lifted = [record for id, record in told.items() if id not in now and id not in self._lifted]
         self._new |= {record.id: record for record in new}
         self._lifted = (self._lifted | {record.id for record in lifted}) - now.keys()
-        path = str(self._store.user.path)
-        found = [lifted_limits_fragment(lifted, path), hard_limits_fragment(new, path)]
+        found = [
+            lifted_limits_fragment(lifted, self._source_of(lifted)),
+            hard_limits_fragment(new, self._source_of(new)),
+        ]
         return [fragment for fragment in found if fragment]
 
     def _make_tastes(self) -> Fragment | None:
         """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
-        known = [*self._preferences.all(), *(self._project_preferences.all() if self._project_preferences else [])]
+        own = self._project_preferences.all() if self._project_preferences else []
+        self._paths |= {one.record.id: str(self._store.project.path) for one in own}
+        known = [*self._preferences.all(), *own]
         tagged = any(preference.record.scenarios for preference in known)
         fitting = select_for_turn(known, self.scenario if tagged else None)
         if not fitting:
             return None
-        fragment = tastes_fragment(fitting, self.scenario, str(self._store.user.path))
+        fragment = tastes_fragment(fitting, self.scenario, self._source_of(one.record for one in fitting))
         if fragment is None:
             return None
         reason = f"a preference for {self.scenario or 'any work'}"

@@ -127,6 +127,12 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.members >= 2 or len({one.session for one in sources if one and _confirms(one)}) >= 2
 
     @property
+    def is_noted_by_model(self) -> bool:
+        """Whether it is a preference that only the model stated, in one session."""
+        by = self.provenance.asserted_by if self.provenance is not None else ""
+        return self.kind == "preference" and by == "model" and not self.confirmations
+
+    @property
     def is_variant(self) -> bool:
         """Whether a surer memory says otherwise: it is told as what other sources say, never as what is so."""
         return self.variants_of is not None
@@ -176,6 +182,10 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return self.content
 
 
+NOTED_BY_MODEL = "noted by the assistant, unverified"
+"""Remark on a preference that only the model stated."""
+PROGRESS_KEY = "session_progress"
+"""Key of the note with the state of the work, which is written before each trim."""
 MAX_CONFIRMATIONS = 8
 """Of one memory; the oldest are dropped first."""
 
