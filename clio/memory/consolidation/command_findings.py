@@ -269,6 +269,7 @@ class Habits:
     ) -> None:
         known = self._tallies.get(key)
         before = known.occasions if known else ()
+        # Turns may be replayed in any order, and a turn again after a killed run.
         if occasion in before and known is not None and experience.at <= known.at:
             return
         occasions = before if occasion in before else (*before, occasion)[-MAX_OCCASIONS:]

@@ -293,6 +293,7 @@ def determine_outcome(exit_code: int | None, output: str, *, sure: bool) -> Outc
     tail = plain(output)
     if any(sign in tail for sign in _SIGNS) and _FAILED.search(tail):
         return "failed"
+    # Behind a pipe only the output can show success.
     if sure or _PASSED.search(tail):
         return "passed" if exit_code == 0 else "unknown"
     return "unknown"

@@ -29,7 +29,7 @@ MAX_ALL = 500
 MAX_COMPARED = 50
 """Otherwise with this many of each kind, those that share most words with it."""
 CONTEXT_CHARS = 2_000
-"""Of what was said before the message."""
+"""Number of characters of the preceding conversation that are examined."""
 
 
 class Replaced(Struct, frozen=True, kw_only=True):

@@ -196,6 +196,7 @@ class Sessions:
                 return
             self.looked_at += 1
             progress = self._known.get(info.id, Progress())
+            # The process that has the session open replays it when it ends.
             if info.running and info.id != self._current:
                 continue
             if not info.is_conversation or info.id in foreign or progress.is_all_of(info):

@@ -337,6 +337,7 @@ class ConsolidationRun:
             found = self._sessions.experiences(session, turns)
             for first in range(0, len(found), TOGETHER):
                 self._replay_turns(found[first : first + TOGETHER], turns)
+            # Saved about once a second, so that a killed run repeats little.
             if time.monotonic() - self._saved > SAVE_EVERY_S:
                 self._save(whole=False, now=self._clock())
 

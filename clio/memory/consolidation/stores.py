@@ -43,6 +43,7 @@ from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, decay_confidence
 from clio.text.similarity import LshIndex, compute_signature, distinctive_words
 
+# The files to copy for a dry run. trusted.json is included because untrusted shared memories are not read.
 _PROJECT_PATTERNS = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
 _USER_PATTERNS = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.json")
 

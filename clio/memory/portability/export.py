@@ -234,6 +234,7 @@ def _style_files(paths: MemoryPaths, owner: StyleOwner, clean: Clean) -> dict[st
     folder = paths.own_styles(owner)
     if not folder.is_dir():
         return {}
+    # A symbolic link could export a file from outside of the folder.
     found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
     return {clean(name): clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
 

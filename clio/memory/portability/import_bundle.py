@@ -133,6 +133,7 @@ def merge_records(
         each: called before each record.
     """
     merge = _Merge(ours, now)
+    # Oldest first, so that within a bundle a newer record supersedes an older one.
     for record in sorted(theirs, key=lambda record: (record.created, record.id)):
         each()
         try:
@@ -379,6 +380,7 @@ def merge_knowledge(
     theirs = check_knowledge(part)
     store = open_store(paths.knowledge, project=paths.project, home=paths.home, log=logs.project, clock=lambda: now)
     document = store.read()
+    # Determined before the import: only memories that it adds get the history of the bundle.
     known = frozenset(document.by_handle()) | store.archive.handles()
     if dry_run:
         merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
@@ -586,6 +588,7 @@ def merge_style_files(
     folder = paths.own_styles(owner)
     for name, text in files.items():
         path, text = folder / name, clean(text)
+        # A name such as "../x.md" would write outside of the folder.
         if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
             counts = counts.more(unusable=1)
         elif path.exists() or path.is_symlink():

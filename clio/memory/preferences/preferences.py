@@ -199,6 +199,7 @@ class Preferences:
             self._store.put(f"remembered “{short(record)}”", (record,))
             return Saved(record=record, action="new")
         old = known.score if known.score is not None else score
+        # An inferred preference must not change the score of a rule that the user stated.
         stays = known.explicit and not explicit
         record = structs.replace(
             known,

@@ -278,6 +278,7 @@ class Retriever:
                     lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
                     none,
                 )
+                # Notes have no history: a note that was changed since then is left out.
                 notes = stores.run("notes are", self._find_notes, none)
                 found += [note for note in notes if note.when <= at]
         return [candidate for candidate in found if candidate.layer in layers]

@@ -475,6 +475,7 @@ def rank(
         ranks = compute_reciprocal_ranks(_rank_by_source(found))
         for place, item in enumerate(found):
             item.rank = item.score = ranks[place]
+    # The id last, so that equal inputs always give the same order.
     found.sort(key=lambda item: (-item.score, -item.candidate.when, item.candidate.id))
     return fold_duplicates(_sort_statements_first(found) if is_search else found, limit)
 
@@ -523,6 +524,7 @@ def _score_candidates(
         if candidate.distance is not None and vectors:
             cosine = max(compute_cosine(candidate.distance), 0.0)
             relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
+            # A text that is only near in meaning gets half of its cosine: it may share no word with the query.
             relevance = max(relevance, cosine / 2.0) if near else relevance
         relevance *= ONLY_ASKS if candidate.asks and candidate.engine is None else 1.0
         item = Scored(candidate, matcher, relevance, now, meaning)

@@ -83,6 +83,7 @@ class WhyFile:
     def write(self, report: WhyReport) -> None:
         """Replace the stored report. Raises OSError."""
         make_ignored_folder(self._path.parent, self._path.parent.parent)
+        # Not synced: the report is a cache, and losing it after a power failure does no harm.
         write_atomic(self._path, msgspec.json.encode(report), durable=False)
 
     def read(self) -> WhyReport | None:
@@ -626,6 +627,7 @@ class TurnMemory:
         ]
         new = [item for item in found if item not in redundant]
         best, rest = new[:MAX_RECALLED], new[MAX_RECALLED:]
+        # Beyond the limit of eight: the model must not continue with an outdated text.
         best += self._find_changed({item.candidate.id for item in found}, now)
         included, cut = self._brain.push(best, _date)
         self.items += [self._report_recalled(item, now, included=True) for item in included]

@@ -340,6 +340,7 @@ class Feedback:
     def _save_rating(self, known: Rated, rating: Rating) -> Noted:
         turn = known.turn
         before = _find_rating(known, rating.source)
+        # A second rating replaces the first, so the effect of the first is undone before the new one is learned.
         if before is not None and turn.style:
             self._styles.unlearn(turn.bucket, turn.style, before.reward, _get_weight(before))
         new = () if self.trajectories.find(turn.message) else (turn,)

@@ -186,6 +186,7 @@ class Earned(Struct, frozen=True, kw_only=True):
         """Return the rewards without one reward. Exact unless a limit was reached since then."""
         rate = weight * get_confidence_rate(int(max(self.ratings - weight, 0.0)))
         target = FIRST_CONFIDENCE + REWARD_SWING * reward
+        # The inverse of the step in `update_confidence`.
         confidence = (self.confidence - rate * target) / (1.0 - rate)
         return structs.replace(
             self,
@@ -240,6 +241,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
     def vector(self, context: str) -> tuple[float, ...]:
         """Return the user's taste in a context, otherwise for its intent, otherwise 0.5 in every dimension."""
         found = self.vectors.get(context) or self.vectors.get(intent_of(context)) or NEUTRAL
+        # A file of another version may contain vectors with another number of dimensions.
         return found if len(found) == PREFERENCE_DIMENSIONS else NEUTRAL
 
     def ratings(self, context: str) -> float:
@@ -277,6 +279,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
             contexts[place] = known | {style: known[style].without(reward, weight)}
             step = weight * reward * VECTOR_LEARNING_RATE
             moved = zip(self.vector(place), dimensions, strict=True)
+            # The inverse of the step in `update_preference_vector`.
             vectors[place] = tuple(min(max((p - step * d) / (1.0 - step), 0.0), 1.0) for p, d in moved)
         return structs.replace(self, contexts=contexts, vectors=vectors)
 

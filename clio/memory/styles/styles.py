@@ -155,6 +155,7 @@ class Styles:
         now = self._clock()
         situation = infer_situation(text, now)
         skills = self.skills()
+        # If the pinned style no longer exists, clio chooses one.
         if state.pinned and (skill := skills.get(state.pinned)):
             self._choice = Choice(situation=situation, chosen=skill.id, pinned=True, at=now)
             self.current = Chosen(skill=skill, bucket=situation.bucket, pinned=True)

@@ -162,6 +162,7 @@ class TeamFolder:
         """Write a statement."""
         make_folder(self.path / kind)
         path = self.path / kind / f"{name}{_JSON}"
+        # 0o644, as for all files of a repository; private files of clio have 0o600.
         write_atomic(path, data, 0o644, durable=durable)
         return path
 

@@ -182,6 +182,7 @@ class TeamKnowledge:
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
             own[made[-1][0].name] = find_own_fields(kind, raw, _read_as_others(made[-1][0], now))
+        # New files before the old ones are emptied: a killed process leaves a duplicate, not a loss.
         self._write_statements(made)
         forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
         self.folder.forget(name for one in forgotten for name in one.origins)
@@ -227,6 +228,7 @@ class TeamKnowledge:
             new = make_statement(kind, entry, by=by, said=said, replaces=replaces, origins=origins)
             if new[0].name not in taken:
                 return new
+            # Another time gives another hash, and so another name.
             said = round(said + 0.001, 3)
 
     def _write_statements(self, made: list[tuple[Statement, bytes]]) -> None:

@@ -214,6 +214,7 @@ class Sharing:
             count = 0
             for handle, (_, raw) in document.by_handle().items():
                 if id(raw) in document.private:
+                    # Secrets are removed before anything is written to a folder that git sees.
                     cleaned: Json = clean_json(raw, self._clean)
                     raw.clear()
                     raw.update(cleaned)

@@ -100,6 +100,7 @@ def make_statement(
     fields |= {"origins": list(origins)} if origins else {}
     data = msgspec.json.format(msgspec.json.encode(fields, order="deterministic"), indent=1) + b"\n"
     handle = raw.get("id")
+    # The handle becomes part of a file name, so any other form is replaced by a hash.
     if not (isinstance(handle, str) and _HANDLE.fullmatch(handle)):
         handle = f"{kind[0]}-{hashlib.sha256(str(handle).encode('utf-8', 'replace')).hexdigest()[:6]}"
     name = f"{handle}.{hashlib.sha256(kind.encode() + data).hexdigest()[:16]}"
@@ -127,6 +128,7 @@ def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
     if len(data) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
     found = [_read_side(name, kind, side) for side in _split_conflict(data) if side.strip()]
+    # Both sides are equal if the conflict was only about white space or the order of keys.
     return found if len(found) < 2 or found[0] != found[1] else found[:1]
 
 

@@ -233,6 +233,7 @@ class TextBlocks:
         written, refs = len(data), list[TextRef]()
         for text in texts:
             encoded = text.encode("utf-8")
+            # A text is never divided between blocks, so that reading it decompresses only one.
             if encoded and len(data) >= BLOCK_BYTES[kind]:
                 self._save(block, session, kind, data, written)
                 data, written, block = bytearray(), 0, self._next_block_id()
@@ -265,6 +266,7 @@ class TextBlocks:
         if len(data) > written:
             self._unpacked[block] = bytes(data)
             self._database.run(
+                # REPLACE: the last block of a session grows until it is full.
                 "INSERT OR REPLACE INTO blocks (id, session, kind, data) VALUES (?, ?, ?, ?)",
                 (block, session, kind, zlib.compress(data)),
             )
@@ -340,6 +342,7 @@ class IndexReader:
         found: list[Candidate] = []
         exact: set[int] = set()
         per_session = Counter[int]()
+        # A phrase can only match if each of its words occurs somewhere.
         if len(query.words) > 1 and 0 not in counts:
             phrase = " ".join(query.words)
             rows = self._database.rows(
@@ -574,6 +577,7 @@ class IndexReader:
             "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
             (clause, MAX_RANKED_PASSAGES),
         )
+        # Row ids grow with time, so this row id separates the newest passages from older ones.
         return clause, rows[0][0] if rows else 0
 
     def _count(self, clause: str) -> int:

@@ -69,6 +69,7 @@ class RecallIndex:
         """Add sessions, replacing earlier versions of them; all of them or, after an error, none."""
         with self._database.transaction():
             for doc in docs:
+                # A contentless FTS5 table cannot update a row: it is deleted and inserted again.
                 self._remove(doc.id)
                 title = _replace_surrogates(doc.title)
                 session = self._database.run(
@@ -175,6 +176,7 @@ class RecallIndex:
 
     def add_commits(self, hit: SessionHit) -> SessionHit:
         """Return the hit with commits of its session; of many, the five nearest in time to its passages."""
+        # -1: the session was deleted meanwhile, and has no commits.
         ((key,),) = self._database.rows("SELECT coalesce(max(id), -1) FROM sessions WHERE name = ?", (hit.session_id,))
         made = IndexReader(self._database).load_commits(key)
         times = [passage.created for passage in hit.passages] or [hit.updated]
@@ -303,6 +305,7 @@ class RecallIndex:
 
 def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
     for number, piece in enumerate(split_passages(text)):
+        # The row id contains the key of the turn, so that finding the turn of a passage needs no join.
         yield key << PASSAGE_BITS | number, prepare_for_index(piece)
 
 

@@ -162,6 +162,7 @@ class Search:
                 session_name=title,
                 message_id=messages[turn.key],
                 role=turn.role,
+                # Messages imported from other programs may have no time.
                 created=turn.created or updated,
                 text=passage,
                 share=min(item.score / best, 1.0),
@@ -351,6 +352,7 @@ class Search:
             return []
         totals = self._reader.load_totals()
         counts = self._reader.count_terms(query.terms)
+        # Only words that occur nowhere are replaced: a rare word is probably what the user meant.
         if 0 in counts and query.scope == "text":
             query = self._query = self._add_similar_words(query, counts)
             counts = self._reader.count_terms(query.terms)

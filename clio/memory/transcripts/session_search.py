@@ -210,6 +210,7 @@ def read_session(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = Tr
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
     offset = _find_resume_offset(_read_journal(files, 0, stamp), 0)
+    # After the offset was determined: what is appended meanwhile is after the offset, and is read later.
     loaded = load_session(files, outputs=outputs)
     state = loaded.state
     title = make_session_title(state)
@@ -674,7 +675,9 @@ class SessionRecall:
                 progress(read, read + step.left)
             if step.idle and outputs:
                 break
+            # All texts are indexed now; continue with the outputs.
             outputs = outputs or step.idle
+            # Without the pause a waiting search could not get the lock for long.
             time.sleep(PAUSE_S)
         return read
 

@@ -236,6 +236,7 @@ def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
         def redirect_request(self, req: object, fp: object, code: int, msg: str, headers: object, newurl: str) -> None:
             return None
 
+    # A proxy from the environment cannot reach a server on this machine.
     direct = [urllib.request.ProxyHandler({})] if is_loopback(url_host(base_url)) else []
     return urllib.request.build_opener(NoRedirects(), *direct)
 

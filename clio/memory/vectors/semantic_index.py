@@ -151,6 +151,7 @@ class ArchivedTurns:
         folder = SessionFolder(store.folder)
         folder.scan()
         if self.exist:
+            # Text of a session that the user deleted must not stay readable in the files.
             self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
         return folder
 

@@ -82,6 +82,7 @@ def load_graph(folder: Path, generation: str, rows: int) -> Graph | None:
     """Return the saved graph of the first rows of a generation, or None if none is intact or usearch is missing."""
     for path in sorted(folder.glob(f"{_PREFIX}{generation}-*")):
         *_, count, crc = path.name.split("-")
+        # A graph with more rows than the file belongs to a file that was replaced.
         if not count.isdecimal() or int(count) > rows:
             continue
         try:
@@ -102,7 +103,9 @@ def _new_index() -> Any:
         return None
     return Index(
         ndim=EMBEDDING_DIMENSIONS,
+        # Vectors have length one, so the inner product gives the same order as the distance.
         metric="ip",
+        # Half precision is sufficient: the graph only preselects, distances are computed from the matrix.
         dtype="f16",
         connectivity=CONNECTIVITY,
         expansion_add=EXPANSION_ADD,
@@ -300,6 +303,7 @@ class VectorIndex:
     def _make_room(self, more: int) -> None:
         needed = self._count + more
         if needed > len(self._matrix):
+            # Doubling keeps the average cost of appending constant.
             grown = max(needed, 2 * len(self._matrix)) if self._count else needed
             larger: Any = self._numpy.empty((grown, EMBEDDING_DIMENSIONS), dtype=self._numpy.float32)
             larger[: self._count] = self._matrix[: self._count]

@@ -138,6 +138,7 @@ class VectorFiles:
         """Append records, with the rows of their `VectorItem`s. Call it with the lock held, right after `read_new`."""
         head = b""
         if not self.generation:
+            # Random, so that two processes never append to the same file of rows.
             self.generation = secrets.token_hex(6)
             head = _encoder.encode(_Head(version=VERSION, generation=self.generation)) + b"\n"
         if rows:
