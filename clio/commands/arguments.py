@@ -109,7 +109,7 @@ def parse_options(
             remaining.extend(tokens)
             break
         name, equals, value = word.partition("=")
-        takes = _takes_value(name, known)
+        takes = _option_takes_value(name, known)
         if takes and not equals:
             following = next(tokens, None)
             if following is None:
@@ -121,7 +121,7 @@ def parse_options(
         if name in repeated:
             values_by_option[name] = (*values_by_option.get(name, ()), value)
     words = tuple(map(_unquote_token, remaining))
-    typed = _as_typed(text, remaining)
+    typed = _restore_typed_text(text, remaining)
     return ParsedArguments(
         words=words,
         words_as_typed=typed,
@@ -136,7 +136,7 @@ def join_arguments(arguments: Sequence[str]) -> str:
     return " ".join(shlex.quote(argument) if _needs_quotes(argument) else argument for argument in arguments)
 
 
-def _takes_value(name: str, known: dict[str, bool]) -> bool:
+def _option_takes_value(name: str, known: dict[str, bool]) -> bool:
     """Whether the option takes a value."""
     if name in known:
         return known[name]
@@ -151,7 +151,7 @@ def _unquote_token(token: re.Match[str]) -> str:
     return token[3] if token[2] is None else token[2].replace("'\"'\"'", "'")
 
 
-def _as_typed(text: str, remaining: Sequence[re.Match[str]]) -> str:
+def _restore_typed_text(text: str, remaining: Sequence[re.Match[str]]) -> str:
     """Return the remaining words as typed, with the text between those that were adjacent."""
     parts: list[str] = []
     for number, token in enumerate(remaining):
@@ -218,7 +218,7 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
                 place += 1
             given.append((name, strip_quotes(value)))
         elif valued and _OPTION_LIKE.match(word):
-            _takes_value(name, dict.fromkeys(valued, True))
+            _option_takes_value(name, dict.fromkeys(valued, True))
         elif len(head) < heads:
             head.append(strip_quotes(word))
             place += 1
@@ -249,7 +249,7 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
     """Raise UsageError for what looks like an option among the words of a text."""
     for word, _, _ in words:
         name = word.partition("=")[0]
-        if _OPTION_LIKE.match(word) and _takes_value(name, dict.fromkeys(valued, True)):
+        if _OPTION_LIKE.match(word) and _option_takes_value(name, dict.fromkeys(valued, True)):
             raise UsageError(f"{name} is inside the text; put it before or after the text, or write -- before the text")
 
 

@@ -63,7 +63,7 @@ def show_last(ctx: CommandContext, argument: str) -> CommandResult:
     if word == "list":
         rows = tuple((str(call.number), call.title, call.line) for call in calls)
         return CommandResult(
-            table=Table(columns=("#", "call", "result"), rows=rows, wide_column=1), data=_rows_data(calls)
+            table=Table(columns=("#", "call", "result"), rows=rows, wide_column=1), data=_make_rows_data(calls)
         )
     if word and not (word.isdecimal() and 1 <= int(word) <= len(calls)):
         return make_refusal(
@@ -75,13 +75,13 @@ def show_last(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(
         text=f"Call {call.number} of {len(calls)}: {quote_code(call.title)} … {quote_code(call.line)}.{more}",
         verbatim=output or "(no output)",
-        data=_rows_data([call])[0] | {"of": len(calls), "output": output},
+        data=_make_rows_data([call])[0] | {"of": len(calls), "output": output},
     )
 
 
 def list_last_calls(messages: Sequence[Message]) -> list[DoneCall]:
     """Return the finished calls of the last turn, in the order of their results."""
-    turn = _last_turn(messages)
+    turn = _find_last_turn(messages)
     asked = {call.id: call for message in turn if isinstance(message, AssistantMessage) for call in message.tool_calls}
     results = [message for message in turn if isinstance(message, ToolMessage)]
     titles = {call_id: format_named_call(call) for call_id, call in asked.items()}
@@ -101,7 +101,7 @@ def read_whole_output(session: Session, call: DoneCall) -> str:
         ) from error
 
 
-def _last_turn(messages: Sequence[Message]) -> Sequence[Message]:
+def _find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages from the user's last one on."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -111,14 +111,14 @@ def _last_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _show_thinking(messages: Sequence[Message]) -> CommandResult:
-    thoughts = [message.reasoning for message in _last_turn(messages) if isinstance(message, AssistantMessage)]
+    thoughts = [message.reasoning for message in _find_last_turn(messages) if isinstance(message, AssistantMessage)]
     text = "\n\n".join(thought.strip() for thought in thoughts if thought.strip())
     if not text:
         return CommandResult(text="The model showed no reasoning in the last turn.", data="")
     return CommandResult(verbatim=text, data=text)
 
 
-def _rows_data(calls: Iterable[DoneCall]) -> list[dict[str, object]]:
+def _make_rows_data(calls: Iterable[DoneCall]) -> list[dict[str, object]]:
     return [
         {
             "call": one.number,
@@ -175,7 +175,7 @@ def show_context(ctx: CommandContext, argument: str) -> CommandResult:
     source = _WINDOW_SOURCES.get(window.limits.source, window.limits.source)
     title = f"{ctx.provider.model}: window {use.window:,} tokens ({source}), {share:.0f} % used"
     facts = _make_fact_table(ctx.session, window, use)
-    facts = replace(facts, rows=(*facts.rows, *_make_labelled_rows("tools of MCP", _server_tools(ctx))))
+    facts = replace(facts, rows=(*facts.rows, *_make_labelled_rows("tools of MCP", _list_server_tools(ctx))))
     return CommandResult(bar=Bar(title=title, parts=_list_bar_parts(use)), table=facts)
 
 
@@ -190,7 +190,7 @@ def expand_trim(ctx: CommandContext, argument: str) -> CommandResult:
             text=f"{trim.handle} moved no messages; it shortened {_count_outputs(trim.shortened_count)}."
         )
     text = "\n\n".join(_render_dropped(ctx.session, trim))
-    pages = _pages(text)
+    pages = _split_pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
         return make_refusal(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
@@ -271,14 +271,14 @@ def _make_fact_table(session: "Session", window: "ContextWindow", use: "WindowUs
         ("next trim", _describe_next_trim(window.foresee_next_trim())),
         ("trims", _describe_trims(session)),
         *_make_labelled_rows(
-            "in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]
+            "in the prompt", [_describe_prompt_part(part, str(session.working_directory)) for part in use.parts]
         ),
         *_make_labelled_rows("left out", use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide_column=1)
 
 
-def _server_tools(ctx: CommandContext) -> list[str]:
+def _list_server_tools(ctx: CommandContext) -> list[str]:
     """Return how much of the window the tools of each MCP server take."""
     count: dict[str, list[int]] = {}
     for named in ctx.servers.offered:
@@ -293,7 +293,7 @@ def _make_labelled_rows(label: str, values: Sequence[str]) -> list[tuple[str, st
     return [("" if place else label, value) for place, value in enumerate(values)]
 
 
-def _prompt_part(part: "PromptPartUsage", project: str) -> str:
+def _describe_prompt_part(part: "PromptPartUsage", project: str) -> str:
     source = part.source.removeprefix(f"{project}/")
     return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", truncated" if part.cut else "")
 
@@ -380,7 +380,7 @@ def _render_message(message: Message) -> str:
     return message.content
 
 
-def _pages(text: str) -> Sequence[str]:
+def _split_pages(text: str) -> Sequence[str]:
     """Split the text at line ends, and inside lines longer than a page."""
     pages: list[list[str]] = [[]]
     room = PAGE_CHARS

@@ -42,9 +42,11 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
         table=_make_cost_table("turn", rows),
         data={
             "session": ctx.session.id,
-            "turns": [{"number": turn.number, "words": turn.first_words, **_data(turn.total)} for turn in turns],
-            "total": _data(total),
-            **{name.replace(" ", "_"): _data(totals) for name, totals in recent.items()},
+            "turns": [
+                {"number": turn.number, "words": turn.first_words, **_make_totals_data(turn.total)} for turn in turns
+            ],
+            "total": _make_totals_data(total),
+            **{name.replace(" ", "_"): _make_totals_data(totals) for name, totals in recent.items()},
         },
     )
 
@@ -77,7 +79,7 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     book = ctx.spending.book
     server = argument.strip().lower() or (ctx.provider.name if ctx.session.id else "")
     listed = [price for price in book.list_prices() if not server or price.server in (server, "*")]
-    rows = tuple(row for price in listed for row in _price_rows(book, price))
+    rows = tuple(row for price in listed for row in _make_price_rows(book, price))
     if not rows:
         return CommandResult(
             text=f"No prices are known for {quote_code(server)}; add them to {quote_code(SHOWN_PRICES_PATH)}.",
@@ -86,7 +88,7 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(
         text=f"US dollars per 1M tokens. Prices in {quote_code(SHOWN_PRICES_PATH)} take precedence.",
         table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide_column=0),
-        data=[_price_data(price) for price in listed],
+        data=[_make_price_data(price) for price in listed],
     )
 
 
@@ -118,7 +120,7 @@ def _make_grouped_result(
     return CommandResult(
         text=_describe_damage(ctx),
         table=_make_cost_table(heading, rows),
-        data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
+        data=[{heading.split(",")[0]: name, **_make_totals_data(sums[name])} for name in shown],
     )
 
 
@@ -164,7 +166,7 @@ def _make_cost_table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Ta
     )
 
 
-def _data(totals: BillTotals) -> dict[str, object]:
+def _make_totals_data(totals: BillTotals) -> dict[str, object]:
     return {
         "requests": totals.requests,
         "prompt_tokens": totals.prompt_tokens,
@@ -228,19 +230,19 @@ def _describe_damage(ctx: CommandContext) -> str:
     return f"{damaged} lines of {ctx.spending.ledger.path} cannot be read and are left out." if damaged else ""
 
 
-def _price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
+def _make_price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
     rate, day = price.rate, f"{price.as_of or '–'}{' (old)' if book.is_old(price) else ''}"
-    yield (price.model, *_amounts(rate), day)
+    yield (price.model, *_format_amounts(rate), day)
     if price.long is not None:
-        yield (f"– above {format_tokens(price.above)}", *_amounts(price.long), "")
+        yield (f"– above {format_tokens(price.above)}", *_format_amounts(price.long), "")
 
 
-def _amounts(rate: "Rate") -> tuple[str, ...]:
+def _format_amounts(rate: "Rate") -> tuple[str, ...]:
     write = rate.input if rate.write is None else rate.write
     return tuple(map(format_money, (rate.input, rate.cached, write, rate.output)))
 
 
-def _price_data(price: "Price") -> dict[str, object]:
+def _make_price_data(price: "Price") -> dict[str, object]:
     return {
         "server": price.server,
         "model": price.model,

@@ -95,7 +95,7 @@ class CustomFolders:
         problems: list[str] = []
         known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
         for place in self._places:
-            for path, name, stamp in _files(place.folder):
+            for path, name, stamp in _list_command_files(place.folder):
                 before = self._known.get(path)
                 one = before[1] if before and before[0] == stamp else self._read(path, name, place.root)
                 known[path] = (stamp, one)
@@ -114,10 +114,10 @@ class CustomFolders:
             front = split_front_matter(read_text(path, inside=root, max_bytes=MAX_BYTES), shown)
         except UnreadableFile as error:
             return f"{shown} is not used: {error}"
-        return _custom(front, name=name, shown=shown, own=root is None)
+        return _make_custom_file(front, name=name, shown=shown, own=root is None)
 
 
-def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFile:
+def _make_custom_file(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFile:
     values = front.values
     first = next((line.lstrip("# ") for line in front.body.split("\n") if line.strip()), "")
     return CustomFile(
@@ -128,13 +128,15 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
         description=to_safe_line(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
         hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
         model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
-        tools=_tools(split_tool_list(to_safe_line(values["allowed-tools"]))) if "allowed-tools" in values else None,
+        tools=_translate_tool_names(split_tool_list(to_safe_line(values["allowed-tools"])))
+        if "allowed-tools" in values
+        else None,
         stop_words=split_words(to_safe_line(values.get("stop-words", ""))),
         problem=front.problem,
     )
 
 
-def _tools(given: Sequence[str]) -> tuple[str, ...]:
+def _translate_tool_names(given: Sequence[str]) -> tuple[str, ...]:
     """Return clio's names for the tools: "Bash(git add:*)" is `run_command(git add *)`."""
     found: list[str] = []
     for entry in given:
@@ -144,11 +146,11 @@ def _tools(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
+def _list_command_files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
     """Yield the Markdown files below a directory with their command names and a value that changes with the file."""
     count = 0
     # Called at each key of a slash line: only sizes and times are read here, never a file.
-    for path, name in _walk(folder, "", _MAX_DEPTH, set()):
+    for path, name in _walk_folder(folder, "", _MAX_DEPTH, set()):
         try:
             status = path.stat()
         except OSError:
@@ -159,7 +161,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
         yield path, name, (status.st_mtime_ns, status.st_size)
 
 
-def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
+def _walk_folder(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
     """Yield the Markdown files below a directory. seen: directories already visited, because a link may form a loop."""
     try:
         status = folder.stat()
@@ -173,7 +175,7 @@ def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> I
         if entry.name.startswith("."):
             continue
         if entry.is_dir() and depth:
-            yield from _walk(Path(entry.path), f"{above}{entry.name}:", depth - 1, seen)
+            yield from _walk_folder(Path(entry.path), f"{above}{entry.name}:", depth - 1, seen)
         elif entry.name.endswith(".md") and entry.name != "README.md":
             yield Path(entry.path), above + entry.name.removesuffix(".md")
 
@@ -213,7 +215,7 @@ def list_shell_commands(template: str) -> tuple[str, ...]:
 def insert_arguments(text: str, argument: str) -> str:
     """Insert the arguments into a text; a placeholder without an argument becomes empty."""
     words = split_words(argument)
-    return _PLACE.sub(lambda found: found[1] or _value(found[2], argument, words), text)
+    return _PLACE.sub(lambda found: found[1] or _get_argument(found[2], argument, words), text)
 
 
 def insert_quoted_arguments(command: str, argument: str) -> str:
@@ -226,12 +228,12 @@ def insert_quoted_arguments(command: str, argument: str) -> str:
         # Inside quotes `shlex.quote` would close them; the argument is escaped for the quotes it is in instead.
         quote = _open_quote(command[: found.start()])
         if quote == "'":
-            return _value(found[2], argument, words).replace("'", "'\"'\"'")
+            return _get_argument(found[2], argument, words).replace("'", "'\"'\"'")
         if quote == '"':
-            return re.sub(r'([\\"$`])', r"\\\1", _value(found[2], argument, words))
+            return re.sub(r'([\\"$`])', r"\\\1", _get_argument(found[2], argument, words))
         if found[2] == "ARGUMENTS":
             return shlex.join(words)
-        return shlex.quote(_value(found[2], argument, words))
+        return shlex.quote(_get_argument(found[2], argument, words))
 
     return _PLACE.sub(value, command)
 
@@ -262,7 +264,7 @@ def join_parts(parts: Iterable[str]) -> str:
     return "".join(parts).strip("\n")
 
 
-def _value(place: str, argument: str, words: tuple[str, ...]) -> str:
+def _get_argument(place: str, argument: str, words: tuple[str, ...]) -> str:
     if place == "ARGUMENTS":
         return argument
     number = int(place) - 1

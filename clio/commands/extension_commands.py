@@ -83,7 +83,7 @@ def list_agents(ctx: CommandContext, argument: str) -> CommandResult:
     found, problems = catalog.find()
     usable = catalog.list_usable()
     problem_lines = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
-    data = [_agent_data(agent, agent in usable) for agent in found]
+    data = [_make_agent_data(agent, agent in usable) for agent in found]
     if not found:
         general = "Only the general sub-agent, which has all tools; `/agents new NAME` creates another."
         return CommandResult(text=f"{general}\n\n{problem_lines}".strip(), data=data)
@@ -118,7 +118,9 @@ def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
         *([("problem", agent.problem)] if agent.problem else []),
     ]
     table = Table(columns=("what", "value"), rows=tuple(rows), wide_column=1)
-    return CommandResult(table=table, verbatim=agent.text, data=_agent_data(agent, is_usable) | {"text": agent.text})
+    return CommandResult(
+        table=table, verbatim=agent.text, data=_make_agent_data(agent, is_usable) | {"text": agent.text}
+    )
 
 
 def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
@@ -164,7 +166,7 @@ def _make_catalog(ctx: CommandContext) -> SubagentCatalog:
     return SubagentCatalog(ctx.loaded.project, ctx.loaded.home, os.environ)
 
 
-def _agent_data(agent: SubagentDefinition, usable: bool) -> dict[str, object]:
+def _make_agent_data(agent: SubagentDefinition, usable: bool) -> dict[str, object]:
     return {
         "name": agent.name,
         "description": agent.description,
@@ -215,7 +217,7 @@ def list_skills(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(f"/skills list takes nothing; /skills show {argument} shows one skill")
     found = ctx.skills.find()
     usable = ctx.skills.list_usable(found)
-    data = [_skill_data(skill, skill in usable) for skill in found.skills]
+    data = [_make_skill_data(skill, skill in usable) for skill in found.skills]
     problem_lines = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
     if more := len(found.problems) - len(problem_lines):
         problem_lines.append(f"- and {more} more") if more > 0 else None
@@ -273,7 +275,7 @@ def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
         *(("problem", problem) for problem in skill.problems),
     ]
     table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide_column=1)
-    data = _skill_data(skill, is_usable) | {"files": list(files), "body": body}
+    data = _make_skill_data(skill, is_usable) | {"files": list(files), "body": body}
     return CommandResult(table=table, verbatim=body, data=data)
 
 
@@ -329,7 +331,7 @@ def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
             f"Wrote {quote_code(skill.displayed_path)}. The model knows it from the next session on; `/skills "
             f"use {skill.name}` now."
         ),
-        data=_skill_data(skill, usable=True),
+        data=_make_skill_data(skill, usable=True),
     )
 
 
@@ -342,7 +344,7 @@ def _find_skill(found: SkillSet, name: str) -> Skill:
     return skill
 
 
-def _skill_data(skill: Skill, usable: bool) -> dict[str, object]:
+def _make_skill_data(skill: Skill, usable: bool) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,

@@ -249,7 +249,7 @@ async def _check_servers(ctx: CommandContext) -> CommandResult:
 def _make_server_list(statuses: "Sequence[ServerStatus]", servers: "McpServers") -> CommandResult:
     lines = [f"- {problem}" for problem in servers.problems]
     lines += [f"- {one.server.name}: {one.why}" for one in statuses if one.state == "failed"]
-    data = [_data(one, servers) for one in statuses]
+    data = [_make_server_data(one, servers) for one in statuses]
     if not statuses:
         none = f"No MCP servers; `{_ADD}` adds one."
         return CommandResult(text="\n".join([none, *(["", *lines] if lines else [])]), data=data)
@@ -288,14 +288,16 @@ def _describe_server(status: "ServerStatus", servers: "McpServers", took_s: floa
         for tool in catalog.tools:
             name = names.get(tool.name, "")
             left_out = " (left out by `tools:`)" if offered is not None and tool.name not in offered else ""
-            rows.append(("tool", f"{name or tool.name}{left_out}: {_first_line(tool.description)}"))
+            rows.append(("tool", f"{name or tool.name}{left_out}: {_get_first_line(tool.description)}"))
         rows += [("resource", f"@{server.name}:{one.uri} {one.name}".rstrip()) for one in catalog.resources]
-        rows += [("prompt", f"/mcp:{server.name}:{one.name} {_first_line(one.description)}") for one in catalog.prompts]
+        rows += [
+            ("prompt", f"/mcp:{server.name}:{one.name} {_get_first_line(one.description)}") for one in catalog.prompts
+        ]
     table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide_column=1)
-    return CommandResult(table=table, data=_data(status, servers) | {"seconds": seconds})
+    return CommandResult(table=table, data=_make_server_data(status, servers) | {"seconds": seconds})
 
 
-def _data(status: "ServerStatus", servers: "McpServers") -> dict[str, object]:
+def _make_server_data(status: "ServerStatus", servers: "McpServers") -> dict[str, object]:
     catalog = status.catalog
     return {
         "name": status.server.name,
@@ -336,7 +338,7 @@ def _parse_pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> d
     return found
 
 
-def _first_line(text: str) -> str:
+def _get_first_line(text: str) -> str:
     return text.strip().splitlines()[0][:160] if text.strip() else ""
 
 
@@ -424,7 +426,7 @@ def _add_entry(data: bytes, server: McpServer, shown: str) -> bytes:
         kept = "".join(line for line in lines if not re.match(rf"{SERVERS_KEY}\s*:", line))
         text = kept + newline.join([f"{SERVERS_KEY}:", *_format_entry_lines(server, "  "), ""])
     else:
-        row = _last_row(table)
+        row = _find_last_row(table)
         indent = " " * table.start[1]
         rows = [line + newline for line in _format_entry_lines(server, indent)]
         text = "".join([*lines[: row + 1], *rows, *lines[row + 1 :]])
@@ -440,7 +442,7 @@ def _remove_entry(data: bytes, name: str, shown: str) -> bytes:
     bom, text = split_bom(data)
     lines, newline = split_lines_keeping_ends(text)
     entry = table.entries[name]
-    rest = lines[: entry.line - 1] + lines[_last_row(entry.node, entry) + 1 :]
+    rest = lines[: entry.line - 1] + lines[_find_last_row(entry.node, entry) + 1 :]
     if len(table.entries) == 1:  # a key without a value would be null, which is not a mapping
         rest = [f"{SERVERS_KEY}: {{}}{newline}" if re.match(rf"{SERVERS_KEY}\s*:", line) else line for line in rest]
     changed = bom + "".join(rest).encode("utf-8")
@@ -464,12 +466,12 @@ def _find_servers_mapping(data: bytes, shown: str) -> YamlMapping | None:
     return entry.node if entry is not None and isinstance(entry.node, YamlMapping) else None
 
 
-def _last_row(node: Node, entry: Entry | None = None) -> int:
+def _find_last_row(node: Node, entry: Entry | None = None) -> int:
     """Return the last row of a value, from 0; the parser itself includes comments and blank lines after it."""
     if isinstance(node, YamlMapping) and not node.flow and node.entries:
-        return max(_last_row(one.node, one) for one in node.entries.values())
+        return max(_find_last_row(one.node, one) for one in node.entries.values())
     if isinstance(node, Items) and not node.flow and node.items:
-        return max(_last_row(one) for one in node.items)
+        return max(_find_last_row(one) for one in node.items)
     row, column = node.end
     least = entry.line - 1 if entry else node.start[0]
     return max(row if column else row - 1, least)

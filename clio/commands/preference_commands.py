@@ -90,7 +90,7 @@ def make_preference_data(one: Weighed) -> dict[str, Any]:
         "score": one.score,
         "bands": list(one.bands),
         "explicit": record.explicit,
-        "source": _source(record),
+        "source": _get_source(record),
         "added_at": record.created,
         "last_seen": record.seen,
         "touch_count": record.touch_count,
@@ -100,7 +100,7 @@ def make_preference_data(one: Weighed) -> dict[str, Any]:
     }
 
 
-def _source(record: MemoryRecord) -> str:
+def _get_source(record: MemoryRecord) -> str:
     """Return the `source` field of the preferences document: "manual" if the user gave it, else "analysis"."""
     if record.provenance is None or record.provenance.asserted_by == "user":
         return "manual"
@@ -140,13 +140,15 @@ def suggest_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 def suggest_several_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete each word as `suggest_prefs`, without ids already given."""
     named = argument.split(" ")[:-1]
-    shown = (one.record for one in _known(ctx) if short_id(one.record) not in named)
+    shown = (one.record for one in _list_known(ctx) if short_id(one.record) not in named)
     return [Suggestion(text=short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
 
 
 def suggest_items(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the items themselves, highest weight first."""
-    return [Suggestion(text=one.record.content, note=describe_strength(one)) for one in _known(ctx)][:_MAX_SUGGESTED]
+    return [Suggestion(text=one.record.content, note=describe_strength(one)) for one in _list_known(ctx)][
+        :_MAX_SUGGESTED
+    ]
 
 
 def suggest_filters(*options: str) -> SuggestWord:
@@ -156,7 +158,7 @@ def suggest_filters(*options: str) -> SuggestWord:
         before = argument.split(" ")[:-1]
         match before[-1] if before else "":
             case "--scenario":
-                return [Suggestion(text=name) for name in _scenarios(ctx)]
+                return [Suggestion(text=name) for name in _list_scenarios(ctx)]
             case "--type":
                 return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in SCORE_BANDS.items()]
             case "--format":
@@ -169,7 +171,7 @@ def suggest_filters(*options: str) -> SuggestWord:
 
 def scenario_names(ctx: CommandContext) -> Sequence[str]:
     """Return the task types; empty if memory is off."""
-    return _scenarios(ctx)
+    return _list_scenarios(ctx)
 
 
 _NOTES = {
@@ -189,7 +191,7 @@ _NOTES = {
 }
 
 
-def _known(ctx: CommandContext) -> list[Weighed]:
+def _list_known(ctx: CommandContext) -> list[Weighed]:
     """Return all preferences; empty if the file is damaged, which the command reports, not its completion."""
     try:
         return [] if ctx.config.incognito else ctx.memory.preferences.all()
@@ -197,7 +199,7 @@ def _known(ctx: CommandContext) -> list[Weighed]:
         return []
 
 
-def _scenarios(ctx: CommandContext) -> Sequence[str]:
+def _list_scenarios(ctx: CommandContext) -> Sequence[str]:
     try:
         return () if ctx.config.incognito else ctx.memory.preferences.book.names
     except (ClioError, OSError):
@@ -217,8 +219,8 @@ def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     if len(given.words) > 1:
         return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall searches")
     number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
-    found = ctx.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
-    return _listed(ctx, found[:number], given, of=len(found))
+    found = ctx.memory.preferences.recall("", types=_parse_types(given), scenario=given.options.get("--scenario"))
+    return _show_list(ctx, found[:number], given, of=len(found))
 
 
 @requires_memory
@@ -233,13 +235,13 @@ def recall_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     limit = given.options.get("--limit")
     found = ctx.memory.preferences.recall(
         given.text,
-        types=_types(given),
+        types=_parse_types(given),
         scenario=given.options.get("--scenario"),
         min_score=parse_score(given, "--min-score"),
         limit=None if limit is None else parse_count(limit, "--limit"),
         touch="--touch" in given.options,
     )
-    return _listed(ctx, found, given)
+    return _show_list(ctx, found, given)
 
 
 @requires_memory
@@ -250,12 +252,12 @@ def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     if form not in _FORMATS:
         return make_refusal(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
     if given.text:
-        return _one(ctx, given.text)
+        return _show_one(ctx, given.text)
     everything = ctx.memory.preferences.all()
     if form == "context":
         block = context_block(everything)
         return CommandResult(verbatim=block, data={"context": block})
-    return _listed(ctx, everything, given)
+    return _show_list(ctx, everything, given)
 
 
 @requires_memory
@@ -331,7 +333,7 @@ def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def _one(ctx: CommandContext, wanted: str) -> CommandResult:
+def _show_one(ctx: CommandContext, wanted: str) -> CommandResult:
     preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     record = one.record
@@ -356,12 +358,12 @@ def _one(ctx: CommandContext, wanted: str) -> CommandResult:
     return CommandResult(table=table, data=make_preference_data(one))
 
 
-def _listed(
+def _show_list(
     ctx: CommandContext, found: Sequence[Weighed], given: ParsedArguments, of: int | None = None
 ) -> CommandResult:
     preferences = ctx.memory.preferences
     data = [make_preference_data(one) for one in found]
-    hint = _scenario_hint(ctx, given)
+    hint = _describe_unknown_scenario(ctx, given)
     if not found:
         nothing = f"No matching preferences. {hint}".strip() if preferences.all() else _NOTHING
         return CommandResult(text=nothing, data=data)
@@ -370,7 +372,7 @@ def _listed(
     return CommandResult(text=text, table=make_preference_table(found, time.time()), data=data)
 
 
-def _scenario_hint(ctx: CommandContext, given: ParsedArguments) -> str:
+def _describe_unknown_scenario(ctx: CommandContext, given: ParsedArguments) -> str:
     """Return a list of known task types if an unknown one was given."""
     name = given.options.get("--scenario")
     book = ctx.memory.preferences.book
@@ -379,7 +381,7 @@ def _scenario_hint(ctx: CommandContext, given: ParsedArguments) -> str:
     return f"There is no task type {quote_code(name)}; {suggest_name(name, book.names)}"
 
 
-def _types(given: ParsedArguments) -> tuple[str, ...]:
+def _parse_types(given: ParsedArguments) -> tuple[str, ...]:
     raw = given.options.get("--type")
     return () if raw is None or not split_list(raw) else parse_bands(raw)
 
@@ -401,7 +403,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
         valued=("--score", "--reason", "--keywords", "--scenarios", "--importance"),
         short=_SHORT,
     )
-    item, reason = _item_and_reason(ctx, given)
+    item, reason = _parse_item_and_reason(ctx, given)
     stance = stance_of(item)
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
     given_score = parse_score(given, "--score")
@@ -414,8 +416,8 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
         item,
         reason,
         score,
-        keywords=_list(ctx, given, "--keywords") or (),
-        scenarios=_list(ctx, given, "--scenarios") or (),
+        keywords=_parse_list(ctx, given, "--keywords") or (),
+        scenarios=_parse_list(ctx, given, "--scenarios") or (),
         explicit=explicit,
         importance=None if importance is None else parse_number(importance, "--importance", low=0, high=1),
         provenance=make_user_provenance(ctx),
@@ -423,7 +425,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     one = find_weighed(preferences, done.record.id)
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
-        text=f"{_added(done, score)}: {quote_code(done.record.content)} (score {one.score:g}, "
+        text=f"{_describe_saved(done, score)}: {quote_code(done.record.content)} (score {one.score:g}, "
         f"{describe_strength(one)}) · `/memory undo`{_note_score(done, score)}{_note_limit(ctx, done)}",
         data=data,
     )
@@ -441,8 +443,8 @@ def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
         "item": _clean(ctx, given.options.get("--item")),
         "reason": _clean(ctx, given.options.get("--reason")),
         "score": parse_score(given, "--score"),
-        "keywords": _list(ctx, given, "--keywords"),
-        "scenarios": _list(ctx, given, "--scenarios"),
+        "keywords": _parse_list(ctx, given, "--keywords"),
+        "scenarios": _parse_list(ctx, given, "--scenarios"),
     }
     if all(value is None for value in fields.values()):
         return make_refusal(
@@ -466,7 +468,7 @@ def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     if not words:
         return make_refusal("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
     preferences = ctx.memory.preferences
-    ids = {word: _id(ctx, word) for word in dict.fromkeys(words)}
+    ids = {word: _complete_id(ctx, word) for word in dict.fromkeys(words)}
     results = dict(preferences.apply(list(ids.values())))
     rows = tuple((word, _TOUCHES[results[id]]) for word, id in ids.items())
     data = [{"id": id, "status": status} for id, status in results.items()]
@@ -524,7 +526,7 @@ def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def _item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, str]:
+def _parse_item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, str]:
     """Return item and reason: an unquoted text is the item; of two quoted texts, the second is the reason."""
     quoted = given.words_as_typed.split() != list(given.words)  # parsing removed quotes, so there were some
     reason = given.options.get("--reason", "")
@@ -539,7 +541,7 @@ def _item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, 
     return ctx.redactor.redact(item).text, ctx.redactor.redact(reason).text
 
 
-def _added(done: Saved, score: float) -> str:
+def _describe_saved(done: Saved, score: float) -> str:
     if done.action == "new":
         return "Preference saved"
     return "Preference changed" if done.record.score == score else "Confirmed"
@@ -562,7 +564,7 @@ def _note_limit(ctx: CommandContext, done: Saved) -> str:
     return f" The hard limit {quote_code(others[0])} still applies." if others else ""
 
 
-def _id(ctx: CommandContext, word: str) -> str:
+def _complete_id(ctx: CommandContext, word: str) -> str:
     """Return the id for the end of an id; the word itself if there is none."""
     known = [record.record.id for record in ctx.memory.preferences.all()]
     wanted = word.lower()
@@ -575,7 +577,7 @@ def _clean(ctx: CommandContext, text: str | None) -> str | None:
     return None if text is None else ctx.redactor.redact(text).text
 
 
-def _list(ctx: CommandContext, given: ParsedArguments, option: str) -> list[str] | None:
+def _parse_list(ctx: CommandContext, given: ParsedArguments, option: str) -> list[str] | None:
     raw = given.options.get(option)
     return None if raw is None else [ctx.redactor.redact(part).text for part in split_list(raw)]
 
@@ -589,9 +591,9 @@ def configure_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     words = parse_options(argument).words
     match [words[0].lower(), *words[1:]] if words else ["show"]:
         case ["show"]:
-            return _shown(ctx, "")
+            return _show_decay(ctx, "")
         case [("set-half-life" | "set-floor") as verb, value]:
-            return _set(ctx, _SETTINGS[verb], value)
+            return _store_setting_value(ctx, _SETTINGS[verb], value)
         case _:
             return make_refusal("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
 
@@ -605,24 +607,24 @@ def suggest_config(ctx: CommandContext) -> list[Suggestion]:
     ]
 
 
-def _set(ctx: CommandContext, name: str, value: str) -> CommandResult:
+def _store_setting_value(ctx: CommandContext, name: str, value: str) -> CommandResult:
     path = home_config(ctx.loaded.home)
     store_setting(path, name, value)
-    origin = _origin(ctx, name)
+    origin = _get_origin(ctx, name)
     elsewhere = origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path
     preferences = ctx.memory.preferences
     before = preferences.fading
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
     if elsewhere:  # a flag or the project's file overrides the value, so this run keeps the one in use
-        return _shown(ctx, f"Written to {path}, but {origin} overrides it.")
+        return _show_decay(ctx, f"Written to {path}, but {origin} overrides it.")
     preferences.fading = Fading(half_life_days=days, floor=floor)
-    return _shown(ctx, f"Written to {path}.", {name: str(path)})
+    return _show_decay(ctx, f"Written to {path}.", {name: str(path)})
 
 
-def _shown(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
+def _show_decay(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
     fading = ctx.memory.preferences.fading
-    said = {name: _origin(ctx, name) for name in _SETTINGS.values()} | dict(said_by or {})
+    said = {name: _get_origin(ctx, name) for name in _SETTINGS.values()} | dict(said_by or {})
     rows = (
         ("half-life", f"{fading.half_life_days:g} days", said["preference_half_life_days"]),
         ("floor", f"{fading.floor:g}", said["preference_floor"]),
@@ -631,7 +633,7 @@ def _shown(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = N
     return CommandResult(text=text, table=Table(columns=("", "value", "from"), rows=rows, wide_column=2), data=data)
 
 
-def _origin(ctx: CommandContext, name: str) -> str:
+def _get_origin(ctx: CommandContext, name: str) -> str:
     return ctx.loaded.origins.get(name, "default")
 
 

@@ -181,7 +181,7 @@ def show_help(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(table=make_key_table())
     command = find_command(word, ctx)
     if command is None:
-        return make_refusal(f"There is no command {'/' + word!r}; {_nearest_command(word, ctx)}")
+        return make_refusal(f"There is no command {'/' + word!r}; {_find_nearest_command(word, ctx)}")
     rows = list_forms(command, f"/{command.name}")
     also = f" Also: {', '.join(quote_code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
     also += f" From {quote_code(command.source)}." if command.source else ""
@@ -237,7 +237,7 @@ def run_command(ctx: CommandContext, line: str) -> CommandResult:
     name, argument = split_first_word(line.strip()[1:])
     command = find_command(name, ctx) if name else COMMANDS[0]
     if command is None:
-        return make_refusal(f"There is no command {'/' + name!r}; {_nearest_command(name, ctx)}")
+        return make_refusal(f"There is no command {'/' + name!r}; {_find_nearest_command(name, ctx)}")
     return dispatch_command(ctx, command, argument, f"/{command.name}")
 
 
@@ -320,11 +320,11 @@ def _is_callable_by_name(command: Command) -> bool:
 
 def make_command_table() -> Table:
     """Return all commands in one table; the documentation includes it too."""
-    rows = tuple((_short_usage(command), command.summary) for command in COMMANDS)
+    rows = tuple((_format_short_usage(command), command.summary) for command in COMMANDS)
     return Table(columns=("command", "what it does"), rows=rows, wide_column=1)
 
 
-def _short_usage(command: Command) -> str:
+def _format_short_usage(command: Command) -> str:
     if command.subcommands:
         return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands)}"
     return format_command_usage("/" + command.name, command)
@@ -339,7 +339,7 @@ def _select_completed_names(command: Command, typed: str) -> tuple[str, ...]:
     return (command.name,) if command.name.startswith(typed.lower()) else command.aliases
 
 
-def _nearest_command(name: str, ctx: CommandContext) -> str:
+def _find_nearest_command(name: str, ctx: CommandContext) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
         return f"use {elsewhere}"

@@ -168,7 +168,7 @@ def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
     table = make_session_table(infos, running=ctx.session.id, now=time.time(), newest=newest)
     text = f"The {newest} newest of {len(infos):,} sessions; /session list --all shows all of them." if newest else ""
-    return CommandResult(text=text, table=table, data=[_info_data(info, ctx) for info in infos])
+    return CommandResult(text=text, table=table, data=[_make_info_data(info, ctx) for info in infos])
 
 
 def show_stored(ctx: CommandContext, argument: str) -> CommandResult:
@@ -200,7 +200,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
         *([("trims", str(len(session.trims)))] if session.trims else []),
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),
         *([("created by", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
-        *_imported_rows(session),
+        *_make_import_rows(session),
         *([("from", "the repository, not written by clio on this machine")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
         ("on disk", _on_disk(ctx) if info is None else "yes, in use" if info.running else "yes"),
@@ -227,7 +227,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
     )
 
 
-def _imported_rows(session: "Session") -> list[tuple[str, str]]:
+def _make_import_rows(session: "Session") -> list[tuple[str, str]]:
     imported = session.imported
     if imported is None:
         return []
@@ -235,7 +235,7 @@ def _imported_rows(session: "Session") -> list[tuple[str, str]]:
     return [("imported", f"{_format_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
 
 
-def _info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
+def _make_info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
     return {
         "id": info.id,
         "name": info.name,
@@ -288,20 +288,20 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
         max_results=MAX_SESSIONS,
     )
     best = [session.passages[0] for session in recall.sessions if session.passages]
-    data = _data(query, recall)
+    data = _make_result_data(query, recall)
     if not best:
         return CommandResult(text=f"No session contains {quote_code(query)}.{_describe_missed(recall)}", data=data)
     infos = ctx.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
-    resume = f"Enter resumes “{quote_code(_found_title(first))}”." if first and ctx.session.id else ""
+    resume = f"Enter resumes “{quote_code(_make_result_title(first))}”." if first and ctx.session.id else ""
     score = _describe_score(best[0]) if "--why" in given.options else ""
     return CommandResult(
         text=f"{score}{_describe_missed(recall)} {resume}".strip(),
         table=Table(
             columns=("#", "session", "last used", "match", "id"),
-            rows=tuple(_row(hit, infos, places, query, ctx.session.id) for hit in best),
+            rows=tuple(_make_result_row(hit, infos, places, query, ctx.session.id) for hit in best),
             wide_column=3,
         ),
         follow_up=Prefill(text=f"/session switch {first.session_id[: unique_id_length(places)]}") if first else None,
@@ -317,14 +317,14 @@ def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
     yield Suggestion(text="--why", note="show the score of the best match")
 
 
-def _row(
+def _make_result_row(
     hit: "RecalledPassage", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
 ) -> tuple[str, str, str, str, str]:
     place = places.get(hit.session_id)
     length = unique_id_length(places)
     match = find_snippet(hit.snippet, query, _SNIPPET_CHARS)
     if place is None:  # deleted since it was indexed
-        return ("–", truncate(_found_title(hit), _TITLE_CHARS), "–", match, hit.session_id[:length])
+        return ("–", truncate(_make_result_title(hit), _TITLE_CHARS), "–", match, hit.session_id[:length])
     info = infos[place]
     used = format_last_used(info, running, time.time())
     return (str(place + 1), format_short_title(info, _TITLE_CHARS), used, match, info.id[:length])
@@ -375,11 +375,11 @@ def _describe_missed(recall: "Recall") -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _found_title(hit: "RecalledPassage") -> str:
+def _make_result_title(hit: "RecalledPassage") -> str:
     return " ".join(hit.session_name.split()) or "(no messages yet)"
 
 
-def _data(query: str, recall: "Recall") -> dict[str, object]:
+def _make_result_data(query: str, recall: "Recall") -> dict[str, object]:
     return {
         "query": query,
         "sessions": [
@@ -388,7 +388,7 @@ def _data(query: str, recall: "Recall") -> dict[str, object]:
                 "name": session.session_name,
                 "updated_at": session.updated,
                 "score": session.score,
-                "passages": [_passage_data(passage) for passage in session.passages],
+                "passages": [_make_passage_data(passage) for passage in session.passages],
             }
             for session in recall.sessions
         ],
@@ -397,7 +397,7 @@ def _data(query: str, recall: "Recall") -> dict[str, object]:
     }
 
 
-def _passage_data(passage: "RecalledPassage") -> dict[str, object]:
+def _make_passage_data(passage: "RecalledPassage") -> dict[str, object]:
     return {
         "message_id": passage.message_id,
         "role": passage.role,

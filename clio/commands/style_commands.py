@@ -126,13 +126,13 @@ def split_reason(argument: str) -> tuple[Category | None, str]:
     for length in (1, 2):
         name = "_".join(words[:length]).lower().replace("-", "_")
         if found := _REASONS.get(name):
-            return found, _unquoted(argument.split(maxsplit=length)[length:])
+            return found, _remove_quotes(argument.split(maxsplit=length)[length:])
     if words and "_" in words[0]:
         raise UsageError(f"There is no reason {words[0]!r}; {suggest_name(words[0], CATEGORIES)}")
-    return None, _unquoted([argument])
+    return None, _remove_quotes([argument])
 
 
-def _unquoted(rest: list[str]) -> str:
+def _remove_quotes(rest: list[str]) -> str:
     text = rest[0].strip() if rest else ""
     return text[1:-1].strip() if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
 
@@ -292,7 +292,7 @@ class QuickRating(Struct, frozen=True, kw_only=True):
     @property
     def hint(self) -> str:
         """The hint for what Enter will do, for the status line."""
-        reason = _complaint(self.words) if self.reward < 0 else None
+        reason = _describe_complaint(self.words) if self.reward < 0 else None
         said = _COMPLAINTS[reason] if reason else _VERDICTS[self.reward]
         return f"Enter: the last answer {said} · keep typing for a message"
 
@@ -304,12 +304,12 @@ def parse_quick_rating(line: str) -> QuickRating | None:
     words = " ".join(text[1:].split())
     if reward is None or "\n" in text or len(words.split()) > MAX_WORDS or (words and not text[1].isspace()):
         return None
-    if not words or (_complaint(words) if reward < 0 else _PRAISE.fullmatch(words.casefold())):
+    if not words or (_describe_complaint(words) if reward < 0 else _PRAISE.fullmatch(words.casefold())):
         return QuickRating(reward=reward, words=words)
     return None
 
 
-def _complaint(words: str) -> Category | None:
+def _describe_complaint(words: str) -> Category | None:
     try:
         reason, _ = split_reason(words)
     except UsageError:
@@ -331,12 +331,22 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
     styles = ctx.memory.styles
     views = styles.views()
-    data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
+    data = {
+        "on": styles.is_on,
+        "pinned": styles.pinned,
+        "last": _make_last_data(styles),
+        "styles": _make_views_data(views),
+    }
     if not styles.is_on:
         rated = sum(one.ratings for view in views for one in view.earned.values())
         kept = f" What was learned from {format_count(round(rated), 'rating')} is kept." if rated >= 1 else ""
         return CommandResult(text=OFF + kept, data=data)
-    lines = [_how(styles), _last(styles), *_favourites(views), *_problems(styles)]
+    lines = [
+        _describe_selection(styles),
+        _describe_last_style(styles),
+        *_list_favourites(views),
+        *_describe_problems(styles),
+    ]
     return CommandResult(text="\n\n".join(line for line in lines if line), data=data)
 
 
@@ -354,8 +364,8 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
             "●" if view.skill.id == (styles.pinned or last) else "",
             _name_with_owner(view.skill, is_projects=styles.is_projects(view.skill)),
             view.skill.summary or view.skill.name,
-            _totals(view.earned.values()),
-            _confidences(view.earned.values()),
+            _sum_ratings(view.earned.values()),
+            _format_confidences(view.earned.values()),
             f"{view.use.count:,} · {format_short_age(now, view.use.last)}" if view.use.count else "",
         )
         for view in views
@@ -365,14 +375,14 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     notes = [note for note in (mark, "* your own" if own else "") if note]
     text = f"{format_count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
     return CommandResult(
-        text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
+        text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_describe_problems(styles)]),
         table=Table(
             columns=("", "style", "description", "rated", "confidence", "used"),
             rows=rows,
             wide_column=2,
             is_truncated=True,
         ),
-        data=_views_data(views),
+        data=_make_views_data(views),
     )
 
 
@@ -392,8 +402,13 @@ def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
         "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
     }
     off = "" if styles.is_on else "Styles are off now. "
-    paragraphs = [off + _chosen_line(choice), _chance_line(choice), _tastes_line(tastes), _left_out_line(choice.arms)]
-    rows = tuple(_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
+    paragraphs = [
+        off + _describe_choice(choice),
+        _describe_chance(choice),
+        _describe_tastes(tastes),
+        _describe_left_out(choice.arms),
+    ]
+    rows = tuple(_make_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
     columns = ("", "style", "intent+time+mood+topic", "rated", "conf.", "draw", "fit", "score")
     return CommandResult(
         text="\n\n".join(line for line in paragraphs if line),
@@ -411,10 +426,10 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     wanted = styles.find(argument).id
     view = next(one for one in styles.views() if one.skill.id == wanted)
     skill = view.skill
-    sound = [f"{name} {value:.2f}" for name, value in _marked(skill.dimensions)]
+    sound = [f"{name} {value:.2f}" for name, value in _mark_names(skill.dimensions)]
     rows = [
         ("name", skill.name),
-        ("fits", _fits(skill.trigger)),
+        ("fits", _format_fit(skill.trigger)),
         ("sounds", ", ".join(sound) or "neutral: every dimension is 0.5"),
         ("prompt text", skill.text),
         *(
@@ -430,7 +445,7 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
         ("from", "built in" if skill.built_in else skill.source),
     ]
     table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide_column=1)
-    return CommandResult(table=table, data=_view_data(view))
+    return CommandResult(table=table, data=_make_view_data(view))
 
 
 def describe_current_style(ctx: CommandContext) -> str:
@@ -464,14 +479,14 @@ def suggest_own_styles(ctx: CommandContext) -> Iterable[Suggestion]:
         return ()
 
 
-def _how(styles: "Styles") -> str:
+def _describe_selection(styles: "Styles") -> str:
     pinned = styles.pinned
     if pinned:
         return f"Every answer uses {quote_code(pinned)}, as you chose; `/style auto` lets clio choose again."
     return "Styles are on: clio chooses one for each answer, and learns from `+` and `-`."
 
 
-def _last(styles: "Styles") -> str:
+def _describe_last_style(styles: "Styles") -> str:
     choice = styles.why()
     if choice is None or choice.chosen is None:
         return "" if choice is None else "No style fitted the last answer."
@@ -481,7 +496,7 @@ def _last(styles: "Styles") -> str:
     )
 
 
-def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
+def _list_favourites(views: "Sequence[StyleView]") -> Iterable[str]:
     """Yield the best rated style for each intent that has ratings."""
     best: dict[str, tuple[float, str, Earned]] = {}
     for view in views:
@@ -496,11 +511,11 @@ def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
         yield f"Best rated: {', '.join(parts)}."
 
 
-def _problems(styles: "Styles") -> Iterable[str]:
+def _describe_problems(styles: "Styles") -> Iterable[str]:
     return (f"Not read: {problem}." for problem in styles.skills().problems)
 
 
-def _chosen_line(choice: "Choice") -> str:
+def _describe_choice(choice: "Choice") -> str:
     situation = choice.situation
     kind = f"{situation.intent} · {situation.sentiment} · {situation.time_of_day}"
     if choice.chosen is None:
@@ -511,7 +526,7 @@ def _chosen_line(choice: "Choice") -> str:
     return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Classified as {kind}."
 
 
-def _chance_line(choice: "Choice") -> str:
+def _describe_chance(choice: "Choice") -> str:
     if choice.pinned:
         return ""
     known = (
@@ -523,12 +538,12 @@ def _chance_line(choice: "Choice") -> str:
     return f"{known}; {choice.epsilon:.0%} of the answers try any style that fits, and {rolled}."
 
 
-def _tastes_line(vector: Sequence[float]) -> str:
-    marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _marked(vector)][:_TASTES]
+def _describe_tastes(vector: Sequence[float]) -> str:
+    marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _mark_names(vector)][:_TASTES]
     return f"Your learned preferences there (0.50 is neutral): {', '.join(marked)}." if marked else ""
 
 
-def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
+def _describe_left_out(arms: "Sequence[ArmAccount]") -> str:
     """Return the styles that could not be chosen, by reason."""
     reasons: dict[str, list[str]] = {}
     for arm in arms:
@@ -538,32 +553,32 @@ def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
     return f"Left out: {'; '.join(parts)}." if parts else ""
 
 
-def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
+def _mark_names(vector: Sequence[float]) -> list[tuple[str, float]]:
     """Return the dimensions far from the middle, the farthest first."""
     named = [pair for pair in zip(DIMENSIONS, vector, strict=True) if abs(pair[1] - 0.5) >= _LEAST_TASTE]
     return sorted(named, key=lambda pair: -abs(pair[1] - 0.5))
 
 
-def _arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
-    parts = "+".join(_short(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
+def _make_arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
+    parts = "+".join(_shorten(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
     return (
         "●" if arm.id == choice.chosen else "",
         arm.id,
-        f"{parts} = {_short(arm.trigger)}",
+        f"{parts} = {_shorten(arm.trigger)}",
         format_votes(arm.ups, arm.downs) if arm.ups or arm.downs else "–",
-        _short(arm.confidence),
-        _short(arm.sample),
-        _short(arm.aligned),
-        _short(arm.score),
+        _shorten(arm.confidence),
+        _shorten(arm.sample),
+        _shorten(arm.aligned),
+        _shorten(arm.score),
     )
 
 
-def _short(value: float) -> str:
+def _shorten(value: float) -> str:
     """Format with two digits and no zero before them: ".40", "1"."""
     return f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
 
 
-def _fits(trigger: Trigger) -> str:
+def _format_fit(trigger: Trigger) -> str:
     parts = [
         f"{name} {', '.join(values)}"
         for name, values in (("intent", trigger.intents), ("time", trigger.times), ("mood", trigger.sentiments))
@@ -573,12 +588,12 @@ def _fits(trigger: Trigger) -> str:
     return "; ".join(parts) + topics
 
 
-def _totals(rated: "Iterable[Earned]") -> str:
+def _sum_ratings(rated: "Iterable[Earned]") -> str:
     kept = list(rated)
     return format_votes(sum(one.ups for one in kept), sum(one.downs for one in kept)) if kept else ""
 
 
-def _confidences(rated: "Iterable[Earned]") -> str:
+def _format_confidences(rated: "Iterable[Earned]") -> str:
     """Return the range of confidence over the intents, lowest to highest."""
     values = [one.confidence for one in rated]
     if not values:
@@ -587,7 +602,7 @@ def _confidences(rated: "Iterable[Earned]") -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def _last_data(styles: "Styles") -> Any:
+def _make_last_data(styles: "Styles") -> Any:
     choice = styles.why()
     if choice is None:
         return None
@@ -599,11 +614,11 @@ def _last_data(styles: "Styles") -> Any:
     }
 
 
-def _views_data(views: "Iterable[StyleView]") -> list[Any]:
-    return [_view_data(view) for view in views]
+def _make_views_data(views: "Iterable[StyleView]") -> list[Any]:
+    return [_make_view_data(view) for view in views]
 
 
-def _view_data(view: "StyleView") -> Any:
+def _make_view_data(view: "StyleView") -> Any:
     return msgspec.to_builtins(view)
 
 

@@ -327,7 +327,7 @@ def export_to_file(ctx: CommandContext, step: ExportSession) -> CommandResult:
 
     info = next((info for info in ctx.store.list() if info.id == step.session_id), None)
     title = format_title(info) if info else step.session_id
-    path, form = _place(step, title, dict(SUFFIXES))
+    path, form = _resolve_export_path(step, title, dict(SUFFIXES))
     text = export_session(
         ctx.store, step.session_id, form, redact=lambda text: ctx.redactor.redact(text).text, now=time.time()
     )
@@ -337,15 +337,17 @@ def export_to_file(ctx: CommandContext, step: ExportSession) -> CommandResult:
     try:
         write_atomic(path, data)
     except OSError as error:
-        raise UserError(f"{_shown(path)!r} cannot be written: {error.strerror}; choose another path") from error
+        raise UserError(f"{_display_path(path)!r} cannot be written: {error.strerror}; choose another path") from error
     length = f", {format_count(info.messages, 'message')}" if info else ""
     return CommandResult(
-        text=f"Wrote {quote_code(_shown(path))}: {format_bytes(len(data))}{length}.",
+        text=f"Wrote {quote_code(_display_path(path))}: {format_bytes(len(data))}{length}.",
         data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
     )
 
 
-def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tuple[Path | None, ExportForm]:
+def _resolve_export_path(
+    step: ExportSession, title: str, forms: dict[str, ExportForm]
+) -> tuple[Path | None, ExportForm]:
     """Return the file, None for standard output; and the format."""
     if step.path == STANDARD_OUTPUT:
         return None, step.form or "md"
@@ -369,15 +371,15 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
             )
         form = named
     if not path.parent.is_dir():
-        raise UserError(f"There is no folder {_shown(path.parent)!r}; make it first, or choose another path")
+        raise UserError(f"There is no folder {_display_path(path.parent)!r}; make it first, or choose another path")
     if path.is_dir():
-        raise UserError(f"{_shown(path)!r} is a folder; choose another path")
+        raise UserError(f"{_display_path(path)!r} is a folder; choose another path")
     if path.exists() and not step.force:
-        raise UserError(f"{_shown(path)!r} already exists; add --force to replace it")
+        raise UserError(f"{_display_path(path)!r} already exists; add --force to replace it")
     return path, form
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     """Return the path relative to the current directory if it is inside, else absolute."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

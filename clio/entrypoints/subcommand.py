@@ -443,7 +443,7 @@ def _carry_out_follow_up(step: FollowUp, options: Options, loaded: LoadedConfig)
             if answer is None:
                 print_sentence(f"resume it with: clio -r {best}")
                 return 0
-            return 0 if answer.strip().lower() == "q" else _resume(answer.strip() or best, options, loaded)
+            return 0 if answer.strip().lower() == "q" else _resume_session(answer.strip() or best, options, loaded)
         case Prefill(text=text):
             print_sentence(f"next: {replace_slash_commands(text)}")
             return 0
@@ -451,7 +451,7 @@ def _carry_out_follow_up(step: FollowUp, options: Options, loaded: LoadedConfig)
             raise make_conversation_error()
 
 
-def _resume(selector: str, options: Options, loaded: LoadedConfig) -> int:
+def _resume_session(selector: str, options: Options, loaded: LoadedConfig) -> int:
     from clio.entrypoints.repl import repl
 
     return repl.run_repl(structs.replace(options, resume=selector), loaded)

@@ -59,14 +59,15 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
 
 def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkControl) -> CommandResult:
     add = ctx.memory.documents.add
-    files = [_files(ctx, path) for path in paths]
+    files = [_list_document_files(ctx, path) for path in paths]
     done = [
         add(path, inside, stop=track.is_stopped, tell=tell)
         for path, inside, tell in zip(paths, files, _split_progress(files, track), strict=True)
         if not track.is_stopped()
     ]
     return CommandResult(
-        text=_join_sentences(ctx, map(_added, done)) or _STOPPED, data=[_data(result) for result in done]
+        text=_join_sentences(ctx, map(_describe_added, done)) or _STOPPED,
+        data=[_make_update_data(result) for result in done],
     )
 
 
@@ -90,7 +91,7 @@ def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
         rows.append(
             (source.path, str(len(source.files)), str(windows), format_date(source.added), state or "up to date")
         )
-        data.append(_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
+        data.append(_make_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
     table = Table(
         columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide_column=0, is_truncated=True
     )
@@ -121,14 +122,15 @@ def refresh(ctx: CommandContext, argument: str) -> CommandResult:
 
 def _read_again(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
     refresh = ctx.memory.documents.refresh
-    files = [_files_now(ctx, source) for source in sources]
+    files = [_list_current_files(ctx, source) for source in sources]
     done = [
         refresh(source, inside, stop=track.is_stopped, tell=tell)
         for source, inside, tell in zip(sources, files, _split_progress(files, track), strict=True)
         if not track.is_stopped()
     ]
     return CommandResult(
-        text=_join_sentences(ctx, map(_refreshed, done)) or _STOPPED, data=[_data(result) for result in done]
+        text=_join_sentences(ctx, map(_describe_refreshed, done)) or _STOPPED,
+        data=[_make_update_data(result) for result in done],
     )
 
 
@@ -183,7 +185,7 @@ def _resolve_path(ctx: CommandContext, text: str) -> Path:
     return path
 
 
-def _files(ctx: CommandContext, path: Path) -> list[Path]:
+def _list_document_files(ctx: CommandContext, path: Path) -> list[Path]:
     """Return the files of a folder that are not ignored; for a file, the file."""
     if not path.is_dir():
         return [path]
@@ -194,32 +196,32 @@ def _files(ctx: CommandContext, path: Path) -> list[Path]:
     return [root / name for name in names if not name.startswith(".clio/")]
 
 
-def _files_now(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
+def _list_current_files(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
     path = (ctx.loaded.project / source.path).resolve()
-    return _files(ctx, path) if path.exists() else []
+    return _list_document_files(ctx, path) if path.exists() else []
 
 
-def _added(result: "SourceUpdate") -> str:
+def _describe_added(result: "SourceUpdate") -> str:
     source = result.source
     head = (
         f"Added {quote_code(source.path)}: {format_count(len(source.files), 'file')}, "
         f"{format_count(result.windows, 'window')}."
     )
-    return head + _left_out(result) + _stopped(result)
+    return head + _describe_left_out(result) + _describe_unread(result)
 
 
-def _refreshed(result: "SourceUpdate") -> str:
+def _describe_refreshed(result: "SourceUpdate") -> str:
     source = result.source
     if not source.files:
         return f"{quote_code(source.path)} is missing or no longer has any text; `/docs remove` removes it."
     read = f"{format_count(result.read, 'file')} read again" if result.read else "nothing has changed"
     return (
         f"{quote_code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
-        f"all.{_left_out(result)}{_stopped(result)}"
+        f"all.{_describe_left_out(result)}{_describe_unread(result)}"
     )
 
 
-def _left_out(result: "SourceUpdate") -> str:
+def _describe_left_out(result: "SourceUpdate") -> str:
     if not result.left_out:
         return ""
     named = [f"{quote_code(file)} ({why})" for file, why in result.left_out[:_SHOWN_LEFT_OUT]]
@@ -227,20 +229,20 @@ def _left_out(result: "SourceUpdate") -> str:
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
 
-def _stopped(result: "SourceUpdate") -> str:
+def _describe_unread(result: "SourceUpdate") -> str:
     if not result.unread:
         return ""
     again = f"/docs refresh {join_arguments([result.source.path])}"
     return f" Stopped: {format_count(result.unread, 'file')} not read; {quote_code(again)} continues."
 
 
-def _data(result: "SourceUpdate") -> dict[str, object]:
+def _make_update_data(result: "SourceUpdate") -> dict[str, object]:
     left_out = [{"path": file, "reason": why} for file, why in result.left_out]
     numbers = {"windows": result.windows, "read": result.read, "unread": result.unread}
-    return _source_data(result.source) | numbers | {"left_out": left_out}
+    return _make_source_data(result.source) | numbers | {"left_out": left_out}
 
 
-def _source_data(source: "DocumentSource") -> dict[str, object]:
+def _make_source_data(source: "DocumentSource") -> dict[str, object]:
     return {"path": source.path, "files": list(source.files), "added": source.added}
 
 
@@ -311,7 +313,7 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` saves one.", data=data)
     now = time.time()
-    rows = tuple((short_key(note.key), _beginning(note), format_short_age(now, note.updated)) for note in notes)
+    rows = tuple((short_key(note.key), _shorten_note(note), format_short_age(now, note.updated)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
 
@@ -320,7 +322,7 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
 @label_foreign_memory
 def show(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one note in full."""
-    note = _found(ctx, argument, "show")
+    note = _find_note(ctx, argument, "show")
     head = f"{quote_code(note.key)}, {format_date(note.updated)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
@@ -333,20 +335,20 @@ def set_(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             "A note needs a key and a text: write /note set KEY TEXT, with quotes around a key with spaces"
         )
-    return _stored(ctx, given.heads[0], given.text)
+    return _describe_stored(ctx, given.heads[0], given.text)
 
 
 @requires_memory
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
     """Edit a note in the editor; a new one starts empty."""
-    key = _key(argument)
+    key = _parse_key(argument)
     if not key:
         return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
     note = ctx.memory.store.get_note(key)
 
     def take(text: str) -> CommandResult:
         try:
-            return _stored(ctx, key, text)
+            return _describe_stored(ctx, key, text)
         except (ClioError, OSError) as error:
             again = EditText(text=text, then=take, suffix=".md")
             return CommandResult(ok=False, text=error_cause(error), verbatim=text, follow_up=again)
@@ -379,7 +381,7 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
 @requires_memory
 def delete(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete a note."""
-    note = _found(ctx, argument, "delete")
+    note = _find_note(ctx, argument, "delete")
     ctx.memory.store.forget(note.key)
     return CommandResult(
         text=f"Deleted from project memory: {quote_code(note.key)} · `/memory undo`",
@@ -387,30 +389,30 @@ def delete(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def _key(argument: str) -> str:
+def _parse_key(argument: str) -> str:
     """Return the whole argument as the key, spaces included, without quotes around it."""
     given = parse_text(argument, heads=1)
     return " ".join(part for part in (*given.heads, given.text) if part)
 
 
-def _found(ctx: CommandContext, argument: str, verb: str) -> MemoryRecord:
-    key = _key(argument)
+def _find_note(ctx: CommandContext, argument: str, verb: str) -> MemoryRecord:
+    key = _parse_key(argument)
     if not key:
         raise UserError(f"Which note? Write /note {verb} KEY; /note list shows the keys")
     note = ctx.memory.store.get_note(key)
     if note is None:
         known = [other.key for other in ctx.memory.store.notes()]
-        hint = suggest_name(key, known) if len(known) <= 20 else _nearest_of_many(key, known)
+        hint = suggest_name(key, known) if len(known) <= 20 else _suggest_nearest_key(key, known)
         raise UserError(f"There is no note {key!r}; {hint}" if known else f"There is no note {key!r}, nor any other")
     return note
 
 
-def _nearest_of_many(key: str, known: list[str]) -> str:
+def _suggest_nearest_key(key: str, known: list[str]) -> str:
     hint = suggest_name(key, known)
     return hint if hint.startswith("did you mean") else "/note list shows the keys"
 
 
-def _stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
+def _describe_stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
     try:
         saved = ctx.memory.store.add(MemoryDraft(key=key, content=text))
     except ValueError as error:
@@ -425,7 +427,7 @@ def _stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
     )
 
 
-def _beginning(note: MemoryRecord) -> str:
+def _shorten_note(note: MemoryRecord) -> str:
     return " ".join(note.content[:_SHOWN_CHARS].split()) or "(empty)"
 
 

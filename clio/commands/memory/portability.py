@@ -342,7 +342,7 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     data = {
         "scope": scope,
         "wiped": False,
-        "parts": [_wipe_data(ctx, one) for one in to_delete],
+        "parts": [_make_wipe_data(ctx, one) for one in to_delete],
         "sessions": len(sessions),
     }
     stays = _describe_what_stays(scopes, with_sessions=with_sessions)
@@ -350,17 +350,19 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
     if "--dry-run" in given.options:
         return CommandResult(
-            text=f"This would be deleted permanently. {stays}", table=_wipe_table(ctx, to_delete, sessions), data=data
+            text=f"This would be deleted permanently. {stays}",
+            table=_make_wipe_table(ctx, to_delete, sessions),
+            data=data,
         )
     if "--yes" not in given.options:
         then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
         return CommandResult(
             text=f"This is deleted permanently and cannot be undone. {stays} `/memory export all.json` saves a copy.",
-            table=_wipe_table(ctx, to_delete, sessions),
+            table=_make_wipe_table(ctx, to_delete, sessions),
             data=data,
             follow_up=Confirm(question="Delete all of it permanently?", then=then, required_word=scope),
         )
-    table = _wipe_table(ctx, to_delete, sessions)
+    table = _make_wipe_table(ctx, to_delete, sessions)
     # Sessions first: the wipe marks those that remain as consolidated, so that nothing is learned from them again.
     gone, left = _delete_sessions(ctx, sessions)
     delete(memory_places(ctx), file_sets)
@@ -389,7 +391,9 @@ def _describe_what_stays(scopes: Sequence[WipeScope], *, with_sessions: bool) ->
     return f"Not deleted: {'; '.join(kept)}." if kept else ""
 
 
-def _wipe_table(ctx: CommandContext, to_delete: Sequence[FileSetSummary], sessions: Sequence[SessionInfo]) -> Table:
+def _make_wipe_table(
+    ctx: CommandContext, to_delete: Sequence[FileSetSummary], sessions: Sequence[SessionInfo]
+) -> Table:
     rows = [
         (
             one.file_set.what,
@@ -412,7 +416,7 @@ def _describe_place(ctx: CommandContext, one: FileSetSummary) -> str:
     return display_path(shown, project=ctx.loaded.project, user_home=ctx.loaded.home.parent)
 
 
-def _wipe_data(ctx: CommandContext, one: FileSetSummary) -> dict[str, object]:
+def _make_wipe_data(ctx: CommandContext, one: FileSetSummary) -> dict[str, object]:
     return {
         "what": one.file_set.kind,
         "records": one.records,
@@ -535,7 +539,7 @@ def share_memory(ctx: CommandContext, argument: str) -> CommandResult:
         case "off":
             return _turn_off(ctx, agreed="--yes" in given.options)
         case "tidy":
-            return _tidy(ctx, given.options.get("--days"))
+            return _delete_empty_files(ctx, given.options.get("--days"))
         case _:
             return _show_status(ctx)
 
@@ -565,7 +569,7 @@ def _turn_on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandRe
     parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
     parts += [_explain_ignore_rule(status.rule)] if status.rule else []
     parts.append(_explain_commit(ctx, status))
-    data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_share_data(status)}
+    data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_make_share_data(status)}
     return CommandResult(text="\n".join(part for part in parts if part), data=data)
 
 
@@ -579,7 +583,9 @@ def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
                 f"`{_FOLDER}/` deleted. If you commit that, it is deleted for everyone; agree with them first."
             )
             then = "/memory share off --yes"
-            return CommandResult(text=text, data=_share_data(status), follow_up=Confirm(question="Do it?", then=then))
+            return CommandResult(
+                text=text, data=_make_share_data(status), follow_up=Confirm(question="Do it?", then=then)
+            )
     number = sharing.turn_off()
     return CommandResult(
         text=f"{format_count(number, 'memory')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared now.",
@@ -587,7 +593,7 @@ def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
     )
 
 
-def _tidy(ctx: CommandContext, days: str | None) -> CommandResult:
+def _delete_empty_files(ctx: CommandContext, days: str | None) -> CommandResult:
     try:
         old = TIDY_DAYS if days is None else float(days)
     except ValueError:
@@ -603,13 +609,13 @@ def _show_status(ctx: CommandContext) -> CommandResult:
     if not status.there:
         own = format_count(len(status.private), "memory")
         text = f"Nothing is shared; {own} could be. `/memory share on` shares them."
-        return CommandResult(text=text, data=_share_data(status))
+        return CommandResult(text=text, data=_make_share_data(status))
     if not status.trusted:
         text = (
             f"`{_FOLDER}/` came with the project and is not read, because you do not trust it yet. "
             "Trust it with `/trust`; `/memory share on` trusts it and shares yours."
         )
-        return CommandResult(text=text, data=_share_data(status))
+        return CommandResult(text=text, data=_make_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
     parts = [
         f"{format_count(len(status.shared), 'memory')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
@@ -633,7 +639,7 @@ def _show_status(ctx: CommandContext) -> CommandResult:
         )
     parts += [_explain_ignore_rule(status.rule)] if status.rule else []
     parts.append(_explain_commit(ctx, status))
-    return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_share_data(status))
+    return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_make_share_data(status))
 
 
 def _list_memories(entries: tuple[MemoryRecord, ...], what: str) -> str:
@@ -664,7 +670,7 @@ def _explain_commit(ctx: CommandContext, status: Status) -> str:
     return f"{files} not committed: {quote_code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 
 
-def _share_data(status: Status) -> dict[str, object]:
+def _make_share_data(status: Status) -> dict[str, object]:
     return {
         "there": status.there,
         "trusted": status.trusted,

@@ -584,7 +584,7 @@ class AcpAgent:
             schema.SessionInfo(
                 session_id=info.id,
                 cwd=str(folder),
-                title=_title(info),
+                title=_make_title(info),
                 updated_at=_format_time(info.updated_at),
             )
             for info in known[start : start + SESSIONS_PER_PAGE]
@@ -656,7 +656,7 @@ def _check_folder(cwd: str) -> Path:
     raise UsageError(f"cwd {cwd!r}: " + ("not a folder" if os.path.lexists(path) else "no such folder"))
 
 
-def _title(info: SessionInfo) -> str | None:
+def _make_title(info: SessionInfo) -> str | None:
     title = clean_line(info.name or info.first_words)
     return f"from the repository: {title}" if info.came_with_project else title or None
 

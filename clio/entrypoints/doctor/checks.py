@@ -189,7 +189,7 @@ def check_terminal(context: DoctorContext) -> Iterator[Finding]:
         yield make_ok("terminal", "none, the output goes to a program or a file; encoding utf-8")
         return
     term, size = context.env.get("TERM", ""), shutil.get_terminal_size()
-    text = f"{term or 'TERM is not set'}, {size.columns}×{size.lines}, {_colours(context, term)}, utf-8"
+    text = f"{term or 'TERM is not set'}, {size.columns}×{size.lines}, {_describe_colours(context, term)}, utf-8"
     if term in ("", "dumb"):
         yield make_note(
             "terminal", text, "lines cannot be redrawn; set TERM to the terminal's type, such as xterm-256color"
@@ -200,7 +200,7 @@ def check_terminal(context: DoctorContext) -> Iterator[Finding]:
         yield make_ok("terminal", text)
 
 
-def _colours(context: DoctorContext, term: str) -> str:
+def _describe_colours(context: DoctorContext, term: str) -> str:
     if not context.loaded.config.color:
         return "colours off as configured"
     if context.env.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
@@ -256,7 +256,7 @@ _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 def check_git(context: DoctorContext) -> Iterator[Finding]:
     """Whether git runs and is new enough, and whether the project is a repository."""
-    found = _program("git", "git", "needed for branches, diffs and commits; install it")
+    found = _check_program("git", "git", "needed for branches, diffs and commits; install it")
     version = _VERSION.search(found.text) if found.mark == "ok" else None
     if version and tuple(int(part) for part in version[0].split(".")[:2]) < GIT_NEEDED:
         wanted = ".".join(map(str, GIT_NEEDED))
@@ -271,7 +271,7 @@ def check_git(context: DoctorContext) -> Iterator[Finding]:
 
 def check_ripgrep(context: DoctorContext) -> Iterator[Finding]:
     """Whether ripgrep is installed, for fast searches."""
-    yield _program("ripgrep", find_ripgrep(), "searches are slower without it; install ripgrep")
+    yield _check_program("ripgrep", find_ripgrep(), "searches are slower without it; install ripgrep")
 
 
 def check_edit_checks(context: DoctorContext) -> Iterator[Finding]:
@@ -294,7 +294,7 @@ def check_edit_checks(context: DoctorContext) -> Iterator[Finding]:
         )
 
 
-def _program(name: str, path: str | None, without: str) -> Finding:
+def _check_program(name: str, path: str | None, without: str) -> Finding:
     if path is None:
         return make_note(name, "not found", without)
     try:
@@ -333,8 +333,8 @@ def check_home(context: DoctorContext) -> Iterator[Finding]:
     if context.loaded.config.incognito:
         yield make_ok("home", f"{context.shown(context.home)}, not written to in incognito mode")
         return
-    yield _writable("home", context.home, context, "make it writable for you, or set CLIO_HOME")
-    if context.home.is_dir() and _mode(context.home) & _OTHERS_WRITE:
+    yield _is_writable("home", context.home, context, "make it writable for you, or set CLIO_HOME")
+    if context.home.is_dir() and _read_mode(context.home) & _OTHERS_WRITE:
         shown = context.shown(context.home)
         yield make_problem(
             "home", f"other users can write to {shown} and so control what clio runs", f"chmod go-w {shown}"
@@ -346,7 +346,7 @@ def check_project(context: DoctorContext) -> Iterator[Finding]:
     if context.loaded.config.incognito:
         yield make_ok("project", f"{context.owner}, not written to in incognito mode")
     else:
-        yield _writable("project", context.owner / ".clio", context, "make it writable for you, or use --incognito")
+        yield _is_writable("project", context.owner / ".clio", context, "make it writable for you, or use --incognito")
 
 
 def check_secrets(context: DoctorContext) -> Iterator[Finding]:
@@ -354,8 +354,8 @@ def check_secrets(context: DoctorContext) -> Iterator[Finding]:
     own = [context.home / name for name in ("config.yaml", "mcp.yaml", "hooks.yaml")]
     theirs = [context.owner / ".clio" / name for name in ("config.yaml", "mcp.yaml")]
     files = [*own, *theirs, context.owner / ".mcp.json"]
-    files_with_keys = [path for path in dict.fromkeys(files) if path.is_file() and _SECRET.search(_head(path))]
-    open_to_others = [path for path in files_with_keys if _mode(path) & _OTHERS_READ] if os.name != "nt" else []
+    files_with_keys = [path for path in dict.fromkeys(files) if path.is_file() and _SECRET.search(_read_head(path))]
+    open_to_others = [path for path in files_with_keys if _read_mode(path) & _OTHERS_READ] if os.name != "nt" else []
     for path in open_to_others:
         yield make_problem(
             "keys",
@@ -375,7 +375,7 @@ def check_disk(context: DoctorContext) -> Iterator[Finding]:
     """Report how much space is left where clio writes."""
     seen: set[int] = set()
     for name, folder in (("home", context.home), ("project", context.owner)):
-        existing = _nearest(folder)
+        existing = _find_nearest_folder(folder)
         if (device := existing.stat().st_dev) in seen:
             continue
         seen.add(device)
@@ -405,9 +405,9 @@ def check_space(context: DoctorContext) -> Iterator[Finding]:
         yield make_ok("space", f"{size} in clio's folders, {removable}" if usages else "nothing stored yet")
 
 
-def _writable(about: str, folder: Path, context: DoctorContext, todo: str) -> Finding:
+def _is_writable(about: str, folder: Path, context: DoctorContext, todo: str) -> Finding:
     shown = context.shown(folder)
-    existing = _nearest(folder)
+    existing = _find_nearest_folder(folder)
     if not existing.is_dir():
         return make_problem(about, f"{shown} cannot be written: {context.shown(existing)} is not a folder", todo)
     if not os.access(existing, os.W_OK | os.X_OK):
@@ -415,7 +415,7 @@ def _writable(about: str, folder: Path, context: DoctorContext, todo: str) -> Fi
     return make_ok(about, f"{shown} can be written" + ("" if existing == folder else "; it is created when needed"))
 
 
-def _nearest(folder: Path) -> Path:
+def _find_nearest_folder(folder: Path) -> Path:
     """The folder, or its nearest existing parent."""
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
@@ -428,7 +428,7 @@ def _count_free_files(folder: Path) -> float:
     return status.f_favail if status.f_files else float("inf")
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(_READ_BYTES)
@@ -436,7 +436,7 @@ def _head(path: Path) -> bytes:
         return b""  # the check of the configuration reports it
 
 
-def _mode(path: Path) -> int:
+def _read_mode(path: Path) -> int:
     return path.stat().st_mode
 
 
@@ -467,7 +467,7 @@ def check_sandbox(context: DoctorContext) -> Iterator[Finding]:
     partial = " (partial)" if level == "landlock" else ""
     available = f"{level} available{partial}" if level != "off" else f"no sandbox works here: {failures}"
     text = f"off, commands run with your rights{_describe_environment()}; approval mode: {config.approve}; {available}"
-    if config.approve != "all" or _container():
+    if config.approve != "all" or _detect_container():
         yield make_ok("sandbox", text)
     else:
         yield make_note("sandbox", text, "use clio --sandbox auto, or --approve edits")
@@ -498,12 +498,12 @@ def _describe_sandbox_failures(sandbox: Sandbox) -> str:
 
 def _describe_environment() -> str:
     """Whether clio itself runs in a container or as root."""
-    if found := _container():
+    if found := _detect_container():
         return f", inside a container ({found})"
     return ", as root" if hasattr(os, "geteuid") and os.geteuid() == 0 else ""
 
 
-def _container() -> str:
+def _detect_container() -> str:
     return next((str(path) for path in _CONTAINER if path.exists()), "")
 
 

@@ -194,7 +194,7 @@ async def _ask_server(provider: Provider) -> tuple[Finding, ModelLimits | None]:
             server = await _check_server(provider)
             return server, await provider.limits()
     except TimeoutError:
-        return _silent(provider), None
+        return _make_silence_finding(provider), None
     finally:
         await provider.close()
 
@@ -218,7 +218,7 @@ async def _check_server(provider: Provider) -> Finding:
                 "start clio -m with a model that /model lists")  # fmt: skip
 
 
-def _silent(provider: Provider) -> Finding:
+def _make_silence_finding(provider: Provider) -> Finding:
     return make_problem("server", f"{provider.name} did not answer within {SERVER_LIMIT_S:g} seconds",
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 

@@ -62,17 +62,17 @@ def describe_model(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, 
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
         return f"offline{' as configured' if asked else ': no key, no local server'} · {CONNECT}"
-    key = _key_place(loaded, env, server)
+    key = _find_key_origin(loaded, env, server)
     return f"{model} at {server} · {f'key from {key}' if key else 'no key needed'}"
 
 
 def describe_project(project: Path, user_home: Path) -> str:
     """Return the directory, its branch and its instructions; for what is missing, the command that creates it."""
     folder = str(project) if project == user_home else display_path(project, project=None, user_home=user_home)
-    return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
+    return " · ".join([folder, _describe_git(project), *_name_clio_folder(project), _describe_instructions(project)])
 
 
-def _key_place(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str:
+def _find_key_origin(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str:
     """Return the variable or file that the key is from; "" if there is none."""
     if loaded.config.api_key:
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
@@ -83,18 +83,18 @@ def _key_place(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str
     return variable if key else ""
 
 
-def _git(project: Path) -> str:
+def _describe_git(project: Path) -> str:
     branch = read_branch(project)
     if not branch:
         return "no git – run `git init`"
     return f"git {branch}" if shutil.which("git") else f"git {branch}, but git is not installed"
 
 
-def _own_folder(project: Path) -> tuple[str, ...]:
+def _name_clio_folder(project: Path) -> tuple[str, ...]:
     return (f"{FOLDER_NAME}/",) if (project / FOLDER_NAME).is_dir() else ()
 
 
-def _instructions(project: Path) -> str:
+def _describe_instructions(project: Path) -> str:
     found = find_instructions(project, user_home=project).files
     if found:
         return found[0].source
@@ -151,14 +151,14 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
     latest = store.latest()
     if latest is None:
         raise SessionNotFound(store.explain_no_latest("start clio without -c and -r"))
-    return _pick(store, ask, terminal) if options.resume is not None else latest
+    return _ask_for_session(store, ask, terminal) if options.resume is not None else latest
 
 
-def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
+def _ask_for_session(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
     from clio.commands.session_table import make_session_table
 
     table = make_session_table(store.list(), running=None, now=time.time())
-    sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
+    sys.stdout.write("".join(f"{line}\n" for line in _render_table_lines(table, terminal)))
     while True:
         answer = ask("Number, id or name (Enter starts a new session): ").strip()
         if not answer:
@@ -169,7 +169,7 @@ def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
             sys.stdout.write(f"{clean(str(error))}\n")
 
 
-def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
+def _render_table_lines(table: "Table", terminal: Terminal) -> Iterator[str]:
     if terminal.for_screen_reader:
         from clio.ui.reader.spoken_text import speak_table
 
@@ -199,7 +199,7 @@ def render_welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool
 def summarize_session(session: "Session") -> Iterator[str]:
     """Summarize a resumed session: its name, its length, open todos, and its last messages."""
 
-    parts = [f"session {_called(session)}", format_count(len(session.messages), "message")]
+    parts = [f"session {_name_session(session)}", format_count(len(session.messages), "message")]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     if open_todos:
         parts.append(f"{format_count(open_todos, 'open todo')}")
@@ -207,7 +207,7 @@ def summarize_session(session: "Session") -> Iterator[str]:
     yield from render_last_messages(session.messages)
 
 
-def _called(session: "Session") -> str:
+def _name_session(session: "Session") -> str:
     """Return the session's name, else the start of its first message, else the start of its id."""
     from clio.text.formatting import truncate
 
@@ -226,9 +226,9 @@ def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES
     for message in messages[-count:]:
         match message:
             case UserMessage(origin="user"):
-                yield from _cut(message.content, "› ")
+                yield from _shorten_message(message.content, "› ")
             case AssistantMessage() if message.content.strip():
-                yield from _cut(message.content, "  ")
+                yield from _shorten_message(message.content, "  ")
             case ToolMessage():
                 call = asked.get(message.tool_call_id)
                 title = format_named_call(call) if call else message.name
@@ -237,7 +237,7 @@ def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES
                 pass  # calls are shown with their results; clio's own messages are not shown
 
 
-def _cut(text: str, mark: str) -> Iterator[str]:
+def _shorten_message(text: str, mark: str) -> Iterator[str]:
     lines = text.strip().splitlines()
     for number, line in enumerate(lines[:_TAIL_LINES]):
         yield (mark if number == 0 else "  ") + line
@@ -282,7 +282,7 @@ class SessionResume:
         self._session = session
         if not self._terminal.live or session.warnings or session.plan_mode:
             return False
-        _note("\n".join(summarize_session(session)), self._terminal)
+        _print_note("\n".join(summarize_session(session)), self._terminal)
         return True
 
     def hand_over(self, app: "App") -> None:
@@ -298,7 +298,7 @@ class SessionResume:
             self._session = None
 
 
-def _note(text: str, terminal: Terminal) -> None:
+def _print_note(text: str, terminal: Terminal) -> None:
     """Print as `Screen.note` does; importing the whole screen takes six times as long."""
     from rich.text import Text
 

@@ -299,7 +299,7 @@ class Turns:
             paste=ahead.pastes.convert,
         )
         self.watch = KeyWatch(
-            self.interrupt, typed=typed, on_change=self._show, hotkeys=self.hotkeys, write=_to_terminal
+            self.interrupt, typed=typed, on_change=self._show, hotkeys=self.hotkeys, write=_write_to_terminal
         )
         try:
             self._show()
@@ -333,7 +333,7 @@ def run_read_only_command(parts: ReplComponents, line: str) -> bool:
     return True
 
 
-def _to_terminal(sequence: str) -> None:
+def _write_to_terminal(sequence: str) -> None:
     sys.stdout.write(sequence)
     sys.stdout.flush()
 
@@ -376,7 +376,7 @@ async def review_plan(parts: ReplComponents) -> str:
             case "go":
                 return app.planning.approve_plan(answer.mode)
             case "edit":
-                await _edit(parts)
+                await _edit_plan(parts)
             case "no" if answer.reason:
                 return answer.reason
             case _:
@@ -390,7 +390,7 @@ async def review_proposed(parts: ReplComponents, *, busy: bool) -> str:
     return await review_plan(parts) if parts.app.planning.proposed_plan and not busy else ""
 
 
-async def _edit(parts: ReplComponents) -> None:
+async def _edit_plan(parts: ReplComponents) -> None:
     """Open the plan in the editor; on failure print why and leave it unchanged."""
     from clio.commands.plan_commands import edit_plan
 
