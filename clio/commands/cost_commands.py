@@ -25,7 +25,7 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the running session: its last turns, its total, and the days it covers."""
     if argument:
         return make_refusal(f"/cost does not know {argument!r}; see /help cost")
-    if not ctx.session.id:
+    if not ctx.session.id:  # `clio cost` on the command line has no session
         return show_cost_by_day(ctx, "")
     turns = list_turn_costs(ctx.session.messages, ctx.session.bills)
     total = total_bills(ctx.session.bills)
@@ -106,7 +106,7 @@ def _make_grouped_result(
     *,
     newest: int | None = None,
 ) -> CommandResult:
-    """Return one row for each key: the last `newest` keys, or, if None, sorted by cost."""
+    """Return one row for each key: the last `newest` keys, or, if None, all sorted by cost, highest first."""
     groups: dict[str, list[LedgerEntry]] = {}
     for entry in spent:
         groups.setdefault(key(entry), []).append(entry)
@@ -267,7 +267,7 @@ def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     left_out = 0
     for info in ctx.store.list():
         try:
-            running = info.id == ctx.session.id
+            running = info.id == ctx.session.id  # its newest bills are not on disk yet
             session = ctx.session if running else ctx.store.open(info.id, persist=False)
         except (ClioError, OSError):
             left_out += 1

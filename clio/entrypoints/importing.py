@@ -48,7 +48,7 @@ _FATE_LABELS: tuple[tuple[Fate, str], ...] = (
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of an import. kept: the facts stored. known: how many facts were stored before."""
+    """The outcome of an import. kept: the facts that were saved. known: number of facts saved by earlier imports."""
 
     wanted: ImportRequest
     found: FoundFiles
@@ -221,13 +221,13 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
             show(make_outcome_result(outcome))
         elif outcome.facts:
             show(make_facts_result(outcome))
-    except BrokenPipeError:
+    except BrokenPipeError:  # an OSError too, but handled by the command line: the reader has gone
         raise
     except OSError as error:
-        raise ClioError(f"{format_os_error(error)} What was imported before is saved.") from error
+        raise ClioError(f"{format_os_error(error)} Everything imported before is saved.") from error
     finally:
         ctx.close()
-    if outcome.report.stopped:
+    if outcome.report.stopped:  # the exit code of an interrupted command, after the report was printed
         raise KeyboardInterrupt
     return 0
 
@@ -305,7 +305,7 @@ def _decide_facts(
                 kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.fingerprint)
-    finally:
+    finally:  # also after Ctrl-C: a declined fact must not be offered again
         ledger.decline(declined)
     return kept, wanted.facts != "yes"
 

@@ -61,7 +61,7 @@ class AskUserTool:
             answer = (await self._asker.ask(question, options)).strip()
             effects = SideEffects(question=question, answer=answer)
             if not answer:
-                message = "The user gave no answer; go on as you think best."
+                message = "The user gave no answer; continue as you think best."
                 return ToolOutput(text=message, summary="no answer", side_effects=effects)
             summary = " ".join(answer.split())[:_TITLE_CHARS]
             return ToolOutput(text=f"The user answered: {answer}", summary=summary, side_effects=effects)
@@ -103,7 +103,7 @@ class TodoTool:
     def prepare(self, args: Any) -> PreparedCall:
         """Prepare an operation. Raises ToolRetry as `apply_todo_operation` does."""
         call: TodoArgs = args
-        apply_todo_operation(self._session.todos, call.operation, call.todos)
+        apply_todo_operation(self._session.todos, call.operation, call.todos)  # raises before the call is judged
 
         async def go(progress: Progress) -> ToolOutput:
             session = self._session

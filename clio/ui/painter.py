@@ -134,7 +134,7 @@ class Painter:
         return ["", *rows] if part.gap else rows
 
     def _apply_palette(self) -> Console:
-        """Return the console with the palette in force."""
+        """Return the console with the current palette; `/theme` may change it at any time."""
         palette = self.theme.current.palette
         if palette is not self._applied_palette:
             if self._applied_palette is not None:
@@ -145,7 +145,7 @@ class Painter:
 
     def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
         console = self._apply_palette()
-        console.size = ConsoleDimensions(self.width, 25)
+        console.size = ConsoleDimensions(self.width, 25)  # at each call, because the window may have been resized
         with console.capture() as capture:
             console.print(body, soft_wrap=not wraps)
         rows = [_strip_right(row) for row in capture.get().removesuffix("\n").split("\n")]

@@ -247,7 +247,7 @@ class PipeScreen:
         self._print_report(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
         details = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
         lines = [line for line in clean(details).splitlines() if line.strip() and clean_line(line) != summary]
-        limit = _MAX_ROWS if event.diff else 3
+        limit = _MAX_ROWS if event.diff else 3  # of a failure the first lines say why; /last has all of it
         for line in lines[:limit]:
             self._report.write(f"  {line}\n")
         if event.diff and len(lines) > limit:
