@@ -141,7 +141,7 @@ def test_a_limit_of_the_session_is_lifted_too(make_harness: MakeHarness) -> None
         await harness.turn("Fix calc.py but don't touch the tests.")
         await harness.turn("you can touch the tests now")
         assert not harness.app.memory.held_limits
-        assert "don't touch the tests" in last_words(harness).partition("hold no more")[2]
+        assert "don't touch the tests" in last_words(harness).partition("these limits; they no longer apply")[2]
         await harness.app.close()
 
     asyncio.run(run())

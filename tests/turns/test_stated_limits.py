@@ -108,10 +108,10 @@ def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_
         assert "never use tabs" in told
         await harness.turn("go on")
         words = last_words(harness)
-        lifted = words.partition("taken these limits back")[2]
+        lifted = words.partition("has revoked these limits")[2]
         assert "never use tabs" in lifted
         assert "never push to main" in lifted
-        assert "don't touch the tests" in words.partition("hold no more")[2]
+        assert "don't touch the tests" in words.partition("these limits; they no longer apply")[2]
         await harness.app.close()
         harness.app = harness.build()
         await harness.turn("hello")

@@ -271,7 +271,7 @@ def test_a_limit_that_was_lifted_is_said_once_until_a_trim(desk: Desk) -> None:
     assert desk.turn("hello") == {}
     desk.memory.preferences.remove(record.id)
     lifted = desk.turn("hello")["lifted_limits"]
-    assert "force pushes" in lifted.text and "no more" in lifted.text
+    assert "force pushes" in lifted.text and "no longer apply" in lifted.text
     assert desk.turn("hello") == {}
     desk.trim()
     assert desk.turn("hello").keys() == {"lifted_limits"}
