@@ -86,6 +86,7 @@ FOREIGN_NOTICE = (
 INTERRUPTED = "interrupted: clio stopped before there was a result; the call may have run in part"
 
 
+SHOWN_END_CHARS = 8
 MIN_END_CHARS = 6
 """An end of a session's id with at least this many characters names the session."""
 
@@ -269,8 +270,11 @@ class SessionStore:
             return by_end[0]
         if not groups:
             raise SessionNotFound(f"No session matches {selector!r}; `/session list` shows all sessions.")
-        listed = ", ".join(f"{info.id} ({info.name or info.first_words or 'unnamed'})" for info in groups[0][:10])
-        raise AmbiguousSession(f"{len(groups[0])} sessions match {selector!r}; give more of the id: {listed}")
+        shown = groups[0][:10]
+        listed = ", ".join(
+            f"{info.id[-SHOWN_END_CHARS:]} ({info.name or info.first_words or 'unnamed'})" for info in shown
+        )
+        raise AmbiguousSession(f"{len(groups[0])} sessions match {selector!r}; give one of these: {listed}")
 
     def fork(self, session_id: str, *, upto: str | None = None, name: str | None = None) -> str:
         """Copy a session, running or not, and return the id of the copy. The session itself does not change.

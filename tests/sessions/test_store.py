@@ -104,7 +104,9 @@ def test_an_ambiguous_selector_lists_the_candidates(tmp_path: Path) -> None:
     ids = [make(store, "docs"), make(store, "docs"), make(store, None, "how do tests run")]
     with pytest.raises(AmbiguousSession) as caught:
         store.find("docs")
-    assert all(id in str(caught.value) for id in ids[:2]) and ids[2] not in str(caught.value)
+    named = [id[-8:] for id in ids]
+    assert all(end in str(caught.value) for end in named[:2]) and named[2] not in str(caught.value)
+    assert [store.find(end) for end in named] == ids
     with pytest.raises(AmbiguousSession, match="how do tests run"):
         store.find(ids[0][:3])
     with pytest.raises(AmbiguousSession):
