@@ -26,7 +26,7 @@ from clio.memory.store.record import (
     check_content,
     check_type,
 )
-from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import Compacted, Scope
 from clio.memory.system import MemorySystem
 from clio.messages import Message, ToolMessage, UserMessage, message_text

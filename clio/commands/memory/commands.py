@@ -1,7 +1,7 @@
 """The table of /memory with all its sub-commands, and /recall, /memory prune, consolidate, log, on and off."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,8 +54,7 @@ from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
-from clio.memory.store.ltm_upkeep import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
-from clio.memory.store.record import MemoryRecord
+from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, MemoryRecord
 from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count, format_stored_time, truncate
 
@@ -302,13 +301,8 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
     below = parse_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
     sure = "--yes" in given.options and "--dry-run" not in given.options
     pruned = ctx.memory.store.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
-    now = time.time()
-    why = {
-        entry.id: why_pruned(entry, now=now, max_age_days=days, min_confidence=below) or "old"
-        for entry in pruned.removed
-    }
     data = {
-        "removed": [project_memory_data(entry) | {"because": why[entry.id]} for entry in pruned.removed],
+        "removed": [project_memory_data(entry) | {"because": pruned.why[entry.id]} for entry in pruned.removed],
         "kept": pruned.kept,
         "dry_run": not sure,
     }
@@ -321,7 +315,7 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
     if sure:
         text = f"Moved to the archive: {what}; {pruned.kept:,} left · `/memory undo`"
         return CommandResult(text=text, data=data)
-    table = _prune_table(pruned.removed, why, now)
+    table = _prune_table(pruned.removed, pruned.why, time.time())
     if "--dry-run" in given.options:
         text = f"Would move to the archive: {what}, {bounds}; {pruned.kept:,} would stay."
         return CommandResult(text=text, table=table, data=data)
@@ -335,14 +329,14 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: float) -> Table:
+def _prune_table(entries: Iterable[MemoryRecord], why: Mapping[str, str], now: float) -> Table:
     rows = tuple(
         (
             entry.id,
             format_memory_line(entry),
             f"{entry.confidence:.0%}",
             format_short_age(now, entry.updated),
-            "uncertain" if why[entry.id] == "uncertain" else why[entry.id],
+            why[entry.id],
         )
         for entry in entries
     )

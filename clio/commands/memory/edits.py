@@ -35,7 +35,7 @@ from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, short
-from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, truncate_line

@@ -32,7 +32,7 @@ from clio.memory.store.record import (
     Saved,
     short,
 )
-from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.value_changes import is_restated

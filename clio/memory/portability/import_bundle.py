@@ -50,8 +50,7 @@ from clio.memory.store.record import (
     same_words,
     without_use,
 )
-from clio.memory.store.typed_codec import Former, Line, MemoryFiles, decode_former, logged_changes
-from clio.memory.store.typed_index import MemoryIndex
+from clio.memory.store.typed_codec import Former, Line, MemoryFiles, MemoryIndex, decode_former, logged_changes
 from clio.memory.store.typed_store import Scope
 from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState

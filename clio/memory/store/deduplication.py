@@ -23,8 +23,7 @@ from clio.memory.store.record import (
     default_confidence,
     same_words,
 )
-from clio.memory.store.typed_codec import Former, former_of
-from clio.memory.store.typed_index import MemoryIndex
+from clio.memory.store.typed_codec import Former, MemoryIndex, former_of
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation

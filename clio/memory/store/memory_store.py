@@ -29,7 +29,7 @@ from clio.memory.store.record import (
     check_content,
     short,
 )
-from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.vocabulary import parse_question_words
 

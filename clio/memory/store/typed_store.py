@@ -29,11 +29,14 @@ from clio.memory.store.typed_codec import (
     Former,
     Line,
     MemoryFiles,
+    MemoryIndex,
+    Ranked,
     former_of,
+    load_all,
     logged_changes,
+    rank,
     records_of,
 )
-from clio.memory.store.typed_index import MemoryIndex, Ranked, load_all, rank
 
 if TYPE_CHECKING:
     from clio.memory.store.deduplication import Decision, Plan
