@@ -23,7 +23,6 @@ from clio.commands.command import (
     WorkControl,
     quote_code,
 )
-from clio.commands.memory.commands import consolidation_result
 from clio.commands.session_table import format_title, make_file_stem
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
@@ -153,6 +152,8 @@ def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkContro
         UserError: if another process consolidates.
         ClioError: if some results could not be written; what was written is kept.
     """
+    # The prompt needs this module at once, and the memory commands import all of memory.
+    from clio.commands.memory.commands import consolidation_result
     from clio.memory.consolidation.runner import dry_run, run_consolidation
 
     nights = ctx.memory.consolidation

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from rich.text import Text
 
 from clio.agent.user_interface import (
     Event,
@@ -22,11 +21,14 @@ from clio.agent.user_interface import (
 from clio.config.schema import Config
 from clio.providers.base import AUTO, OFFLINE
 from clio.ui.line_rules import fit_parts
+from clio.ui.painter import assemble_text
 from clio.ui.pipe_screen import format_seconds, format_tokens, get_spinner_frame
 from clio.ui.safe_text import clean_line
 from clio.ui.theme import Theme
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from clio.commands.command import CommandContext
     from clio.sessions.session import Session
 
@@ -254,7 +256,7 @@ class Activity(Struct):
 
 def render_status_row(
     label: str, seconds: float, turn_seconds: float, hints_and_values: tuple[str, ...], width: int, theme: Theme
-) -> Text:
+) -> "Text":
     """Return the row of a running turn: `⠋ writing 12 s · esc to interrupt · test-model · ask`.
 
     Args:
@@ -268,7 +270,7 @@ def render_status_row(
         max(width - 2, 1),
     )
     first, separator, rest = line.partition(_SEPARATOR)
-    return Text.assemble((get_spinner_frame(turn_seconds), theme.accent), " ", first, (separator + rest, theme.faint))
+    return assemble_text((get_spinner_frame(turn_seconds), theme.accent), " ", first, (separator + rest, theme.faint))
 
 
 def _describe_activity(event: Event) -> str:

@@ -18,9 +18,8 @@ from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
-from rich.text import Text
 
-from clio.ui.painter import Part, count_cells, truncate_to_cells
+from clio.ui.painter import Part, assemble_text, count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 from clio.ui.theme import Theme
 
@@ -318,7 +317,7 @@ def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
 def render_user_message(text: str, theme: Theme) -> Iterator[Part]:
     """Yield the user's message as it is shown in the scrollback."""
     for number, line in enumerate(clean(text).strip().split("\n")):
-        yield Part(body=Text.assemble((_PROMPT_MARK if number == 0 else "  ", theme.accent), line))
+        yield Part(body=assemble_text((_PROMPT_MARK if number == 0 else "  ", theme.accent), line))
 
 
 _saved_line = TypedLine()  # module level: a process has one terminal

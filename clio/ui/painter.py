@@ -3,22 +3,37 @@
 import io
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from rich.cells import cell_len, get_character_cell_size
-from rich.console import Console, ConsoleDimensions, RenderableType
-from rich.text import Text
-from rich.theme import Theme as RichTheme
 
 from clio.ui.palettes import Palette
 from clio.ui.theme import Theme, make_rich_styles
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+# rich takes 40 ms to import. The first prompt needs none of it, so it is imported by the functions below, on first use.
 
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
 def count_cells(text: str) -> int:
     """Return the columns of a text on one line."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
+
     return cell_len(text)
+
+
+def assemble_text(*parts: "str | Text | tuple[str, str]", style: str = "", **options: Any) -> "Text":
+    """Return the parts as one styled text. options: those of `rich.text.Text.assemble`, such as no_wrap."""
+    from rich.text import Text
+
+    return Text.assemble(*parts, style=style, **options)
 
 
 def truncate_to_cells(text: str, cells: int) -> str:
@@ -52,6 +67,8 @@ def _split_letters(text: str) -> Iterator[tuple[int, int]]:
 
     Characters connected by a zero-width joiner, an accent or a variation selector count as one letter.
     """
+    from rich.cells import cell_len, get_character_cell_size
+
     start = 0
     for index in range(1, len(text) + 1):
         is_joined = index < len(text) and (
@@ -86,7 +103,7 @@ class Part(Struct, frozen=True, kw_only=True):
         gap: print a blank line before it.
     """
 
-    body: RenderableType
+    body: "RenderableType"
     wraps: bool = True
     gap: bool = False
 
@@ -97,11 +114,17 @@ class Painter:
     def __init__(self, theme: Theme, size: TerminalSize) -> None:
         self.theme = theme
         self.size = size
-        self._console = Console(
+        self._applied_palette: Palette | None = None
+
+    @cached_property
+    def _console(self) -> "Console":
+        from rich.console import Console
+
+        return Console(
             file=io.StringIO(),
-            force_terminal=theme.escapes,
-            color_system=theme.depth if theme.escapes else None,
-            no_color=not theme.colour,
+            force_terminal=self.theme.escapes,
+            color_system=self.theme.depth if self.theme.escapes else None,
+            no_color=not self.theme.colour,
             legacy_windows=False,
             highlight=False,
             markup=False,
@@ -109,7 +132,6 @@ class Painter:
             width=80,
             height=25,
         )
-        self._applied_palette: Palette | None = None
 
     @property
     def width(self) -> int:
@@ -126,6 +148,8 @@ class Painter:
 
     def render_rows(self, part: Part) -> list[str]:
         """Render for an area that is redrawn: rows no wider than `width`."""
+        from rich.text import Text
+
         body = part.body
         if not part.wraps and isinstance(body, Text):
             rows = [row for line in split_by_cells(body, self.width) for row in self._paint(line, wraps=False)]
@@ -133,8 +157,10 @@ class Painter:
             rows = self._paint(body, wraps=True)
         return ["", *rows] if part.gap else rows
 
-    def _apply_palette(self) -> Console:
+    def _apply_palette(self) -> "Console":
         """Return the console with the current palette; `/theme` may change it at any time."""
+        from rich.theme import Theme as RichTheme
+
         palette = self.theme.current.palette
         if palette is not self._applied_palette:
             if self._applied_palette is not None:
@@ -143,7 +169,9 @@ class Painter:
             self._applied_palette = palette
         return self._console
 
-    def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
+    def _paint(self, body: "RenderableType", *, wraps: bool) -> list[str]:
+        from rich.console import ConsoleDimensions
+
         console = self._apply_palette()
         console.size = ConsoleDimensions(self.width, 25)  # at each call, because the window may have been resized
         with console.capture() as capture:

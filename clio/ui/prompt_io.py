@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import structs
 from prompt_toolkit import PromptSession
@@ -17,17 +17,21 @@ from prompt_toolkit.layout import AnyContainer, ConditionalContainer, FormattedT
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output import Output as Display
 from prompt_toolkit.styles import BaseStyle, DynamicStyle, Style
-from rich.padding import Padding
-from rich.text import Text
 
 from clio.commands.command import Table
 from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
-from clio.ui.diff_view import DiffRows, FormatPath, describe_action, describe_changes
 from clio.ui.keyboard import save_early_keys
-from clio.ui.markdown import render_markdown
-from clio.ui.painter import Painter, Part, TerminalSize, count_cells, truncate_line, truncate_to_cells
+from clio.ui.painter import (
+    Painter,
+    Part,
+    TerminalSize,
+    assemble_text,
+    count_cells,
+    truncate_line,
+    truncate_to_cells,
+)
 from clio.ui.palettes import Palette, TextStyle
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
@@ -35,6 +39,11 @@ from clio.ui.safe_text import clean_line
 from clio.ui.tables import render_table, render_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.theme import Terminal, Theme
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from clio.ui.diff_view import FormatPath
 
 _TOOLKIT_CLASSES = {
     "prompt": "prompt",
@@ -679,47 +688,58 @@ class PromptIO:
         """
         theme = self.theme
         name = name if whole else truncate_to_cells(name, max(self.width - count_cells(f"?  {more}"), _MIN_NAME))
-        return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
+        return Part(body=assemble_text(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
 
     def render_question(self, text: str) -> list[Part]:
         """Return a question from the model, rendered as Markdown."""
-        return [Part(body=Text("")), *render_markdown(text, self.theme)]
+        from clio.ui.markdown import render_markdown
 
-    def render_action(self, action: Action, display: FormatPath) -> Sequence[Text]:
+        return [Part(body=""), *render_markdown(text, self.theme)]
+
+    def render_action(self, action: Action, display: "FormatPath") -> "Sequence[Text]":
         """Return a full description of what a call would do."""
+        # The first prompt needs no diffs, and `diff_view` imports the shell parser.
+        from clio.ui.diff_view import describe_action
+
         return describe_action(action, self.theme, self.width, display)
 
-    def render_changes(self, changes: Iterable[FileChange], display: FormatPath) -> Sequence[Text]:
+    def render_changes(self, changes: Iterable[FileChange], display: "FormatPath") -> "Sequence[Text]":
         """Return the full diff of these changes."""
+        from clio.ui.diff_view import describe_changes
+
         return describe_changes(changes, self.theme, self.width, display)
 
-    def render_diff(self, text: str) -> Sequence[Text]:
+    def render_diff(self, text: str) -> "Sequence[Text]":
         """Return the rows of a diff without file names."""
+        from clio.ui.diff_view import DiffRows
+
         return DiffRows(text, self.theme, self.width, names=False)
 
-    def render_todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+    def render_todos(self, todos: tuple[Todo, ...], width: int) -> "list[Text]":
         """Return the full task list, rendered for `width` columns."""
         return list(render_todos(todos, width, self.theme, fold=False))
 
     def print_remark(self, text: str, style: str = "", *, mark: str = "") -> None:
         """Print a sentence of clio's own permanently, such as the answer. mark: a symbol before it, not read aloud."""
-        line = f"{mark} {text}".strip()
-        self.print_parts([Part(body=Padding(Text(line, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
+        from rich.padding import Padding
 
-    def print_parts(self, parts: Iterable[Part | Text]) -> None:
+        line = assemble_text(f"{mark} {text}".strip(), style=style or self.theme.faint)
+        self.print_parts([Part(body=Padding(line, (0, 0, 0, 2), expand=False))])
+
+    def print_parts(self, parts: "Iterable[Part | Text]") -> None:
         """Print parts permanently. A bare `Text` is one line that the terminal may break."""
-        parts = (Part(body=part, wraps=False) if isinstance(part, Text) else part for part in parts)
+        parts = (part if isinstance(part, Part) else Part(body=part, wraps=False) for part in parts)
         self._output.write("".join(self._painter.render_lines(part) for part in parts))
 
     def count_rows(self, parts: Iterable[Part]) -> int:
         """Count the screen rows these parts take."""
         return sum(len(self._painter.render_rows(part)) for part in parts)
 
-    def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
+    def fits_in_rows(self, body: "Sequence[Text]", rows: int) -> bool:
         """Whether the lines take at most `rows` rows of the screen. Stops at the first line that does not fit."""
         return len(body) <= rows and sum(map(self._count_line_rows, _limit_line_lengths(body, _MAX_LINE_CHARS))) <= rows
 
-    def render_excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+    def render_excerpt(self, body: "Sequence[Text]", rows: int, hint: str = "") -> "Iterator[Text]":
         """Yield the beginning of the body, about `rows` rows of the screen, and how many lines are missing."""
         shown = used = 0
         limit = _MAX_ROWS_OF_A_LINE * self.width
@@ -730,9 +750,9 @@ class PromptIO:
             shown, used = shown + 1, used + self._count_line_rows(line)
         if shown < len(body):
             missing = len(body) - shown
-            yield Text(f"  … {format_count(missing, 'more line')}{hint}", self.theme.faint)
+            yield assemble_text(f"  … {format_count(missing, 'more line')}{hint}", style=self.theme.faint)
 
-    def make_page(self, body: Sequence[Text], title: Text | None = None) -> ScrollPage:
+    def make_page(self, body: "Sequence[Text]", title: "Text | None" = None) -> ScrollPage:
         """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""
         rendered: dict[tuple[int, int], list[str]] = {}
         first = 0 if title is None else 1
@@ -751,10 +771,12 @@ class PromptIO:
 
         return ScrollPage(len(body) + first, render_line)
 
-    def _count_line_rows(self, line: Text) -> int:
+    def _count_line_rows(self, line: "Text") -> int:
         return -(-max(line.cell_len, 1) // self.width)
 
 
-def _limit_line_lengths(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
+def _limit_line_lengths(body: "Sequence[Text]", max_chars: int) -> "Sequence[Text]":
     """Limit the length of diff lines before they are rendered: a line of one megabyte would take seconds."""
+    from clio.ui.diff_view import DiffRows
+
     return body.with_max_chars(max_chars) if isinstance(body, DiffRows) else body

@@ -3,14 +3,16 @@
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
-from clio.ui.painter import count_cells, truncate_to_cells
+from clio.ui.painter import assemble_text, count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 from clio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 StyledRow = list[tuple[str, str]]
 """Pieces of one line, each with its style name."""
@@ -214,7 +216,7 @@ def describe_active_todo(todos: tuple[Todo, ...]) -> str:
     return truncate_to_cells(f"{done + 1}/{len(todos)} {clean_line(active.title)}", _ACTIVE_CELLS)
 
 
-def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
+def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> "Iterator[Text]":
     """Yield the task list, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
     fold: show only the last done items and the first open ones, and count the others in a row.
@@ -223,12 +225,12 @@ def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: boo
     numbers = max((len(str(todo.id)) for todo in todos), default=1)
     for part in fold_todos(todos) if fold else todos:
         if isinstance(part, str):
-            yield Text(f"  {truncate_to_cells(part, width - 2)}", theme.faint)
+            yield assemble_text(f"  {truncate_to_cells(part, width - 2)}", style=theme.faint)
         else:
             yield from _render_todo_rows(part, numbers, width, theme)
 
 
-def _render_todo_rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Iterator[Text]:
+def _render_todo_rows(todo: Todo, numbers: int, width: int, theme: Theme) -> "Iterator[Text]":
     mark, number = STATUS_MARKS[todo.status], str(todo.id).rjust(numbers)
     style = {"completed": theme.faint, "in_progress": theme.strong}.get(todo.status, "")
     mark_style = {"completed": theme.good, "in_progress": theme.accent, "blocked": theme.warning}.get(todo.status, "")
@@ -236,8 +238,8 @@ def _render_todo_rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Ite
     room = max(width - head, _MIN_TODO_CELLS)
     for line_number, line in enumerate(wrap_cells(clean_line(todo.title), room)):
         if line_number == 0:
-            yield Text.assemble("  ", (mark, mark_style), (f" {number}  ", theme.faint), (line, style))
+            yield assemble_text("  ", (mark, mark_style), (f" {number}  ", theme.faint), (line, style))
         else:
-            yield Text.assemble(" " * head, (line, style))
+            yield assemble_text(" " * head, (line, style))
     for note in clean(todo.note).splitlines():
-        yield from (Text.assemble(" " * head, (line, theme.faint)) for line in wrap_cells(note.strip(), room))
+        yield from (assemble_text(" " * head, (line, theme.faint)) for line in wrap_cells(note.strip(), room))

@@ -1,7 +1,6 @@
 """Hands the terminal to another program: an editor, a pager, a question."""
 
 import asyncio
-import ctypes
 import os
 import shlex
 import subprocess
@@ -167,6 +166,8 @@ def enable_windows_escapes(kernel: Any) -> bool:
     """Enable escape sequences on a Windows console; False if it is too old, or there is none. kernel: kernel32's
     functions.
     """
+    import ctypes  # only Windows needs it
+
     output, mode = kernel.GetStdHandle(_STANDARD_OUTPUT), ctypes.c_uint32()
     if not kernel.GetConsoleMode(output, ctypes.byref(mode)):
         return False

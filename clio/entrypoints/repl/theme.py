@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import Struct
 from prompt_toolkit.input import Input
-from rich.text import Text
 
 from clio.config.command_line import did_you_mean
 from clio.config.loaded import LoadedConfig
@@ -19,10 +18,13 @@ from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name,
 from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
 from clio.entrypoints.repl.components import ReplComponents
 from clio.errors import ConfigError
+from clio.ui.painter import assemble_text
 from clio.ui.palettes import MEANINGS, Background, Palette, TextStyle, get_builtin_palette, parse_text_style
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from clio.ui.plain_line import PlainLine
     from clio.ui.prompt_line import PromptLine
 
@@ -359,11 +361,11 @@ _SAMPLE = (
 )
 
 
-def make_sample_row(name: str, palette: Palette, *, current: bool, width: int, with_background: bool) -> Text:
+def make_sample_row(name: str, palette: Palette, *, current: bool, width: int, with_background: bool) -> "Text":
     """Return the theme's name and a sample of its styles, as many as fit."""
     label = f"{'→' if current else ' '} {name:<{width}}  "
     sample = _style_sample(palette, with_background=with_background)
-    return Text.assemble((label, "strong" if current else ""), *sample, no_wrap=True)
+    return assemble_text((label, "strong" if current else ""), *sample, no_wrap=True)
 
 
 def _style_sample(palette: Palette, *, with_background: bool) -> Iterator[tuple[str, str]]:
@@ -446,8 +448,6 @@ class ThemeController:
         return f"color is off ({origin})" if origin != "default" else "the terminal has none"
 
     def _show(self, parts: ReplComponents) -> None:
-        from rich.text import Text
-
         from clio.ui.safe_text import clean_line
         from clio.ui.screen import Screen
 
@@ -470,7 +470,7 @@ class ThemeController:
             try:
                 palette = self._themes.palette(name)
             except ConfigError as error:
-                rows.append(Text(f"  {name:<{width}}  {clean_line(str(error))}", screen.theme.bad))
+                rows.append(assemble_text(f"  {name:<{width}}  {clean_line(str(error))}", style=screen.theme.bad))
                 continue
             current = name == self._themes.name
             with_background = can_show_background and not current and name != "auto"
