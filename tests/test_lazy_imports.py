@@ -31,7 +31,35 @@ def test_lazily_imported_modules_are_not_loaded_by_a_plain_question(tmp_path: Pa
     assert {target: f"imported lazily by {name}" for target, name in late.items() if target in loaded} == {}
 
 
+# What the interactive shell imports before its first prompt accepts input.
+PROMPT = """
+import sys
+import clio.entrypoints.repl.repl, clio.ui.completer, clio.ui.prompt_line
+print(*sys.modules)
+"""
+
+
+def prompt_modules() -> set[str]:
+    """The modules that the first prompt needs."""
+    done = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stdout.split())
+
+
+def test_the_first_prompt_needs_neither_rich_nor_memory_nor_the_agent() -> None:
+    loaded = prompt_modules()
+    late = (
+        "rich",
+        "clio.memory.",
+        "clio.agent.conversation",
+        "clio.ui.diff_view",
+        "clio.ui.markdown",
+        "clio.ui.screen",
+    )
+    assert [name for name in sorted(loaded) if name.startswith(late)] == []
+
+
 def test_only_heavy_third_party_packages_are_imported_lazily() -> None:
+    at_prompt = prompt_modules()
     wrong = [
         f"{name} imports {target}"
         for name, path in modules().items()
@@ -39,6 +67,7 @@ def test_only_heavy_third_party_packages_are_imported_lazily() -> None:
         for target, place in imports(path)
         if place == "lazy" and not target.startswith((*HEAVY, "clio"))
         if target.split(".")[0] not in sys.stdlib_module_names
+        if not (target.startswith("rich") and name in at_prompt)  # 40 ms, after the first prompt
     ]
     assert wrong == []
 

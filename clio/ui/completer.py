@@ -18,7 +18,6 @@ from prompt_toolkit.document import Document
 from clio.commands.command import is_command
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, format_file_mention, list_readings
 from clio.images import has_image_suffix
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
@@ -283,11 +282,7 @@ class MentionMenu:
         if ctx is None or ctx.config.incognito or ctx.memory.is_silent or len(typed) < _LEAST_MEMORY_CHARS:
             return
         memory, words = ctx.memory, typed.casefold().split()
-        known = [
-            record
-            for record in (*memory.store.records(PROJECT_KINDS), *memory.store.records(TYPED_KINDS))
-            if not record.solution
-        ]
+        known = [record for record in memory.store.records(with_notes=False) if not record.solution]
         known = [record for record in known if all(word in record.content.casefold() for word in words)]
         for record in sorted(known, key=lambda record: -record.updated)[:MAX_OFFERS]:
             line = " ".join(record.content.split())

@@ -135,18 +135,18 @@ class MemoryStore:
 
     # Reading
 
-    def records(self, kinds: Collection[str] = ALL_KINDS) -> tuple[MemoryRecord, ...]:
+    def records(self, kinds: Collection[str] = ALL_KINDS, *, with_notes: bool = True) -> tuple[MemoryRecord, ...]:
         """Return the memories that exist now, of these kinds.
 
         First those of `ltm.json` in the order of the file, then those of the project and of the user in the order they
-        were made, then the notes with a key, newest first.
+        were made, then the notes with a key, newest first, unless `with_notes` is False.
         """
         found: list[MemoryRecord] = []
         if not set(kinds).isdisjoint(PROJECT_KINDS):
             found += (entry for entry in self.ltm_reader.read().entries if entry.kind in kinds)
         if not set(kinds).isdisjoint(TYPED_KINDS):
             found += (one for store in self._typed.values() for one in store.records() if one.kind in kinds)
-        if KEYED_NOTE in kinds:
+        if with_notes and KEYED_NOTE in kinds:
             found += (_note_record(note.key, note.content, note.timestamp) for note in self.keyed_notes.newest_first())
         return tuple(found)
 
