@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from clio.text.vocabulary import SYNONYMS, extract_terms, get_canonical_stem, stem_word
+from clio.text.vocabulary import SYNONYMS, WORD_TABLES, extract_terms, get_canonical_stem, split_words, stem_word
 
 EMBEDDING_DIMENSIONS = 384
 _FEATURE_DIMENSIONS = EMBEDDING_DIMENSIONS - 1  # the last number is the component all vectors share
@@ -22,28 +22,9 @@ _SHARED_COMPONENT_SQUARE = 0.08
 It makes 1.0 the distance below which two texts are about the same subject, the limit that the seed document (001) sets
 for archived turns.
 """
-_COMMON_WORDS = """
-    able accept actual add after again ago ahead allow almost alone along already also although always among amount
-    answer anyone anything appear apply area around ask away back bad base become before begin behind believe below
-    best better between big bit both bring business bye call care case cause certain change choose clean clear close
-    code come common complete consider continue cool correct cost could couple course create current cut day deal
-    decide describe detail differ different difficult do done down during each early easy eight either else end
-    enough even ever every everyone everything exact example except exist expect explain fact fall far feel few file
-    final find fine first five follow form forward four full general get given go gone good great group grow half
-    hand happen happy hard hear hello help hi high hold hope hour house however hundred idea important include inside
-    instead interest issue item job keep kind know large last late later lead learn least leave less let level life
-    like likely line list little live long longer look lot low main major make mark matter maybe mean might mind
-    minute miss moment month more morning most move much must name near necessary need never new next nice night nine
-    nothing number often ok okay old once one only open order other own page part past pay people perhaps person
-    place plan play please point possible power present pretty probably problem provide put question quick quite
-    rather reach read ready real really reason rest result return right room rule run same save say second see seem
-    send sense separate set seven several short show side similar simple since single six size small something soon
-    sort special specific start state stay step still stop such suppose sure system take team tell ten than thank
-    thing think thirty thought three through throughout thus time today together toward try turn twenty two type
-    under understand until update use usual value very wait want way week welcome well whole within without wonder
-    word work world worth write wrong year yes yesterday yet
-"""
-_COMMON_STEMS = frozenset(get_canonical_stem(stem_word(word)) for word in _COMMON_WORDS.split())
+_COMMON_STEMS = frozenset(
+    get_canonical_stem(stem_word(word)) for word in split_words(WORD_TABLES.embedding_common_words)
+)
 
 
 def compute_embedding_fingerprint() -> str:

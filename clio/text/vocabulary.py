@@ -4,7 +4,9 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
@@ -164,13 +166,38 @@ _WORD = LazyRegex(r"[^\W_]+")
 _UNSPACED = LazyRegex(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
 _VOWEL = LazyRegex(r"[aeiouy]")
 
-_STOP_WORDS = """
-a about all also an and any are as at be been but by can could did do does done for from get got had has have he her
-here him his how i if in into is it its just like me my no not now of on one or our out please she should so some
-than that the their them then there these they this those to too up us was we were what when where which who why
-will with would yes you your
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+class WordTables(Struct, frozen=True):
+    """The word tables in `words.json`; each string has several words.
+
+    Attributes:
+        everyday_words, request_words, number_words: say little about the subject of a request, so a memory is not
+            recalled for them alone.
+        synonym_groups: part of stored vectors; a change makes all vectors anew.
+        question_synonym_groups: more of them, for questions only.
+        kind_members: a question about the kind is answered by text that names a member; the reverse does not hold.
+        embedding_common_words: weigh little in vectors; a change makes all vectors anew.
+    """
+
+    stop_words: tuple[str, ...]
+    everyday_words: tuple[str, ...]
+    request_words: tuple[str, ...]
+    number_words: tuple[str, ...]
+    synonym_groups: tuple[str, ...]
+    question_synonym_groups: tuple[str, ...]
+    kind_members: dict[str, str]
+    embedding_common_words: tuple[str, ...]
+
+
+WORD_TABLES = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes(), type=WordTables)
+
+
+def split_words(lines: Iterable[str]) -> frozenset[str]:
+    """Return the words of all lines."""
+    return frozenset(word for line in lines for word in line.split())
+
+
+STOP_WORDS = split_words(WORD_TABLES.stop_words)
 
 
 def tokenize(text: str) -> list[str]:
@@ -258,42 +285,6 @@ def _split_into_pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
 
 
-# Stems of these three lists say little about the subject of a request, so a memory is not recalled for them alone.
-_EVERYDAY_WORDS = """
-able actually again ago ahead almost alone along already always another answer anyone anything apparently around ask
-away back bad base become before begin behind believe best better between big bit both bring came case cause certain
-check clear close come common compare complete consider contain correct could course day deal decide describe detail
-differ different difficult during each early easy either else empty end enough entire even ever every everyone
-everything exact example expect explain fact far feel few final find fine first follow form former found full further
-general give go good great guess half hand happen hard hear help here high hold hope however idea important inside
-instead interest issue keep kind know large last late later least leave left less let like likely little live long
-look lot low main many matter may maybe mean mention might mind miss moment more most move much must near necessary
-need never new next nice nobody none nothing often ok okay old once one only order other own part past people perhaps
-person place plan please point possible pretty probably problem proper put quick quite rather reach read ready real
-really reason relevant remember rest right room said same say second see seem sense separate several short show side
-similar simple since single small somebody someone something sometimes soon sort special specific start state stay
-still stop such suppose sure take talk tell thank thanks thing think third though thought through today together
-tomorrow tonight top toward tried try turn two under understand until up upon use used useful user usual value various
-very want way well whether which while whole without wonder word work world worth wrong yes yesterday yet above across
-after against among below beneath beside besides beyond despite down except hence into minus off onto opposite out
-outside over per plus throughout till towards unlike unless via versus whereas within because yourself itself
-themselves himself herself ourselves
-"""
-_REQUEST_WORDS = """
-add adjust allow app application apply argument array block box branch bug build button call change class clean code
-column command comment commit convert copy create data default define delete directory display document edit element
-empty entry error example exist export extract fail field file filter fix folder format function generate group handle
-implement import include input insert item json key library line link list load log loop make map match message method
-mode modify module name note number object open option output package page paragraph parse pass path pattern position
-print process program project property question read refactor reference remove rename repeat replace report request
-response result return review row run save script search section select send set setting sheet size sort source split
-step string structure style summarise summarize summary support switch system tab table task template text title tool
-translate type undo update validate variable version view write
-"""
-_NUMBER_WORDS = """
-one two three four five six seven eight nine ten twelve twenty thirty hundred thousand million minute hour day week
-month year morning evening night time times date number amount count total
-"""
 _MIN_DISTINCTIVE_DIGITS = 3
 
 
@@ -306,112 +297,15 @@ def is_common_term(word: str) -> bool:
 
 @cache
 def _common_stems() -> frozenset[str]:
-    return frozenset(stem_word(word) for word in f"{_EVERYDAY_WORDS} {_REQUEST_WORDS} {_NUMBER_WORDS}".split())
-
-
-_SYNONYM_GROUPS = """
-db database postgres postgresql
-repo repository
-config configuration setting settings
-env environment
-auth authentication login signin
-authz authorization permission permissions
-prod production
-dev development
-staging stage
-deps dependency dependencies
-dir directory folder
-docs documentation doc
-deploy deployment deploys ship
-test tests testing suite
-fn func function
-param parameter argument
-var variable
-msg message
-err error failure
-perf performance
-impl implement implementation
-ci pipeline
-k8s kubernetes
-url address endpoint
-pwd password passphrase
-boss manager lead
-colleague coworker teammate
-delete remove erase
-create make add
-fix repair mend
-fast quick
-begin start launch
-stop end halt
-choose pick select
-like prefer favour favor love enjoy
-dislike hate avoid
-name called named
-host server machine
-"""
-
-# Used for questions only: the groups above are part of stored vectors and must not change.
-_QUESTION_SYNONYM_GROUPS = """
-vacation holiday leave
-migrate migration migrations
-configure configuration
-authenticate authentication
-authorize authorization
-install installation setup
-validate validation validator
-generate generation generator
-integrate integration
-translate translation translations i18n localisation localization
-accessibility a11y
-licence license licensing
-colour color
-behaviour behavior
-initialise initialize initialisation initialization
-optimise optimize optimisation optimization
-observe observability monitoring telemetry
-meeting call appointment
-live lives home
-job employer company
-email mail
-picture photo image
-allocate allocation alloc
-certify certification certificate cert
-expire expiry expiration
-encrypt encryption
-compress compression
-sign signed signature
-ship shipped shipping
-retry retries retrying
-queue broker
-ticket issue
-"""
-_ALL_SYNONYM_GROUPS = _SYNONYM_GROUPS + _QUESTION_SYNONYM_GROUPS
-# A question about the kind on the left is answered by text that names a member; the reverse does not hold.
-_KIND_MEMBERS = """
-database: postgres postgresql mysql mariadb sqlite mongodb oracle cockroachdb dynamodb
-cache: redis memcached
-queue: kafka rabbitmq sqs nats celery
-editor: vim neovim nvim emacs vscode helix intellij pycharm sublime zed
-shell: bash zsh fish powershell nushell
-linter: ruff eslint flake8 pylint clippy rubocop biome
-formatter: black prettier gofmt rustfmt
-framework: django flask fastapi rails react vue svelte angular spring express
-frontend: react vue svelte angular
-styling: css tailwind sass
-ci: jenkins buildkite circleci travis
-cloud: aws azure gcp cloudflare
-container: docker podman kubernetes
-browser: safari firefox chrome chromium
-tracker: jira linear
-laptop: macbook thinkpad
-computer: laptop macbook thinkpad
-"""
+    tables = WORD_TABLES
+    words = split_words((*tables.everyday_words, *tables.request_words, *tables.number_words))
+    return frozenset(map(stem_word, words))
 
 
 @cache
-def _make_synonym_table(groups: str) -> dict[str, frozenset[str]]:
+def _make_synonym_table(groups: tuple[str, ...]) -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
-    for line in groups.strip().splitlines():
+    for line in groups:
         group = frozenset(stem_word(word) for word in line.split())
         for word in group:
             table[word] = table.get(word, frozenset()) | group
@@ -420,16 +314,19 @@ def _make_synonym_table(groups: str) -> dict[str, frozenset[str]]:
 
 @cache
 def _members_by_kind() -> dict[str, frozenset[str]]:
-    lines = (line.split(":") for line in _KIND_MEMBERS.strip().splitlines())
-    return {stem_word(kind): frozenset(stem_word(word) for word in members.split()) for kind, members in lines}
+    return {
+        stem_word(kind): frozenset(map(stem_word, members.split()))
+        for kind, members in WORD_TABLES.kind_members.items()
+    }
 
 
-SYNONYMS = _make_synonym_table(_SYNONYM_GROUPS)
+SYNONYMS = _make_synonym_table(WORD_TABLES.synonym_groups)
 
 
 def expand_query_word(word: str) -> frozenset[str]:
     """Return the stem of a question's word and the stems of its synonyms, including those used for questions only."""
-    return _make_synonym_table(_ALL_SYNONYM_GROUPS).get(word, frozenset((word,)))
+    groups = WORD_TABLES.synonym_groups + WORD_TABLES.question_synonym_groups
+    return _make_synonym_table(groups).get(word, frozenset((word,)))
 
 
 def list_members_of_kind(word: str) -> frozenset[str]:
@@ -445,7 +342,7 @@ def get_canonical_stem(word: str) -> str:
 @cache
 def _first_stem_by_stem() -> dict[str, str]:
     first: dict[str, str] = {}
-    for line in _SYNONYM_GROUPS.strip().splitlines():
+    for line in WORD_TABLES.synonym_groups:
         stems = [stem_word(word) for word in line.split()]
         for word in stems:
             first.setdefault(word, stems[0])

@@ -5,105 +5,31 @@ import time
 import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, porter_stem
 
-# Forms that the stemmer does not reduce to one stem; groups are separated by "|" or a line end.
-_IRREGULAR = """
-arise arose arisen|awake awoke|bear bore born|beat beaten|become became|begin began begun|bend bent|bind bound
-bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built|burn burnt
-buy bought|catch caught|choose chose chosen|come came|creep crept|deal dealt|dig dug|draw drew drawn|dream dreamt
-drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found
-flee fled|fly flew flown|forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen
-give gave given|go went gone|grow grew grown|hang hung|hear heard|hide hid hidden|hold held|keep kept|know knew known
-lay laid|lead led|learn learnt|leave left|lend lent|lie lay lain|light lit|lose lost|make made|mean meant|meet met
-pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|seek sought|sell sold|send sent
-sew sewn|shake shook shaken|shine shone|shoot shot|show shown|shrink shrank shrunk|sing sang sung|sink sank sunk|sit sat
-sleep slept|slide slid|speak spoke spoken|speed sped|spell spelt|spend spent|spin spun|spring sprang sprung|stand stood
-steal stole stolen|stick stuck|sting stung|strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung
-take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|understand understood
-wake woke woken|wear wore worn|weep wept|win won|wind wound|write wrote written
-overwrite overwrote overwritten|rebuild rebuilt
-child children|foot feet|goose geese|half halves|knife knives|leaf leaves|life lives|man men|mouse mice|person people
-shelf shelves|thief thieves|tooth teeth|wife wives|wolf wolves|woman women|index indices|matrix matrices|vertex vertices
-criterion criteria|good better best|bad worse worst|analysis analyses|hypothesis hypotheses
-"""
 
-# Abbreviations and other words for the same thing, in the same format.
-_SHORT = """
-admin administrator|app application|async asynchronous|auth authentication|bike bicycle|cert certificate|cmd command
-config configuration|dad father|db database|dep dependency|dir directory|env environment|fridge refrigerator
-fn func function|impl implementation|k8s kubernetes|kid child children|lib library|mom mum mother|msg message
-param parameter|perf performance|photo photograph|pkg package|repo repository|tmp temp temporary|tv television
-"""
+class SearchWords(Struct, frozen=True):
+    """The word tables in `words.json`.
+
+    Attributes:
+        kinds: things of a kind; a question names the kind ("which dog"), the answer the thing ("a beagle").
+        irregular_forms: forms that the stemmer does not reduce to one stem; groups are separated by "|".
+        short_forms: abbreviations and other words for the same thing, in the same format.
+    """
+
+    kinds: dict[str, str]
+    irregular_forms: tuple[str, ...]
+    short_forms: tuple[str, ...]
 
 
-# Kind: things of that kind. A question names the kind ("which dog"), the answer the thing ("a beagle").
-_KINDS = """
-pet: dog cat puppy kitten rabbit hamster parrot goldfish tortoise gecko
-dog: puppy retriever labrador poodle beagle terrier spaniel shepherd dachshund bulldog collie husky corgi whippet
-cat: kitten siamese persian tabby
-animal: dog cat horse cow sheep goat pig bird rabbit fox deer bear
-bird: parrot heron owl sparrow robin gull eagle duck goose chicken
-instrument: piano guitar violin cello flute drum trumpet saxophone harmonica clarinet harp ukulele organ bass keyboard
-sport: football soccer tennis basketball volleyball swimming climbing judo karate hockey golf rugby cycling running
-exercise: yoga gym running swimming cycling pilates workout jogging weight hiking
-camera: canon nikon sony fujifilm leica lens photo photography
-phone: iphone android pixel samsung smartphone
-computer: laptop macbook desktop
-laptop: macbook thinkpad
-vehicle: car bus truck van motorcycle bicycle scooter
-car: toyota honda ford tesla volkswagen bmw audi mazda subaru volvo
-bicycle: bike brompton ebike
-fruit: apple banana orange pear plum cherry grape berry strawberry mango lemon peach
-vegetable: bean carrot tomato potato onion courgette cabbage spinach pea pepper lettuce
-drink: coffee tea wine beer juice water milk cocktail whisky
-meal: breakfast lunch dinner brunch supper
-dish: soup curry salad pasta stew pizza casserole risotto dumpling
-dessert: cake pie cookie brownie pudding tart
-colour: red blue green yellow black white purple orange pink grey brown
-color: red blue green yellow black white purple orange pink gray brown
-family: mother father sister brother daughter son uncle aunt cousin grandmother grandfather parent wife husband
-parent: mother father mum dad
-sibling: sister brother twin
-child: son daughter kid baby toddler twin
-relative: uncle aunt cousin niece nephew grandmother grandfather
-partner: wife husband girlfriend boyfriend fiancé
-plant: tomato basil fern orchid rose tulip succulent cactus herb tree flower lettuce mint
-flower: rose tulip lily orchid daisy sunflower
-medicine: pill tablet antibiotic aspirin ibuprofen amoxicillin penicillin
-doctor: physician dentist surgeon therapist dermatologist neurologist
-illness: flu cold cough fever infection allergy asthma migraine
-injury: fracture sprain wound bruise broke broken torn
-job: teacher nurse engineer doctor lawyer designer accountant manager writer chef translator
-book: novel memoir biography story
-game: chess poker monopoly minecraft zelda
-hobby: painting knitting photography gardening climbing pottery hiking reading cooking fishing
-art: painting sculpture drawing watercolour pottery
-clothes: shirt dress coat jacket shoe trouser jeans sweater hat scarf
-shoes: sneaker boot sandal heel
-jewelry: ring necklace bracelet earring
-furniture: table chair sofa couch bed desk shelf wardrobe lamp
-house: flat apartment home
-home: house flat apartment
-shop: store supermarket bakery market boutique
-restaurant: cafe bistro diner pizzeria
-holiday: vacation trip travel
-trip: flight vacation holiday travel journey
-money: euro dollar pound cent crown price cost
-religion: church mosque temple synagogue
-"""
-
-
-def _kinds() -> dict[str, tuple[str, ...]]:
-    lines = (line.partition(":") for line in _KINDS.strip().splitlines())
-    return {kind: tuple(members.split()) for kind, _, members in lines}
-
-
-_MEMBERS: Mapping[str, tuple[str, ...]] = _kinds()
+_WORDS = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes(), type=SearchWords)
+_MEMBERS: Mapping[str, tuple[str, ...]] = {kind: tuple(members.split()) for kind, members in _WORDS.kinds.items()}
 
 
 def list_words_of_kind(word: str) -> tuple[str, ...]:
@@ -115,7 +41,7 @@ def list_words_of_kind(word: str) -> tuple[str, ...]:
 
 
 def _table() -> dict[str, tuple[str, ...]]:
-    lines = [*_IRREGULAR.strip().splitlines(), *_SHORT.strip().splitlines()]
+    lines = (*_WORDS.irregular_forms, *_WORDS.short_forms)
     groups = [tuple(group.split()) for line in lines for group in line.split("|")]
     found: dict[str, tuple[str, ...]] = {}
     for group in groups:
