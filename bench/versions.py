@@ -16,7 +16,7 @@ from pathlib import Path
 from clio.ids import new_id
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.versions import changes_of, records_at
+from clio.memory.store.versions import list_changes, records_at
 
 RUNS = 200
 
@@ -51,7 +51,7 @@ def measure(folder: Path, size: int) -> str:
     read = time.perf_counter() - began
     now = time.time()
     as_of = middle(lambda number: records_at(versions, now - number), 10)
-    told = middle(lambda number: changes_of(versions), 10)
+    told = middle(lambda number: list_changes(versions), 10)
     return (f"{size:>9,} {confirm:>11.2f} {change:>10.2f} {floor(folder):>12.2f} {len(versions):>9,} "
             f"{read * 1000:>8.1f} {as_of:>9.1f} {told:>11.1f}")  # fmt: skip
 

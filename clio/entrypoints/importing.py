@@ -29,7 +29,7 @@ from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Imports, is_already_read
 from clio.importing.places import Fact, FoundFiles, SourceFinder, find_facts
 from clio.importing.reading import AGENTS
-from clio.memory.store.ltm_codec import normal
+from clio.memory.store.ltm_codec import normalize_text
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count
@@ -327,8 +327,10 @@ def _find_new_facts(
     facts, unreadable = find_facts(
         agent, finder, ctx.loaded.project, wanted.path, lambda text: ctx.redactor.redact(text).text
     )
-    stored = {normal(entry.content) for entry in ctx.memory.store.records(PROJECT_KINDS)} if facts else set[str]()
-    new = [fact for fact in facts if normal(fact.text) not in stored]
+    stored = (
+        {normalize_text(entry.content) for entry in ctx.memory.store.records(PROJECT_KINDS)} if facts else set[str]()
+    )
+    new = [fact for fact in facts if normalize_text(fact.text) not in stored]
     return [fact for fact in new if fact.fingerprint not in known.declined], len(facts) - len(new), unreadable
 
 

@@ -27,7 +27,7 @@ from clio.importing.reading import (
     as_mapping,
     read_records,
 )
-from clio.memory.store.ltm_codec import normal
+from clio.memory.store.ltm_codec import normalize_text
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.listing import list_sessions
 from clio.sessions.loading import load_session
@@ -316,7 +316,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     @property
     def fingerprint(self) -> str:
         """A hash that identifies this fact in other files and at other times."""
-        return hashlib.sha256(normal(self.text).encode("utf-8", "replace")).hexdigest()[:16]
+        return hashlib.sha256(normalize_text(self.text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def find_facts(

@@ -34,7 +34,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, short
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, shorten_content
 from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
@@ -140,7 +140,7 @@ def move(ctx: CommandContext, argument: str) -> CommandResult:
     scope = parse_scope(words[1])
     record = ctx.memory.store.move(words[0], cast(Scope, scope))
     return CommandResult(
-        text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(short(record))}",
+        text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(shorten_content(record))}",
         data={"memory": record_data(record, cast(Scope, scope))},
     )
 
@@ -168,7 +168,7 @@ def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
         records = ctx.memory.store.archived()[:_SUGGESTED]
     except (ClioError, OSError):
         return ()
-    return [Suggestion(text=short_id(record), note=f"{record.kind}: {short(record)}") for record in records]
+    return [Suggestion(text=short_id(record), note=f"{record.kind}: {shorten_content(record)}") for record in records]
 
 
 @requires_memory
@@ -236,7 +236,7 @@ def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
         return []
     newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
     return [
-        Suggestion(text=short_id(record), note=f"{record.kind}: {short(record)}")
+        Suggestion(text=short_id(record), note=f"{record.kind}: {shorten_content(record)}")
         for record in newest
         if short_id(record) not in named
     ]
@@ -296,22 +296,24 @@ def parse_scope(name: str | None) -> Scope | None:
 
 def _describe_saved(done: Saved, owner: Scope) -> str:
     """Return the line that says where a memory was saved, or why it was not."""
-    text, old = quote_code(short(done.record)), done.other
+    text, old = quote_code(shorten_content(done.record)), done.other
     saved = f"Saved to {MEMORY_OF[owner]}: {text}"
     match done.action:
         case "merged":
             return f"Confirmed: {text}"
         case "superseded" if old:
-            return f"Replaced {quote_code(short(old))} by {text} · `/memory undo`"
+            return f"Replaced {quote_code(shorten_content(old))} by {text} · `/memory undo`"
         case "variant" | "replaced_variant" if old:
-            return f"{saved} as another version; {quote_code(short(old))} has more confidence · `/memory undo`"
+            return (
+                f"{saved} as another version; {quote_code(shorten_content(old))} has more confidence · `/memory undo`"
+            )
         case "dropped" if old:
             return (
-                f"Not saved: {quote_code(short(old))} and three other versions of it have more confidence · "
+                f"Not saved: {quote_code(shorten_content(old))} and three other versions of it have more confidence · "
                 f"`/memory history {short_id(old)}`"
             )
         case "kept_both" if old:
-            return f"{saved}, alongside {quote_code(short(old))} · `/memory undo`"
+            return f"{saved}, alongside {quote_code(shorten_content(old))} · `/memory undo`"
         case _:
             return f"{saved} · `/memory undo`"
 
@@ -579,7 +581,7 @@ def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options
     scope = store.scope_of(record.id)
     new = store.update(record.id, content=text, provenance=make_user_provenance(ctx))
     return CommandResult(
-        text=f"Changed in {MEMORY_OF[scope]}: {quote_code(short(new))} · `/memory undo`",
+        text=f"Changed in {MEMORY_OF[scope]}: {quote_code(shorten_content(new))} · `/memory undo`",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
     )
 

@@ -21,7 +21,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.session_table import format_title
 from clio.errors import UserError
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
-from clio.memory.store.versions import Version, changes_of
+from clio.memory.store.versions import Version, list_changes
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import HARD_LIMIT_SCORE
@@ -156,7 +156,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
-        for change in changes_of(all_versions)
+        for change in list_changes(all_versions)
     ]
     changes += [
         {"at": one["created"], "what": "stored", "kind": "note", "id": one["id"], "text": one["text"]}

@@ -54,7 +54,7 @@ from clio.memory.portability.inventory import (
 )
 from clio.memory.portability.inventory import wipe as delete
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.ltm_store import read_foreign
+from clio.memory.store.ltm_store import read_imported_document
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
@@ -235,7 +235,7 @@ def _import_project_memory(
     ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, track: WorkControl
 ) -> CommandResult:
     text = data.decode("utf-8-sig", "replace")
-    read_foreign(text)
+    read_imported_document(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
     taken = _merge_bundle(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else ImportCounts(section="knowledge", scope="project", what="")

@@ -56,7 +56,7 @@ from clio.memory.store.record import (
     Provenance,
 )
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.versions import DOINGS, Changed, Version, changes_of, parse_when
+from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes, parse_when
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import describe_score
 from clio.tokens import DEFAULT_RATIO
@@ -598,7 +598,7 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
     kind = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
-    all_changes = changes_of(memory.store.versions())
+    all_changes = list_changes(memory.store.versions())
     found = [one for one in all_changes if one.at >= since and kind in ("", one.what, one.kind)]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
@@ -650,7 +650,7 @@ def _parse_change_kind(name: str | None) -> str:
     if name is None:
         return ""
     typed = name.strip().lower()
-    known = (*DOINGS, *TYPED_KINDS, *PROJECT_KINDS)
+    known = (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS)
     singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
     found = singular.get(typed, typed)
     if found not in known:
@@ -658,7 +658,7 @@ def _parse_change_kind(name: str | None) -> str:
     return found
 
 
-def _make_change_row(change: Changed) -> tuple[str, ...]:
+def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
     """Return time, action, id, text and author of a change."""
     if change.what == "variant":
         action = "others say"
@@ -688,7 +688,7 @@ def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggesti
 def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before = argument.split(" ")[:-1]
     if before[-1:] == ["--kind"]:
-        return (Suggestion(text=name) for name in (*DOINGS, *TYPED_KINDS, *PROJECT_KINDS))
+        return (Suggestion(text=name) for name in (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS))
     return _OPTIONS(ctx, argument)
 
 

@@ -17,7 +17,15 @@ from clio.memory.consolidation.stated_facts import (
     read_corrections,
 )
 from clio.memory.preferences.withdrawals import find_withdrawals, is_lifted
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance, same_words, short
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    Kind,
+    MemoryDraft,
+    MemoryRecord,
+    Provenance,
+    has_same_text,
+    shorten_content,
+)
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
 from clio.memory.value_changes import find_value_change
@@ -50,7 +58,7 @@ class Replaced(Struct, frozen=True, kw_only=True):
 
     def describe(self) -> str:
         """Return the line that reports it."""
-        old = "; ".join(f"“{short(one)}”" for one in self.refuted)
+        old = "; ".join(f"“{shorten_content(one)}”" for one in self.refuted)
         if self.record is None:
             return f"No longer used: {old} · /memory undo"
         return f"Saved to {self.scope} memory: {self.record.content} (instead of {old}) · /memory undo"
@@ -88,7 +96,7 @@ def _change_preferences(memory: MemorySystem, corrections: Sequence[Correction])
                 continue
             book = memory.preferences if scope == "user" else memory.project_preferences
             content = change.apply(record.content)
-            same = [one for one in book.all() if same_words(one.record.content, content)]
+            same = [one for one in book.all() if has_same_text(one.record.content, content)]
             if same:
                 memory.store.forget(record.id)
                 changed = same[0].record
@@ -125,9 +133,9 @@ class Lifted(Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return the line that reports it; "" if there was nothing to take back."""
         if self.candidates:
-            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{short(one)}”" for one in self.candidates)
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
             return f"Not clear which one you take back: {listed} · /memory forget ID"
-        gone = [*(short(one) for one in self.records), *self.held]
+        gone = [*(shorten_content(one) for one in self.records), *self.held]
         undo = " · /memory undo" if self.records else ""
         return f"No longer applies: {'; '.join(gone)}{undo}" if gone else ""
 
@@ -178,7 +186,7 @@ def _search(
         return [
             Stated(id=id, text=record.content, at=record.begun, session=_session(record))
             for id, record in known.items()
-            if not same_words(record.content, correction.text)
+            if not has_same_text(record.content, correction.text)
         ]
 
     return near
@@ -194,7 +202,7 @@ def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[Mem
     record: MemoryRecord | None = None
     is_of_project = any(one.kind in PROJECT_KINDS for one in refuted) or not memory.store.user.live([refuted[0].id])
     scope: Scope = "project" if is_of_project else "user"
-    with memory.store.group(f"replaced “{short(refuted[0])}”"):
+    with memory.store.group(f"replaced “{shorten_content(refuted[0])}”"):
         if content:
             said = Provenance(session=correction.session, asserted_by="user")
             draft = MemoryDraft(kind="fact", content=content, explicit=True)
@@ -202,7 +210,7 @@ def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[Mem
         gone = [one for one in refuted if record is None or one.id != record.id]
         for store in (memory.store.project, memory.store.user):
             if live := [one.id for one in store.live([one.id for one in gone])]:
-                store.forget_all(live, f"replaced by “{short(record)}”" if record else "", "outweighed")
+                store.forget_all(live, f"replaced by “{shorten_content(record)}”" if record else "", "outweighed")
         if entries := [one.id for one in gone if one.kind in PROJECT_KINDS]:
             if record is None:
                 memory.store.forget(*entries)

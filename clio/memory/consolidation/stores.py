@@ -18,8 +18,8 @@ from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
-from clio.memory.store.deduplication import is_known, judge
-from clio.memory.store.ltm_codec import scope
+from clio.memory.store.deduplication import compare_texts, is_known
+from clio.memory.store.ltm_codec import normalize_rule_path
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -30,7 +30,7 @@ from clio.memory.store.record import (
     MemoryRecord,
     Provenance,
     Saved,
-    short,
+    shorten_content,
 )
 from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import Compacted, TypedStore
@@ -265,7 +265,7 @@ class FindingSaver:
             and is_restated(record.content, new.content)
         ]
         if short_forms:
-            store.forget_all(short_forms, f"part of “{short(new)}”", "outweighed")
+            store.forget_all(short_forms, f"part of “{shorten_content(new)}”", "outweighed")
 
     def _save_typed_memory(self, finding: Finding, importance: float) -> None:
         said = _provenance(finding)
@@ -310,7 +310,7 @@ class FindingSaver:
         became = _RESULT_NAMES.get(done.action, "facts" if finding.kind == "fact" else "preferences")
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
-            old = f", replacing “{short(done.other)}”" if done.action == "superseded" and done.other else ""
+            old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
             self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
 
     def _save_project_memory(self, finding: Finding) -> None:
@@ -408,11 +408,15 @@ def as_entry(record: MemoryRecord) -> MemoryRecord:
 
 
 def _takes_its_place(old: MemoryRecord, new: MemoryRecord) -> bool:
-    if new.begun - old.updated < SAME_TIME_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
+    if (
+        new.begun - old.updated < SAME_TIME_S
+        or _trust(new) < _trust(old)
+        or normalize_rule_path(old.context) != normalize_rule_path(new.context)
+    ):
         return False
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
-    return judge(old.content, new.content) == "successor"
+    return compare_texts(old.content, new.content) == "successor"
 
 
 def _trust(entry: MemoryRecord) -> int:

@@ -11,7 +11,7 @@ import clio
 from clio.errors import UserError
 from clio.memory.portability.inventory import MemoryPaths, StyleOwner, read_typed_memories
 from clio.memory.store.ltm_codec import decode_ltm
-from clio.memory.store.ltm_history import Ending, Kept
+from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import Clean, MemoryRecord, Note, clean_json, clean_note, clean_record
@@ -46,8 +46,8 @@ class KnowledgePart(Struct, frozen=True, kw_only=True):
     """`ltm.json` unchanged, null if there was none; its archived memories, and former versions of memories."""
 
     ltm: Raw = MISSING
-    archive: tuple[Kept, ...] = ()
-    history: tuple[Ending, ...] = ()
+    archive: tuple[ArchivedMemory, ...] = ()
+    history: tuple[EndedVersion, ...] = ()
 
 
 class RecordsPart(Struct, frozen=True, kw_only=True):

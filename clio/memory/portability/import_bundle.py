@@ -31,11 +31,11 @@ from clio.memory.portability.inventory import MemoryPaths, read_typed_memories
 from clio.memory.preferences.preferences import thing
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.deduplication import nearest
-from clio.memory.store.ltm_codec import LtmDocument, identity, provenance_of, stored_id
-from clio.memory.store.ltm_history import Ending, Kept, archive_changes, version_changes
+from clio.memory.store.deduplication import find_nearest_memory
+from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
+from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion, make_archive_changes, make_version_changes
 from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.ltm_store import LongTermMemory, LtmStore, merge_in, open_store, read_foreign
+from clio.memory.store.ltm_store import LongTermMemory, LtmStore, import_document, open_store, read_imported_document
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
@@ -43,14 +43,21 @@ from clio.memory.store.record import (
     MemoryRecord,
     Note,
     Provenance,
-    checked,
+    check_record,
     clean_json,
     clean_note,
     clean_record,
-    same_words,
-    without_use,
+    has_same_text,
+    strip_use,
 )
-from clio.memory.store.typed_codec import Former, Line, MemoryFiles, MemoryIndex, decode_former, logged_changes
+from clio.memory.store.typed_codec import (
+    FormerVersion,
+    JournalLine,
+    MemoryFiles,
+    MemoryIndex,
+    decode_former,
+    logged_changes,
+)
 from clio.memory.store.typed_store import Scope
 from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
@@ -226,8 +233,8 @@ class _Merge:
         """Return the record about the same subject, if any, and whether it makes the same statement or contradicts."""
         if new.kind == "preference":
             old = self._find_preference(new)
-            return old, old is not None and same_words(old.content, new.content) and old.score == new.score
-        near = nearest(self._ours, new)
+            return old, old is not None and has_same_text(old.content, new.content) and old.score == new.score
+        near = find_nearest_memory(self._ours, new)
         if near is None or near.verdict in ("doubtful", "other") or near.record.id in self._put:
             return None, False
         return near.record, near.verdict == "same"
@@ -247,7 +254,7 @@ def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Cl
 
     Raises UserError if it is invalid.
     """
-    record = checked(clean_record(record, clean))
+    record = check_record(clean_record(record, clean))
     if not record.id.strip() or len(record.id) > 64 or record.id != record.id.strip():
         raise UserError("a memory needs an id")
     times = {
@@ -269,7 +276,7 @@ def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Cl
 
 def _strip_use(record: MemoryRecord) -> MemoryRecord:
     """Return the record without its use and its authors, for comparison."""
-    return structs.replace(without_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
+    return structs.replace(strip_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
 
 
 def _get_trust(record: MemoryRecord) -> int:
@@ -281,10 +288,10 @@ def _clamp(value: float, minimum: float, maximum: float) -> float:
 
 
 def find_new_versions(
-    theirs: Iterable[Raw], known: Iterable[Former], *, by: Provenance, now: float, clean: Clean
-) -> tuple[list[Former], int]:
+    theirs: Iterable[Raw], known: Iterable[FormerVersion], *, by: Provenance, now: float, clean: Clean
+) -> tuple[list[FormerVersion], int]:
     """Return the former versions that do not exist here, with limited trust, and how many are invalid."""
-    seen, found, unusable = {_former_key(former) for former in known}, list[Former](), 0
+    seen, found, unusable = {_former_key(former) for former in known}, list[FormerVersion](), 0
     for raw in theirs:
         former = _sanitize_former(raw, by, now, clean)
         if former is None:
@@ -295,12 +302,12 @@ def find_new_versions(
     return found, unusable
 
 
-def _former_key(former: Former) -> tuple[str, int, str, float, str]:
+def _former_key(former: FormerVersion) -> tuple[str, int, str, float, str]:
     record = former.record
     return record.id, record.version, record.content, former.ended, former.because
 
 
-def _sanitize_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Former | None:
+def _sanitize_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> FormerVersion | None:
     """Return a former version like `_sanitize_record`, or None if it is invalid."""
     try:
         former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), clean)))
@@ -345,7 +352,7 @@ def merge_memories(
         merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         replaced = [
-            Former(record=old, ended=now, because="merged")
+            FormerVersion(record=old, ended=now, because="merged")
             for old in merged.replaced
             if new[old.id] != (old.content, old.score)
         ]
@@ -359,13 +366,13 @@ def merge_memories(
         )
         with (logs.user if scope == "user" else logs.project).making(*changes):
             if merged.put:
-                files.append(Line(put=merged.put))
+                files.append(JournalLine(put=merged.put))
     return _make_counts(scope, merged, formers, unusable)
 
 
 def check_knowledge(part: KnowledgePart) -> int:
     """Return how many memories a part has. Raises UserError if it is not an `ltm.json`, NewerDocument."""
-    return len(read_foreign(_get_ltm_text(part)).all())
+    return len(read_imported_document(_get_ltm_text(part)).all())
 
 
 def merge_knowledge(
@@ -382,7 +389,7 @@ def merge_knowledge(
     # Determined before the import: only memories that it adds get the history of the bundle.
     known = frozenset(document.by_handle()) | store.archive.handles()
     if dry_run:
-        merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
+        merged = import_document(document, read_imported_document(text), by, now, clean=clean, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
         ltm = LongTermMemory(
@@ -414,16 +421,16 @@ def _merge_history(
     store: LtmStore, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
 ) -> None:
     """Add the former versions of memories that did not exist here before; the others keep their own history."""
-    new = list[Ending]()
+    new = list[EndedVersion]()
     there = {(ending.id, ending.ended) for ending in store.archive.endings()}
     for ending in part.history:
         if ending.id not in known and (ending.id, ending.ended) not in there:
             entry = clean_json(copy.deepcopy(ending.entry), clean)
-            entry["provenance"] = msgspec.to_builtins(limit_trust(provenance_of(entry), by))
+            entry["provenance"] = msgspec.to_builtins(limit_trust(get_provenance(entry), by))
             new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
     if new:
         with store.changing():
-            store.log.append(*version_changes(new))
+            store.log.append(*make_version_changes(new))
 
 
 def _merge_archive(
@@ -436,34 +443,34 @@ def _merge_archive(
         return len(_find_new_archived(part, store.read(), store, by, now, clean))
     with store.changing() as (document, _):
         new = _find_new_archived(part, document, store, by, now, clean)
-        store.log.append(*archive_changes(new))
+        store.log.append(*make_archive_changes(new))
     return len(new)
 
 
 def _find_new_archived(
     part: KnowledgePart, document: LtmDocument, store: LtmStore, by: Provenance, now: float, clean: Clean
-) -> list[Kept]:
+) -> list[ArchivedMemory]:
     """Return the archived memories whose statement and id exist neither in `ltm.json` nor in its archive.
 
     Their times and authors are limited as those of all imported memories.
     """
-    known = {(kind, *identity(kind, raw)) for kind, raw in document.all()}
+    known = {(kind, *get_identity(kind, raw)) for kind, raw in document.all()}
     known |= {
-        (kept.known_kind, *identity(kept.known_kind, kept.entry))
+        (kept.known_kind, *get_identity(kept.known_kind, kept.entry))
         for kept in store.archive.read(document)
         if kept.known_kind
     }
-    used_ids = {stored_id(raw) for _, raw in document.all()} | store.archive.handles()
-    found: list[Kept] = []
+    used_ids = {get_handle(raw) for _, raw in document.all()} | store.archive.handles()
+    found: list[ArchivedMemory] = []
     for kept in part.archive:
         entry = clean_json(copy.deepcopy(kept.entry), clean)
         kept = structs.replace(kept, entry=entry, archived=min(max(kept.archived, 0.0), now))
         kind = kept.known_kind
-        if kind is None or (key := (kind, *identity(kind, entry))) in known or stored_id(entry) in used_ids:
+        if kind is None or (key := (kind, *get_identity(kind, entry))) in known or get_handle(entry) in used_ids:
             continue
-        entry["provenance"] = msgspec.to_builtins(limit_trust(provenance_of(entry), by))
+        entry["provenance"] = msgspec.to_builtins(limit_trust(get_provenance(entry), by))
         known.add(key)
-        used_ids.add(stored_id(entry))
+        used_ids.add(get_handle(entry))
         found.append(kept)
     return found
 
@@ -478,7 +485,7 @@ def _merge(
     now: float,
     clean: Clean,
     each: Callable[[], None],
-) -> tuple[MergedRecords, list[Former], int]:
+) -> tuple[MergedRecords, list[FormerVersion], int]:
     """Return the merged records, the new former versions, and how many former versions are invalid."""
     known = files.formers()
     forgotten = {former.record.id for former in known if former.left}
@@ -489,7 +496,9 @@ def _merge(
     return merged, formers, unusable
 
 
-def _make_counts(scope: Scope, merged: MergedRecords, formers: list[Former], unusable: int) -> list[ImportCounts]:
+def _make_counts(
+    scope: Scope, merged: MergedRecords, formers: list[FormerVersion], unusable: int
+) -> list[ImportCounts]:
     records = ImportCounts(
         section="memories",
         scope=scope,

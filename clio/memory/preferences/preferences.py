@@ -23,8 +23,8 @@ from clio.memory.store.record import (
     Provenance,
     Saved,
     check_content,
-    cleaned_tags,
-    short,
+    clean_tags,
+    shorten_content,
 )
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
@@ -177,7 +177,7 @@ class Preferences:
         """
         content, score = check_content(item), _score(score)
         known = self._named(content) or (self._same_thing(content) if explicit else None)
-        tags = tuple(self._scenarios.resolve(name) for name in cleaned_tags(scenarios))
+        tags = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
         now = self._clock()
         if known is None:
             record = MemoryRecord(
@@ -187,7 +187,7 @@ class Preferences:
                 importance=_importance(importance, explicit),
                 score=score,
                 reason=reason.strip(),
-                keywords=cleaned_tags(keywords),
+                keywords=clean_tags(keywords),
                 scenarios=tuple(dict.fromkeys((*tags, *self._scenarios.tags(keywords)))),
                 created=now,
                 updated=now,
@@ -196,7 +196,7 @@ class Preferences:
                 explicit=explicit,
                 provenance=provenance,
             )
-            self._store.put(f"remembered “{short(record)}”", (record,))
+            self._store.put(f"remembered “{shorten_content(record)}”", (record,))
             return Saved(record=record, action="new")
         old = known.score if known.score is not None else score
         # An inferred preference must not change the score of a rule that the user stated.
@@ -207,7 +207,7 @@ class Preferences:
             importance=known.importance if importance is None and not explicit else _importance(importance, explicit),
             reason=reason.strip() or known.reason,
             score=old if stays else smooth_score(old, score, explicit=explicit),
-            keywords=cleaned_tags((*known.keywords, *keywords)),
+            keywords=clean_tags((*known.keywords, *keywords)),
             scenarios=tuple(dict.fromkeys((*known.scenarios, *tags))),
             updated=now,
             accessed=now,
@@ -216,7 +216,7 @@ class Preferences:
             explicit=explicit or known.explicit,
             provenance=provenance or known.provenance,
         )
-        [record] = self._store.put(f"reinforced “{short(record)}”", (record,), "reinforced")
+        [record] = self._store.put(f"reinforced “{shorten_content(record)}”", (record,), "reinforced")
         action: Action = "merged"
         return Saved(record=record, action=action, other=known)
 
@@ -313,9 +313,9 @@ class Preferences:
         if score is not None:
             fields["score"] = _score(score)
         if keywords is not None:
-            fields["keywords"] = cleaned_tags(keywords)
+            fields["keywords"] = clean_tags(keywords)
         if scenarios is not None:
-            fields["scenarios"] = tuple(self._scenarios.resolve(name) for name in cleaned_tags(scenarios))
+            fields["scenarios"] = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
         return self._store.update(id, **fields)
 
     def clear(self) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-from clio.memory.store.ltm_codec import EVERYWHERE, scope
-from clio.memory.store.ltm_reader import LtmReading
+from clio.memory.store.ltm_codec import EVERYWHERE, normalize_rule_path
+from clio.memory.store.ltm_reader import LtmReader
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
@@ -271,7 +271,7 @@ def find_matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Pat
 
 def _fixed_parts(context: str) -> tuple[str, ...] | None:
     """Return the folders of a path up to its first wildcard, relative to the project; None if it is outside."""
-    where = scope(context)
+    where = normalize_rule_path(context)
     if where == EVERYWHERE:
         return ()
     parts = PurePosixPath(where.replace("\\", "/")).parts
@@ -386,7 +386,7 @@ class Briefing:
         is_foreign: the knowledge came with the project and is not trusted; the block says so.
     """
 
-    def __init__(self, ltm: LtmReading, source: str, project: Path, start: Path, *, is_foreign: bool = False) -> None:
+    def __init__(self, ltm: LtmReader, source: str, project: Path, start: Path, *, is_foreign: bool = False) -> None:
         self._is_foreign = is_foreign
         self._ltm = ltm
         self._source = source

@@ -19,11 +19,11 @@ from clio.memory.store.record import (
     MemoryRecord,
     Saved,
     add_confirmation,
-    begun_anew,
     default_confidence,
-    same_words,
+    has_same_text,
+    update_since,
 )
-from clio.memory.store.typed_codec import Former, MemoryIndex, former_of
+from clio.memory.store.typed_codec import FormerVersion, MemoryIndex, make_former
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
@@ -48,15 +48,15 @@ class Decision(Struct, frozen=True, kw_only=True):
 KEEP = Decision()
 
 
-def question(old: str, new: str) -> str:
+def make_dedupe_prompt(old: str, new: str) -> str:
     """The prompt that asks whether two memories say the same."""
     return fill_prompt("memory/dedupe", old=msgspec.json.encode(old).decode(), new=msgspec.json.encode(new).decode())
 
 
-def ask(decide: Callable[[str], str], old: str, new: str) -> Decision:
+def ask_model(decide: Callable[[str], str], old: str, new: str) -> Decision:
     """What a model says to two memories; KEEP where it cannot be asked."""
     try:
-        return read_decision(decide(question(old, new)))
+        return read_decision(decide(make_dedupe_prompt(old, new)))
     except (ProviderError, OSError, ValueError, TimeoutError):
         return KEEP
 
@@ -79,7 +79,7 @@ def read_decision(answer: str) -> Decision:
 
 def is_known(text: str, known: Iterable[str]) -> bool:
     """Whether one of these texts says the same as a text that was remembered after them."""
-    return any(judge(one, text) == "same" for one in known)
+    return any(compare_texts(one, text) == "same" for one in known)
 
 
 Verdict = Literal["same", "successor", "doubtful", "other"]
@@ -91,35 +91,41 @@ _VERDICTS: dict[Relation, Verdict] = {
 }
 
 
-def judge(old: str, new: str) -> Verdict:
+def compare_texts(old: str, new: str) -> Verdict:
     """What the text of a later memory is to that of an earlier one of the same type."""
-    if same_words(old, new) or same_words(_NOW.sub(" ", old), _NOW.sub(" ", new)):
+    if has_same_text(old, new) or has_same_text(_NOW.sub(" ", old), _NOW.sub(" ", new)):
         return "same"
     return _VERDICTS[relate_statements(old, new)]
 
 
-def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidation:
+def decide_contradiction(
+    new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float
+) -> Reconsolidation:
     """What becomes of `new`. variants: of the known one, each of which gives way only to a surer statement."""
-    if overrules(new, known, now):
+    if is_overruling(new, known, now):
         return Reconsolidation(action="updated")
     # What is not weaker has won above, so that this decides only among the variants.
-    return decide_reconsolidation(_sure(new, now), 1.0, [_sure(variant, now) for variant in variants])
+    return decide_reconsolidation(
+        _get_faded_confidence(new, now), 1.0, [_get_faded_confidence(variant, now) for variant in variants]
+    )
 
 
-def overrules(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
+def is_overruling(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
     """Whether a new statement takes the place of a known one."""
-    if trust(known) == TRUST["user"]:
-        return trust(new) == TRUST["user"]  # what a model says beside it is a variant, however old the user's words are
-    one, other = _sure(new, now), _sure(known, now)
-    return one > other or (one == other and trust(new) >= trust(known))
+    if get_trust(known) == TRUST["user"]:
+        return (
+            get_trust(new) == TRUST["user"]
+        )  # what a model says beside it is a variant, however old the user's words are
+    one, other = _get_faded_confidence(new, now), _get_faded_confidence(known, now)
+    return one > other or (one == other and get_trust(new) >= get_trust(known))
 
 
-def trust(record: MemoryRecord) -> int:
+def get_trust(record: MemoryRecord) -> int:
     """How far its speaker is trusted: a person further than a model, a model further than a tool's output."""
     return TRUST[record.provenance.asserted_by if record.provenance else "model"]
 
 
-def _sure(record: MemoryRecord, now: float) -> float:
+def _get_faded_confidence(record: MemoryRecord, now: float) -> float:
     """Its confidence as it has faded. Only a person is certain: 1.0 of anyone else means that nobody said how sure."""
     stated = record.confidence if record.confidence < 1.0 else default_confidence(record.provenance)
     return decay_confidence(stated, max(now - record.accessed, 0.0) / DAY_S)
@@ -127,12 +133,12 @@ def _sure(record: MemoryRecord, now: float) -> float:
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50
-_LEAST_SIMILARITY = 0.25
+_MIN_SIMILARITY = 0.25
 """Of texts about one subject, unless the later one announces a change: no labelled pair in which the later text
 supersedes without a word of change has less."""
 
 
-class Near(Struct, frozen=True, kw_only=True):
+class NearestMemory(Struct, frozen=True, kw_only=True):
     """The memory a new one has most to do with. similarity: the Jaccard index of their words.
 
     main: what holds, where `record` is a variant of it. variants: of the one of the two that holds.
@@ -145,7 +151,7 @@ class Near(Struct, frozen=True, kw_only=True):
     variants: tuple[MemoryRecord, ...] = ()
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class SavePlan(Struct, frozen=True, kw_only=True):
     """What is to be written: `after` in the place of `before`, records of the same id or, for a new one, of none.
 
     formers: what goes into the archive. What is in `before` alone leaves.
@@ -154,7 +160,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     remembered: Saved
     before: tuple[MemoryRecord, ...] = ()
     after: tuple[MemoryRecord, ...] = ()
-    formers: tuple[Former, ...] = ()
+    formers: tuple[FormerVersion, ...] = ()
 
     @property
     def gone(self) -> tuple[str, ...]:
@@ -163,25 +169,25 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(record.id for record in self.before if record.id not in kept)
 
 
-def nearest(index: MemoryIndex, new: MemoryRecord) -> Near | None:
+def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
     """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
     words, is_change = distinctive_words(new.content), announces_change(new.content)
-    candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_by_subject(index, new))}
-    found: list[Near] = []
+    candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_find_by_subject(index, new))}
+    found: list[NearestMemory] = []
     for old in candidates.values():
         if old.id == new.id:
             continue
         similarity = compute_jaccard(distinctive_words(old.content), words)
-        if words and similarity < _LEAST_SIMILARITY and not is_change:
+        if words and similarity < _MIN_SIMILARITY and not is_change:
             continue
-        verdict = judge(old.content, new.content)
+        verdict = compare_texts(old.content, new.content)
         if verdict != "other":
-            found.append(Near(record=old, verdict=verdict, similarity=similarity))
+            found.append(NearestMemory(record=old, verdict=verdict, similarity=similarity))
     best = max(found, key=_closeness, default=None)
     return None if best is None else _with_variants(index, best, new.id)
 
 
-def _with_variants(index: MemoryIndex, near: Near, new: str) -> Near:
+def _with_variants(index: MemoryIndex, near: NearestMemory, new: str) -> NearestMemory:
     """With what holds and its variants. What contradicts a variant contradicts what holds."""
     main = index.records.get(near.record.variants_of or "")
     main = main if main is not None and main.is_live and main.id != new else None
@@ -192,73 +198,75 @@ def _with_variants(index: MemoryIndex, near: Near, new: str) -> Near:
     return structs.replace(near, main=main, variants=variants)
 
 
-def _closeness(near: Near) -> tuple[int, float, float]:
+def _closeness(near: NearestMemory) -> tuple[int, float, float]:
     return _PRECEDENCE[near.verdict], near.similarity, near.record.updated
 
 
-def plan(new: MemoryRecord, near: Near | None, decision: Decision | None, now: float) -> Plan:
+def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision | None, now: float) -> SavePlan:
     """What remembering comes to. `decision`: of a model, about a doubtful pair."""
     said_at = min(new.created or now, now)
     new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
-        return Plan(remembered=remembered, after=(new,))
+        return SavePlan(remembered=remembered, after=(new,))
     if near.verdict == "successor":
-        return _contradict(new, near, now)
-    return _confirm(new, near, decision, now)
+        return _plan_contradiction(new, near, now)
+    return _plan_confirmation(new, near, decision, now)
 
 
-def _contradict(new: MemoryRecord, near: Near, now: float) -> Plan:
+def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> SavePlan:
     """It takes the place of what is there, or is one of its variants, or is dropped."""
     old, variants = near.record, near.variants
-    outcome = weigh(new, old, variants, now)
+    outcome = decide_contradiction(new, old, variants, now)
     if outcome.action == "updated":
-        return _supersede(structs.replace(new, keywords=_joined(new.keywords, old.keywords)), near, now)
+        return _plan_superseding(structs.replace(new, keywords=_join_tags(new.keywords, old.keywords)), near, now)
     new = structs.replace(new, variants_of=old.id)
     if outcome.action == "created_variant":
-        return Plan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
+        return SavePlan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
     if outcome.replaced_index is None:
-        dropped = Former(record=new, ended=now, because="dropped")
-        return Plan(remembered=Saved(record=new, action="dropped", other=old), formers=(dropped,))
+        dropped = FormerVersion(record=new, ended=now, because="dropped")
+        return SavePlan(remembered=Saved(record=new, action="dropped", other=old), formers=(dropped,))
     weakest = variants[outcome.replaced_index]
-    return Plan(
+    return SavePlan(
         remembered=Saved(record=new, action="replaced_variant", other=old, outweighed=weakest),
         before=(weakest,),
         after=(new,),
-        formers=(Former(record=weakest, ended=now, because="outweighed"),),
+        formers=(FormerVersion(record=weakest, ended=now, because="outweighed"),),
     )
 
 
-def _supersede(new: MemoryRecord, near: Near, now: float, was: MemoryRecord | None = None) -> Plan:
+def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: MemoryRecord | None = None) -> SavePlan:
     """It takes the place of what holds, whose variants are its own from now on. was: the variant it is made of."""
     old = near.main or near.record
     gone = structs.replace(old, superseded_by=new.id, updated=now)
     others = tuple(variant for variant in near.variants if variant.id != new.id)
     moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)
-    return Plan(
+    return SavePlan(
         remembered=Saved(record=new, action="superseded", other=old),
         before=(old, *((was,) if was else ()), *others),
         after=(gone, new, *moved),
-        formers=(Former(record=was, ended=now, because="promoted"),) if was else (),
+        formers=(FormerVersion(record=was, ended=now, because="promoted"),) if was else (),
     )
 
 
-def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: float) -> Plan:
+def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decision | None, now: float) -> SavePlan:
     """What is there is said again; a variant that has become the surer one holds from now on."""
     old = near.record
     if _repeats(new, old):
-        return Plan(remembered=Saved(record=old, action="merged", other=near.main or old))
-    record = _merged(old, new, decision, max(old.updated, new.updated))
+        return SavePlan(remembered=Saved(record=old, action="merged", other=near.main or old))
+    record = _merge_records(old, new, decision, max(old.updated, new.updated))
     record = structs.replace(record, accessed=now, seen=max(old.seen, new.seen))
-    if near.main is not None and overrules(_as_said(record, new), near.main, now):
-        return _supersede(structs.replace(record, variants_of=None, since=now), near, now, was=old)
+    if near.main is not None and is_overruling(_as_said(record, new), near.main, now):
+        return _plan_superseding(structs.replace(record, variants_of=None, since=now), near, now, was=old)
     if near.main is None:
         record = structs.replace(record, variants_of=None)  # what it contradicted is no more
-    record = begun_anew(old, record, new.updated)
+    record = update_since(old, record, new.updated)
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)
-    return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))
+    return SavePlan(
+        remembered=remembered, before=(old,), after=(record,), formers=make_former(old, record, now, "merged")
+    )
 
 
 def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
@@ -267,7 +275,13 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
     That happens when the user's statement is saved at once, and the model then saves it too. It confirms nothing, and a
     change of its own would need an undo of its own.
     """
-    if new.provenance is None or old.provenance is None or trust(new) > trust(old) or new.explicit or not old.explicit:
+    if (
+        new.provenance is None
+        or old.provenance is None
+        or get_trust(new) > get_trust(old)
+        or new.explicit
+        or not old.explicit
+    ):
         return False
     is_same_session = bool(new.provenance.session) and new.provenance.session == old.provenance.session
     adds = not {*new.keywords} <= {*old.keywords} or not new.hashes.items() <= old.hashes.items()
@@ -280,12 +294,12 @@ def _without_now(text: str) -> str:
 
 def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     """The record by the word of whoever is trusted more: those who said it before, or who says it now."""
-    return structs.replace(record, provenance=new.provenance) if trust(new) > trust(record) else record
+    return structs.replace(record, provenance=new.provenance) if get_trust(new) > get_trust(record) else record
 
 
-def join(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
+def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
     """Two memories that say the same as one: the older's id, the newer's words, used when either was used last."""
-    one = _merged(old, new, decision, max(old.updated, new.updated))
+    one = _merge_records(old, new, decision, max(old.updated, new.updated))
     return structs.replace(
         one,
         accessed=max(old.accessed, new.accessed),
@@ -294,12 +308,12 @@ def join(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> Mem
     )
 
 
-def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
+def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
     """The old memory with the new one's words, tags joined, the higher importance; its id and its beginning stay."""
     content = decision.new_content.strip() if decision else new.content
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
     by_person = new.provenance is not None and new.provenance.asserted_by == "user"
-    said = new.provenance if by_person or trust(new) > trust(old) else old.provenance
+    said = new.provenance if by_person or get_trust(new) > get_trust(old) else old.provenance
     kept = said or new.provenance
     return structs.replace(
         old,
@@ -307,8 +321,8 @@ def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now
         importance=min(chosen, 1.0),
         score=_score(old, new),
         reason=new.reason or old.reason,
-        keywords=_joined(old.keywords, new.keywords),
-        scenarios=_joined(old.scenarios, new.scenarios),
+        keywords=_join_tags(old.keywords, new.keywords),
+        scenarios=_join_tags(old.scenarios, new.scenarios),
         updated=now,
         accessed=now,
         seen=now,
@@ -327,7 +341,7 @@ def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
     return smooth_score(old.score, new.score, explicit=new.explicit)
 
 
-def _by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
+def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
     """Memories about what the new one says has changed, however few words they share with it."""
     if not announces_change(new.content):
         return []
@@ -336,5 +350,5 @@ def _by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
     return [record for id in best if (record := index.records[id]).kind == new.kind]
 
 
-def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _join_tags(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))

@@ -23,7 +23,7 @@ from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
 
-def number(raw: object, default: float) -> float:
+def to_number(raw: object, default: float) -> float:
     """A number however it was written: as one, as its digits, or as a date in ISO 8601."""
     if not isinstance(raw, int | float | str):
         return default
@@ -39,7 +39,7 @@ def number(raw: object, default: float) -> float:
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
-def texts(raw: object) -> list[str]:
+def to_texts(raw: object) -> list[str]:
     """The strings of a list; nothing where it is not one."""
     return [item for item in cast(list[object], raw) if isinstance(item, str)] if isinstance(raw, list) else []
 
@@ -52,18 +52,18 @@ _UNSEEN = LazyRegex("[\u00ad\u200b\u2060\ufeff]")
 
 
 @lru_cache(maxsize=65_536)
-def normal(text: str) -> str:
+def normalize_text(text: str) -> str:
     """What two texts that say the same have in common, for comparing only.
 
     Spacing, closing punctuation, the form of accents, quotes round a name and the case of words do not count. Numbers,
     versions, negations and every other sign do, and so does the case of what is a path, an option or a name of parts.
     """
     text = " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", text)).split())
-    text = _QUOTED.sub(_bare, _CLOSING.sub("", text))
+    text = _QUOTED.sub(_strip_quotes, _CLOSING.sub("", text))
     return " ".join(word if _CASED.search(word) else word.casefold() for word in text.split(" "))
 
 
-def _bare(match: re.Match[str]) -> str:
+def _strip_quotes(match: re.Match[str]) -> str:
     """The name without its quotes; a number keeps them, since "1" is not 1."""
     inside = match[2] or match[3] or match[4] or match[5]
     return inside if any(sign.isalpha() for sign in inside) else match[0]
@@ -98,63 +98,63 @@ SHAPES: dict[Kind, Shape] = {
 }
 
 
-def is_entry(kind: Kind, raw: object) -> bool:
+def is_ltm_object(kind: Kind, raw: object) -> bool:
     """Whether an item of a section is an entry of its kind; others are passed over and stay in the file."""
-    return isinstance(raw, dict) and bool(main_text(kind, cast(Json, raw)).strip())
+    return isinstance(raw, dict) and bool(get_main_text(kind, cast(Json, raw)).strip())
 
 
-def main_text(kind: Kind, raw: Json) -> str:
+def get_main_text(kind: Kind, raw: Json) -> str:
     """The text of an entry; a workflow without a name is its steps."""
-    text = string(raw.get(SHAPES[kind].text))
-    return text if text.strip() or kind != "workflow" else " → ".join(steps_of(raw))
+    text = to_text(raw.get(SHAPES[kind].text))
+    return text if text.strip() or kind != "workflow" else " → ".join(get_steps(raw))
 
 
-def identity(kind: Kind, raw: Json) -> tuple[str, ...]:
+def get_identity(kind: Kind, raw: Json) -> tuple[str, ...]:
     """What makes two entries of a kind the same entry."""
     match kind:
         case "workflow":
-            return tuple(normal(step) for step in steps_of(raw)) or (normal(main_text(kind, raw)),)
+            return tuple(normalize_text(step) for step in get_steps(raw)) or (normalize_text(get_main_text(kind, raw)),)
         case "solution":
-            return normal(string(raw.get("error"))), normal(string(raw.get("solution")))
+            return normalize_text(to_text(raw.get("error"))), normalize_text(to_text(raw.get("solution")))
         case "rule":
-            return scope(string(raw.get("context"))), normal(string(raw.get("rule")))
+            return normalize_rule_path(to_text(raw.get("context"))), normalize_text(to_text(raw.get("rule")))
         case _:
-            return (normal(string(raw.get(SHAPES[kind].text))),)
+            return (normalize_text(to_text(raw.get(SHAPES[kind].text))),)
 
 
-def scope(context: str) -> str:
+def normalize_rule_path(context: str) -> str:
     """The path a rule holds for, as rules are told apart by: "lib/core" and "./lib/core/" are one, "" is everywhere."""
     return context.strip().removeprefix("./").rstrip("/") or EVERYWHERE
 
 
-def to_entry(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
+def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
     """The object of a section as an entry, whatever other programs put into its fields."""
     shape = SHAPES[kind]
-    first = number(raw.get("timestamp"), 0.0)
+    first = to_number(raw.get("timestamp"), 0.0)
     rate = raw.get("success_rate")
     main = {"solution": "solution", "failure": "prevention"}.get(kind)
     return MemoryRecord(
         id=handle,
         kind=kind,
-        content=main_text(kind, raw),
-        solution=string(raw.get(main)) if main else "",
-        also=tuple(texts(raw.get("other_preventions"))) if kind == "failure" else (),
-        impact=string(raw.get("impact")) if kind == "failure" else "",
-        steps=steps_of(raw) if kind == "workflow" else (),
-        context=string(raw.get("context")) if kind == "rule" else "",
-        confidence=share(raw.get("confidence"), shape.unstated),
-        success_rate=None if kind != "workflow" or rate is None else share(rate, 0.0),
-        examples=tuple(texts(raw.get("examples"))),
-        times=times_of(kind, raw),
+        content=get_main_text(kind, raw),
+        solution=to_text(raw.get(main)) if main else "",
+        also=tuple(to_texts(raw.get("other_preventions"))) if kind == "failure" else (),
+        impact=to_text(raw.get("impact")) if kind == "failure" else "",
+        steps=get_steps(raw) if kind == "workflow" else (),
+        context=to_text(raw.get("context")) if kind == "rule" else "",
+        confidence=to_fraction(raw.get("confidence"), shape.unstated),
+        success_rate=None if kind != "workflow" or rate is None else to_fraction(rate, 0.0),
+        examples=tuple(to_texts(raw.get("examples"))),
+        times=get_times(kind, raw),
         created=first,
-        updated=max(number(raw.get("updated"), first), first),
-        provenance=provenance_of(raw),
+        updated=max(to_number(raw.get("updated"), first), first),
+        provenance=get_provenance(raw),
         hashes=stored_hashes(raw),
-        version=max(int(number(raw.get("version"), 1.0)), 1),
-        since=number(raw.get("since"), 0.0),
-        superseded_by=string(raw.get("superseded_by")) or None,
-        by=string(raw.get("by")),
-        confirmations=confirmations_of(raw),
+        version=max(int(to_number(raw.get("version"), 1.0)), 1),
+        since=to_number(raw.get("since"), 0.0),
+        superseded_by=to_text(raw.get("superseded_by")) or None,
+        by=to_text(raw.get("by")),
+        confirmations=get_confirmations(raw),
     )
 
 
@@ -173,30 +173,30 @@ def to_raw(draft: MemoryRecord) -> Json:
             named = draft.content.strip() and draft.content not in (" → ".join(steps), *steps)
             raw |= {"name": draft.content} if named else {}
             raw["sequence"] = list(steps)
-            raw |= {} if draft.success_rate is None else {"success_rate": share(draft.success_rate, 0.0)}
+            raw |= {} if draft.success_rate is None else {"success_rate": to_fraction(draft.success_rate, 0.0)}
         case "rule":
             raw["context"] = draft.context.strip().removeprefix("./") or EVERYWHERE
         case _:
             pass
-    raw["confidence"] = share(draft.confidence, DEFAULT_CONFIDENCE)
+    raw["confidence"] = to_fraction(draft.confidence, DEFAULT_CONFIDENCE)
     if draft.examples or draft.kind in ("solution", "pattern"):
         raw["examples"] = list(dict.fromkeys(draft.examples))
     raw[shape.count] = max(draft.times, 1)
     return raw
 
 
-def times_of(kind: Kind, raw: Json) -> int:
+def get_times(kind: Kind, raw: Json) -> int:
     """How often an entry was recorded, at least once."""
-    return min(max(int(number(raw.get(SHAPES[kind].count), 1.0)), 1), 1_000_000_000)
+    return min(max(int(to_number(raw.get(SHAPES[kind].count), 1.0)), 1), 1_000_000_000)
 
 
-def steps_of(raw: Json) -> tuple[str, ...]:
+def get_steps(raw: Json) -> tuple[str, ...]:
     """The steps of a workflow; a single text counts as one."""
     steps = raw.get("sequence")
-    return (steps,) if isinstance(steps, str) and steps.strip() else tuple(texts(steps))
+    return (steps,) if isinstance(steps, str) and steps.strip() else tuple(to_texts(steps))
 
 
-def provenance_of(raw: Json) -> Provenance | None:
+def get_provenance(raw: Json) -> Provenance | None:
     """Where an entry came from, where the file says so."""
     try:
         return msgspec.convert(raw.get("provenance"), Provenance)
@@ -204,7 +204,7 @@ def provenance_of(raw: Json) -> Provenance | None:
         return None
 
 
-def confirmations_of(raw: Json) -> tuple[Provenance, ...]:
+def get_confirmations(raw: Json) -> tuple[Provenance, ...]:
     """Where else an entry was said, where the file says so."""
     try:
         return msgspec.convert(raw.get("confirmations", ()), tuple[Provenance, ...])
@@ -212,17 +212,17 @@ def confirmations_of(raw: Json) -> tuple[Provenance, ...]:
         return ()
 
 
-def share(raw: object, default: float) -> float:
+def to_fraction(raw: object, default: float) -> float:
     """A number from 0.0 to 1.0."""
-    return min(max(number(raw, default), 0.0), 1.0)
+    return min(max(to_number(raw, default), 0.0), 1.0)
 
 
-def string(raw: object) -> str:
+def to_text(raw: object) -> str:
     """The text, or nothing where it is not one."""
     return raw if isinstance(raw, str) else ""
 
 
-def stored_id(raw: Json) -> str:
+def get_handle(raw: Json) -> str:
     """The handle an entry has in the file; empty where it has none a person could type."""
     handle = raw.get("id")
     return handle if isinstance(handle, str) and _STORED_ID.fullmatch(handle) else ""
@@ -230,15 +230,15 @@ def stored_id(raw: Json) -> str:
 
 def set_handle(raw: Json, handle: str) -> None:
     """Write an entry's handle into it; what another program calls its id and is no handle stays as `other_id`."""
-    if "id" in raw and not stored_id(raw):
+    if "id" in raw and not get_handle(raw):
         raw["other_id"] = raw["id"]
     raw["id"] = handle
 
 
-def handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
+def assign_handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
     """A handle for each entry, in order, no two alike: the stored one, or one made from its kind and words."""
     listed = list(entries)
-    found = [stored_id(raw) for _, raw in listed]
+    found = [get_handle(raw) for _, raw in listed]
     taken: set[str] = set()
     for place, handle in enumerate(found):
         if handle in taken:
@@ -246,15 +246,15 @@ def handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
         taken.add(handle)
     for place, (kind, raw) in enumerate(listed):
         if not found[place]:
-            found[place] = new_handle(kind, raw, taken)
+            found[place] = make_handle(kind, raw, taken)
             taken.add(found[place])
     return found
 
 
-def new_handle(kind: Kind, raw: Json, taken: set[str]) -> str:
+def make_handle(kind: Kind, raw: Json, taken: set[str]) -> str:
     """A handle such as "d-3f9a12" that is not taken: the kind's letter and as much of a hash as it needs."""
     letter = kind[0]
-    words = "\0".join((kind, *identity(kind, raw))).encode("utf-8", "surrogatepass")
+    words = "\0".join((kind, *get_identity(kind, raw))).encode("utf-8", "surrogatepass")
     attempt = 0
     while True:
         digest = hashlib.sha256(words + (b"\0%d" % attempt if attempt else b"")).hexdigest()
@@ -354,9 +354,9 @@ class LtmDocument:
 
     def __init__(self, document: object) -> None:
         """Raises ValueError where a section is there and is not of its kind."""
-        self._whole = _object(document, "the document")
-        self._patterns = _object(self._whole.setdefault("patterns", {}), "'patterns'")
-        self.metadata = _object(self._whole.setdefault("metadata", {}), "'metadata'")
+        self._whole = _require_object(document, "the document")
+        self._patterns = _require_object(self._whole.setdefault("patterns", {}), "'patterns'")
+        self.metadata = _require_object(self._whole.setdefault("metadata", {}), "'metadata'")
         for name in _LISTS:
             if not isinstance(self._patterns.setdefault(name, []), list):
                 raise ValueError(f"{name!r} is not a list")
@@ -391,7 +391,7 @@ class LtmDocument:
 
     def raws(self, kind: Kind) -> Iterator[Json]:
         """The objects of a kind that are entries."""
-        return (raw for raw in self.section(kind) if is_entry(kind, raw))
+        return (raw for raw in self.section(kind) if is_ltm_object(kind, raw))
 
     def all(self) -> list[tuple[Kind, Json]]:
         """All objects that are entries, kind by kind."""
@@ -402,14 +402,14 @@ class LtmDocument:
         found = self.all()
         return Knowledge(
             entries=tuple(
-                self._entry(kind, raw, handle) for (kind, raw), handle in zip(found, handles(found), strict=True)
+                self._entry(kind, raw, handle) for (kind, raw), handle in zip(found, assign_handles(found), strict=True)
             )
         )
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
         """Each entry by its handle."""
         found = self.all()
-        return dict(zip(handles(found), found, strict=True))
+        return dict(zip(assign_handles(found), found, strict=True))
 
     def one(self, wanted: Json) -> MemoryRecord:
         """One of its objects as an entry, under the handle it has among all of them."""
@@ -444,7 +444,7 @@ class LtmDocument:
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
     def _entry(self, kind: Kind, raw: Json, handle: str) -> MemoryRecord:
-        entry = to_entry(kind, raw, handle)
+        entry = to_record(kind, raw, handle)
         if found := self.shared.get(id(raw)):
             return structs.replace(
                 entry, by=", ".join(found.living.by), members=len(found.living.by), rivals=found.living.rivals
@@ -467,11 +467,11 @@ def read_ltm(path: Path) -> LtmDocument:
     except ValueError as error:
         raise make_corrupt_error(path, set_file_aside(path), str(error)) from error
     if dropped := document.drop_wrong_texts():
-        _keep_sound(path, data, document, dropped)
+        _remove_wrong_texts(path, data, document, dropped)
     return document
 
 
-def _keep_sound(path: Path, data: bytes, document: LtmDocument, dropped: int) -> None:
+def _remove_wrong_texts(path: Path, data: bytes, document: LtmDocument, dropped: int) -> None:
     """Set the file aside and leave the sound entries in its place; raises CorruptDocument to say so, once.
 
     Where another clio, or this one, is about to change the file it is left for the next time.
@@ -502,11 +502,11 @@ def decode_ltm(data: bytes) -> LtmDocument:
 
 def refuse_newer(document: LtmDocument, name: str) -> None:
     """Raise NewerDocument for a version this clio does not know, ValueError for what is none."""
-    if (major := _major(document)) > MAJOR_VERSION:
+    if (major := _read_major_version(document)) > MAJOR_VERSION:
         raise NewerDocument(f"{name!r} has version {major} and this clio knows {MAJOR_VERSION}; update clio.")
 
 
-def _major(document: LtmDocument) -> int:
+def _read_major_version(document: LtmDocument) -> int:
     """The version's first number. Raises ValueError where it is no version: then the file is damaged."""
     outer = document.stated_version
     if outer is not None:
@@ -556,7 +556,7 @@ def _write_rules(found: list[Any], patterns: Json, metadata: Json) -> None:
     rules: dict[str, list[Any]] = {}
     details: dict[str, Json] = {}
     for raw in cast(list[Json], found):
-        path = string(raw.get("context")) or EVERYWHERE
+        path = to_text(raw.get("context")) or EVERYWHERE
         at_path = rules.setdefault(path, [])
         if "rule" not in raw:
             continue
@@ -571,7 +571,7 @@ def _write_rules(found: list[Any], patterns: Json, metadata: Json) -> None:
         metadata.pop(_DETAILS, None)
 
 
-def _object(value: object, what: str) -> Json:
+def _require_object(value: object, what: str) -> Json:
     if not isinstance(value, dict):
         raise ValueError(f"{what} is not an object")
     return cast(Json, value)

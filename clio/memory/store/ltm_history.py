@@ -20,16 +20,16 @@ from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     LtmDocument,
-    identity,
-    is_entry,
-    number,
-    provenance_of,
-    share,
-    steps_of,
-    stored_id,
-    string,
-    texts,
-    to_entry,
+    get_handle,
+    get_identity,
+    get_provenance,
+    get_steps,
+    is_ltm_object,
+    to_fraction,
+    to_number,
+    to_record,
+    to_text,
+    to_texts,
 )
 from clio.memory.store.record import Because, Kind, MemoryRecord
 from clio.storage.documents import DocumentFormat, load_document
@@ -37,7 +37,7 @@ from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class ArchivedMemory(Struct, frozen=True, kw_only=True):
     """One memory of the archive: its object as it was, when and why it left."""
 
     kind: str
@@ -48,27 +48,27 @@ class Kept(Struct, frozen=True, kw_only=True):
     @property
     def known_kind(self) -> Kind | None:
         """Its kind; None if this clio knows no such kind, or the object is no memory of it."""
-        return next((kind for kind in SHAPES if kind == self.kind and is_entry(kind, self.entry)), None)
+        return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
 
 
-Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
+EndReason = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
 """Why a version ended: the memory says something else now, it left (see `Because`), or the change was undone."""
 
 
-class Ending(Struct, frozen=True, kw_only=True):
+class EndedVersion(Struct, frozen=True, kw_only=True):
     """One version of a memory: its object as it was, when and why that ended."""
 
     kind: Kind
     id: str
     ended: float
-    because: Ended
+    because: EndReason
     entry: Json
 
 
 class _Archive(Struct, frozen=True, kw_only=True):
     """The `ltm.archive.json` of earlier clio versions, oldest first."""
 
-    entries: tuple[Kept, ...] = ()
+    entries: tuple[ArchivedMemory, ...] = ()
 
 
 _EARLIER_ARCHIVE = DocumentFormat(schema="clio.ltm_archive", version=1, type=_Archive)
@@ -76,7 +76,7 @@ _EARLIER_HISTORY = "ltm.history.jsonl"
 _MADE_ID = re.compile(r"a-[0-9]+")
 
 
-def is_made_id(handle: str) -> bool:
+def is_substitute_id(handle: str) -> bool:
     """Whether a handle was only made to find a memory of `ltm.archive.json` that has none."""
     return _MADE_ID.fullmatch(handle) is not None
 
@@ -84,10 +84,10 @@ def is_made_id(handle: str) -> bool:
 class _Item:
     """A memory that left. back: the handle it has had since it came back, if it did."""
 
-    def __init__(self, kept: Kept, back: str = "") -> None:
+    def __init__(self, kept: ArchivedMemory, back: str = "") -> None:
         self.kept = kept
-        self.handle = stored_id(kept.entry)
-        self.words = _words(kept)
+        self.handle = get_handle(kept.entry)
+        self.words = _get_identity(kept)
         self.back = back
 
     def is_back(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
@@ -95,7 +95,7 @@ class _Item:
         if self.back:
             return self.back in live
         twin = live.get(self.handle)
-        return twin is not None and (twin[0], *identity(*twin)) == self.words
+        return twin is not None and (twin[0], *get_identity(*twin)) == self.words
 
 
 class LtmArchive:
@@ -114,7 +114,7 @@ class LtmArchive:
         self._by_words: dict[tuple[str, ...], list[_Item]] = {}
         self._handles: Counter[str] = Counter()
 
-    def read(self, document: LtmDocument) -> tuple[Kept, ...]:
+    def read(self, document: LtmDocument) -> tuple[ArchivedMemory, ...]:
         """What is in it, oldest first."""
         self._catch_up()
         live = document.by_handle()
@@ -125,13 +125,13 @@ class LtmArchive:
         found: list[MemoryRecord] = []
         for kept in reversed(self.read(document)):
             if kind := kept.known_kind:
-                found.append(to_entry(kind, kept.entry, stored_id(kept.entry)))
+                found.append(to_record(kind, kept.entry, get_handle(kept.entry)))
         return tuple(found)
 
-    def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> Kept | None:
+    def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
         """The newest that says the same as `wanted`."""
         self._catch_up()
-        found = self._by_words.get((kind, *identity(kind, wanted)))
+        found = self._by_words.get((kind, *get_identity(kind, wanted)))
         if not found:
             return None
         live = document.by_handle()
@@ -142,7 +142,7 @@ class LtmArchive:
         self._catch_up()
         return frozenset(self._handles)
 
-    def endings(self) -> tuple[Ending, ...]:
+    def endings(self) -> tuple[EndedVersion, ...]:
         """The versions that ended, in the order they did; lines that do not parse are passed over."""
         path = self._log.path.with_name(_EARLIER_HISTORY)
         found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
@@ -151,12 +151,18 @@ class LtmArchive:
             if change.store != "ltm":
                 continue
             if logged.undone_at is not None:
-                ends = {one.id: End(because="undone", at=logged.undone_at) for one in _pieces(change.after)}
-                pieces = _pieces(change.after)
+                ends = {
+                    one.id: End(because="undone", at=logged.undone_at) for one in _read_states_or_none(change.after)
+                }
+                pieces = _read_states_or_none(change.after)
             else:
-                ends, pieces = change.ended, _pieces(change.before)
+                ends, pieces = change.ended, _read_states_or_none(change.before)
             for one in pieces:
-                if one.kept is None and (end := ends.get(one.id)) and (ending := _ending(one, end, change.at)):
+                if (
+                    one.kept is None
+                    and (end := ends.get(one.id))
+                    and (ending := _make_ended_version(one, end, change.at))
+                ):
                     found.setdefault(_ending_key(ending), ending)
         return tuple(found.values())
 
@@ -183,7 +189,7 @@ class LtmArchive:
         self._stamp = _stamp(self._earlier)
         document = load_document(self._earlier, _EARLIER_ARCHIVE)
         for place, kept in enumerate(document.value.entries if document else ()):
-            if not stored_id(kept.entry):
+            if not get_handle(kept.entry):
                 kept = structs.replace(kept, entry=kept.entry | {"id": f"a-{place}"})
             self._add(_Item(kept))
         for change in reversed(self._log.read_earlier() if undone else ()):
@@ -196,8 +202,8 @@ class LtmArchive:
 
     def _take_back(self, change: Change) -> None:
         """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
-        later = {one.id for one in _pieces(change.after)}
-        for one in _pieces(change.before):
+        later = {one.id for one in _read_states_or_none(change.after)}
+        for one in _read_states_or_none(change.before):
             if one.kept is not None:
                 self._add(_Item(one.kept))
             elif one.id not in later:
@@ -219,10 +225,12 @@ class LtmArchive:
         if back_again := [item for item in self._items if item.back in leaving]:
             for item in back_again:
                 self._drop(item)
-        for one in _pieces(change.before):
+        for one in _read_states_or_none(change.before):
             if one.kept is None and (end := leaving.get(one.id)):
-                entry = with_successor(one.entry | {"id": one.id}, end.successor)
-                self._add(_Item(Kept(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry)))
+                entry = add_successor(one.entry | {"id": one.id}, end.successor)
+                self._add(
+                    _Item(ArchivedMemory(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry))
+                )
 
     def _add(self, item: _Item) -> None:
         self._items.append(item)
@@ -245,45 +253,45 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def _words(kept: Kept) -> tuple[str, ...]:
+def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
     kind = kept.known_kind
-    return (kind, *identity(kind, kept.entry)) if kind else ()
+    return (kind, *get_identity(kind, kept.entry)) if kind else ()
 
 
-class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One object of the file at one moment. kept: it lay in the archive, not in the file."""
 
     kind: Kind
     id: str
     place: int = 0
     entry: Json = {}
-    kept: Kept | None = None
+    kept: ArchivedMemory | None = None
 
 
-def piece(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> Piece:
+def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
     """An object as it is now, whatever happens to it later. place: where it stands, if that is known."""
     where = document.place(kind, raw) if place is None else place
-    return Piece(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
+    return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
 
 
-def read_pieces(raw: Raw) -> list[Piece]:
+def read_states(raw: Raw) -> list[ObjectState]:
     """The pieces a change holds. Raises UserError where it is not one of the project knowledge."""
     if not bytes(raw):
         return []
     try:
-        return decode_json(raw, type=list[Piece])
+        return decode_json(raw, type=list[ObjectState])
     except msgspec.DecodeError as error:
         raise UserError(f"This change cannot be taken back ({error}); correct the entry by hand.") from error
 
 
-def is_as(document: LtmDocument, pieces: Sequence[Piece], handles: set[str]) -> bool:
+def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
     """Whether, of these handles, the file has exactly the objects of these pieces."""
     wanted = {one.id: one.entry for one in pieces if one.kept is None}
     found = {handle: raw for handle, (_, raw) in document.by_handle().items() if handle in handles}
     return found == wanted
 
 
-def put_back(document: LtmDocument, before: Sequence[Piece], after: Sequence[Piece]) -> None:
+def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: Sequence[ObjectState]) -> None:
     """Make the file as it was: objects that came go, those that went return to their places."""
     known, kept = document.by_handle(), {one.id: one for one in before if one.kept is None}
     for one in after:
@@ -298,9 +306,9 @@ def put_back(document: LtmDocument, before: Sequence[Piece], after: Sequence[Pie
             document.section(one.kind).insert(one.place, one.entry)
 
 
-def ends_of(
-    before: Sequence[Piece],
-    after: Sequence[Piece],
+def find_ends(
+    before: Sequence[ObjectState],
+    after: Sequence[ObjectState],
     why: Mapping[str, Because] = MappingProxyType({}),
     successors: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, End]:
@@ -313,110 +321,110 @@ def ends_of(
     later = {one.id: one.entry for one in after if one.kept is None}
     found: dict[str, End] = {}
     for one in before:
-        if one.kept is not None or (one.id in later and not says_else(one.kind, one.entry, later[one.id])):
+        if one.kept is not None or (one.id in later and not is_other_ltm_version(one.kind, one.entry, later[one.id])):
             continue
-        because: Ended = "changed" if one.id in later else why.get(one.id, "forgotten")
+        because: EndReason = "changed" if one.id in later else why.get(one.id, "forgotten")
         found[one.id] = End(because=because, successor=successors.get(one.id, ""))
     return found
 
 
-def archive_changes(found: Iterable[Kept]) -> list[Change]:
+def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
     """Lines of the log that put memories of another archive into this one."""
     return [
         new_change(
             "ltm",
             "",
             at=kept.archived,
-            before=[Piece(kind=kind, id=stored_id(kept.entry), entry=kept.entry)],
-            ended={stored_id(kept.entry): End(because=kept.because)},
+            before=[ObjectState(kind=kind, id=get_handle(kept.entry), entry=kept.entry)],
+            ended={get_handle(kept.entry): End(because=kept.because)},
         )
         for kept in found
         if (kind := kept.known_kind)
     ]
 
 
-def version_changes(found: Iterable[Ending]) -> list[Change]:
+def make_version_changes(found: Iterable[EndedVersion]) -> list[Change]:
     """Lines of the log that keep versions of memories that are not in the archive by that."""
     return [
         new_change(
             "ltm",
             "",
             at=one.ended,
-            before=[Piece(kind=one.kind, id=one.id, entry=one.entry)],
+            before=[ObjectState(kind=one.kind, id=one.id, entry=one.entry)],
             ended={one.id: End(because=one.because, is_version=True)},
         )
         for one in found
     ]
 
 
-def _ending(one: Piece, end: End, at: float) -> Ending | None:
+def _make_ended_version(one: ObjectState, end: End, at: float) -> EndedVersion | None:
     try:
-        because = msgspec.convert(end.because, Ended)
+        because = msgspec.convert(end.because, EndReason)
     except msgspec.ValidationError:
         return None
-    entry = with_successor(one.entry, end.successor)
-    return Ending(kind=one.kind, id=one.id, ended=end.at or at, because=because, entry=entry)
+    entry = add_successor(one.entry, end.successor)
+    return EndedVersion(kind=one.kind, id=one.id, ended=end.at or at, because=because, entry=entry)
 
 
-def _ending_key(ending: Ending) -> tuple[str, str, float, str]:
+def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
     return ending.kind, ending.id, ending.ended, ending.because
 
 
-def _pieces(raw: Raw) -> list[Piece]:
+def _read_states_or_none(raw: Raw) -> list[ObjectState]:
     """The pieces of a side of a change; none if it holds something else."""
     try:
-        return read_pieces(raw)
+        return read_states(raw)
     except UserError:
         return []
 
 
-def with_successor(raw: Json, successor: str) -> Json:
+def add_successor(raw: Json, successor: str) -> Json:
     """An object that leaves, with the handle of the one that took its place, if any."""
     return raw | {"superseded_by": successor} if successor else raw
 
 
-def begin_anew(after: Json, now: float) -> None:
+def start_new_version(after: Json, now: float) -> None:
     """Note in an object that it says something else from now on; fields of other programs by those names stay."""
     version = after.get("version", 1)
     if isinstance(version, int):
         after["version"] = version + 1
-    begin_again(after, now)
+    set_since(after, now)
 
 
-def begin_again(raw: Json, now: float) -> None:
+def set_since(raw: Json, now: float) -> None:
     """Note in an object from when it says what it says, as when it came back from the archive."""
     if isinstance(raw.get("since", now), int | float):
         raw["since"] = now
 
 
-def begun(raw: Json) -> float:
+def get_since(raw: Json) -> float:
     """When an entry came to say what it says; 0.0 where the file does not tell."""
-    return number(raw.get("since"), 0.0) or number(raw.get("timestamp"), 0.0)
+    return to_number(raw.get("since"), 0.0) or to_number(raw.get("timestamp"), 0.0)
 
 
-def says_else(kind: Kind, one: Json, other: Json) -> bool:
+def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
     """Whether two states of an entry say different things or vouch for them differently.
 
     That it was confirmed, helped once more or went well makes no other version of it.
     """
-    return _said(kind, one) != _said(kind, other)
+    return _get_meaning(kind, one) != _get_meaning(kind, other)
 
 
-def _said(kind: Kind, raw: Json) -> tuple[object, ...]:
-    source = provenance_of(raw)
+def _get_meaning(kind: Kind, raw: Json) -> tuple[object, ...]:
+    source = get_provenance(raw)
     return (
-        string(raw.get(SHAPES[kind].text)),
-        *(string(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
-        tuple(texts(raw.get("other_preventions"))),
-        steps_of(raw),
-        tuple(texts(raw.get("examples"))),
-        share(raw.get("confidence"), SHAPES[kind].unstated),
+        to_text(raw.get(SHAPES[kind].text)),
+        *(to_text(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
+        tuple(to_texts(raw.get("other_preventions"))),
+        get_steps(raw),
+        tuple(to_texts(raw.get("examples"))),
+        to_fraction(raw.get("confidence"), SHAPES[kind].unstated),
         source.asserted_by if source else "",
     )
 
 
-def _decode(line: bytes) -> Ending | None:
+def _decode(line: bytes) -> EndedVersion | None:
     try:
-        return decode_json(line, type=Ending)
+        return decode_json(line, type=EndedVersion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -17,7 +17,7 @@ _MOST_TRIES = 5
 """Limit for reading again because another process wrote meanwhile; the last result is used then."""
 
 
-class LtmReading:
+class LtmReader:
     """Reads the project's memory. Nothing is cached between calls, so results are never out of date.
 
     Args:
@@ -45,7 +45,7 @@ class LtmReading:
         return dict(zip((entry.id for entry in listed), states, strict=True))
 
     def _document(self) -> LtmDocument:
-        return read_whole(self._path, lambda: self._team)
+        return read_ltm_and_shared(self._path, lambda: self._team)
 
     @cached_property
     def _team(self) -> "TeamKnowledge":
@@ -55,7 +55,7 @@ class LtmReading:
         return TeamKnowledge(self._path, self._project, self._home, self._clock)
 
 
-def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
+def read_ltm_and_shared(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
     """Return the entries in `path` and in the shared folder beside it, as of one moment.
 
     Readers hold no lock. Another process may move entries between the two while they are read; then both are read

@@ -17,51 +17,51 @@ from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     LtmDocument,
+    assign_handles,
     decode_ltm,
     find_handle,
-    handles,
-    identity,
-    new_handle,
-    number,
-    provenance_of,
+    get_handle,
+    get_identity,
+    get_provenance,
+    get_times,
+    make_handle,
     refuse_newer,
     set_handle,
-    share,
-    stored_id,
-    times_of,
-    to_entry,
+    to_fraction,
+    to_number,
     to_raw,
+    to_record,
     write_ltm,
 )
 from clio.memory.store.ltm_history import (
-    Kept,
+    ArchivedMemory,
     LtmArchive,
-    Piece,
-    begin_again,
-    begin_anew,
-    ends_of,
-    is_as,
-    is_made_id,
-    piece,
-    put_back,
-    read_pieces,
-    says_else,
+    ObjectState,
+    capture_state,
+    find_ends,
+    is_in_state,
+    is_other_ltm_version,
+    is_substitute_id,
+    read_states,
+    restore_states,
+    set_since,
+    start_new_version,
 )
 from clio.memory.store.ltm_merge import (
     TRUST,
-    absorb,
-    adopt_context,
-    beside,
-    changed_raw,
-    checked,
-    confirm,
-    label,
-    place_for,
-    revive,
-    same,
-    unsurrogated,
+    absorb_memory,
+    adopt_rule_path,
+    apply_changes,
+    check_draft,
+    confirm_memory,
+    find_insert_position,
+    find_other_solutions,
+    find_same,
+    make_label,
+    replace_surrogates,
+    revive_memory,
 )
-from clio.memory.store.ltm_reader import LtmReading, read_whole
+from clio.memory.store.ltm_reader import LtmReader, read_ltm_and_shared
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
@@ -76,21 +76,21 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
-    cleaned,
-    cleaned_entry,
+    clean_draft,
+    clean_value,
 )
-from clio.memory.store.versions import Version, entry_versions
+from clio.memory.store.versions import Version, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder
 from clio.storage.locks import FileLock, LocksUnsupported
 from clio.text.scoring import DAY_S
 
-SURE = 0.5
+MIN_LASTING_CONFIDENCE = 0.5
 """A user's statement of at least this confidence is never pruned for its age: only the user removes it."""
 
 
-def why_pruned(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
+def get_prune_reason(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
     """Return why an entry is to be pruned; None if it stays.
 
     Age counts from the last confirmation; an entry without a time is never too old.
@@ -98,12 +98,12 @@ def why_pruned(entry: MemoryRecord, *, now: float, max_age_days: float, min_conf
     if entry.confidence < min_confidence:
         return "uncertain"
     by_person = entry.provenance is not None and entry.provenance.asserted_by == "user"
-    if not entry.updated or (by_person and entry.confidence >= SURE):
+    if not entry.updated or (by_person and entry.confidence >= MIN_LASTING_CONFIDENCE):
         return None
     return "old" if now - entry.updated > max_age_days * DAY_S else None
 
 
-def to_prune(
+def find_prunable(
     entries: Iterable[MemoryRecord],
     *,
     now: float,
@@ -117,7 +117,7 @@ def to_prune(
         raise UserError(f"min_confidence is {min_confidence:g}; give a number from 0.0 to 1.0.")
     found: dict[str, Because] = {}
     for entry in entries:
-        why = why_pruned(entry, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+        why = get_prune_reason(entry, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
         if why:
             found[entry.id] = why
     return found
@@ -159,7 +159,7 @@ def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]
         update_document(path, FORMAT, count)
 
 
-def with_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
+def add_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
     """Return the entries with the time and number of their uses. Raises StorageError, OSError."""
     document = load_document(path, FORMAT)
     uses = document.value.entries if document else {}
@@ -173,7 +173,7 @@ _AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a yea
 _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
-def count_up(
+def make_ltm_stats(
     entries: Sequence[MemoryRecord],
     freshness: Mapping[str, Freshness],
     *,
@@ -243,7 +243,7 @@ class LtmStore:
 
     def read(self) -> LtmDocument:
         """The document as it is now. Raises OSError."""
-        return read_whole(self.path, lambda: self.team)
+        return read_ltm_and_shared(self.path, lambda: self.team)
 
     def exists(self) -> bool:
         """Whether anything was ever known."""
@@ -259,7 +259,7 @@ class LtmStore:
         """The document as it is now, for a change; nobody else changes it meanwhile."""
         lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         try:
-            with _one_sentence(self.path):
+            with _explain_os_errors(self.path):
                 make_ignored_folder(self.path.parent, self.path.parent)
                 lock.__enter__()
                 document = self.read()
@@ -272,8 +272,8 @@ class LtmStore:
         document: LtmDocument,
         now: float,
         what: str,
-        before: Sequence[Piece],
-        after: Sequence[Piece],
+        before: Sequence[ObjectState],
+        after: Sequence[ObjectState],
         why: Mapping[str, Because] = MappingProxyType({}),
         successors: Mapping[str, str] = MappingProxyType({}),
         *,
@@ -284,7 +284,7 @@ class LtmStore:
         why: of the handles that leave. successors: of those whose place another took, the handle of that one.
         stated: how sure somebody is was said on purpose, see `TeamKnowledge.write`.
         """
-        _begin_anew(document, now, before, after)
+        _mark_new_versions(document, now, before, after)
         document.touch(now)
         change = new_change(
             "ltm",
@@ -293,10 +293,10 @@ class LtmStore:
             key=(before or after)[0].id if len(before) + len(after) <= 2 else "",
             before=before or None,
             after=after or None,
-            ended=ends_of(before, after, why, successors),
-            restored={stored_id(one.kept.entry): one.id for one in before if one.kept},
+            ended=find_ends(before, after, why, successors),
+            restored={get_handle(one.kept.entry): one.id for one in before if one.kept},
         )
-        with _one_sentence(self.path), self.log.making(change):
+        with _explain_os_errors(self.path), self.log.making(change):
             self.put(document, now, why, stated=stated)
 
     def send_off(
@@ -312,28 +312,30 @@ class LtmStore:
         successors: of those whose place another took, the handle of that one.
         """
         known = document.by_handle()
-        before = [piece(document, known[handle][0], handle, known[handle][1]) for handle in why]
+        before = [capture_state(document, known[handle][0], handle, known[handle][1]) for handle in why]
         for one in sorted(before, key=lambda one: -one.place):
             del document.section(one.kind)[one.place]
         if before:
             self.write(document, now, what, before, (), why, successors)
             return
         document.touch(now)
-        with _one_sentence(self.path):
+        with _explain_os_errors(self.path):
             self.put(document, now)
 
-    def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
+    def take_back(
+        self, document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
+    ) -> bool:
         """Make the file as it was before a change; False where it is no longer as after it.
 
         A process that died between logging a change and making it leaves one that is as good as undone.
         """
         touched = {one.id for one in (*before, *after)}
-        if not is_as(document, before, touched):
-            if not is_as(document, after, touched):
+        if not is_in_state(document, before, touched):
+            if not is_in_state(document, after, touched):
                 return False
-            put_back(document, before, after)
+            restore_states(document, before, after)
             document.touch(now)
-            with _one_sentence(self.path):
+            with _explain_os_errors(self.path):
                 self.put(document, now)
         return True
 
@@ -376,18 +378,20 @@ def open_store(
     return LtmStore(path, log, clock, TeamKnowledge(path, project, home, clock))
 
 
-def _begin_anew(document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> None:
+def _mark_new_versions(
+    document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
+) -> None:
     """Note in the entries that say something else, and in their pieces, from when they do."""
     former = {one.id: one.entry for one in before if one.kept is None}
-    changed = [one for one in after if one.id in former and says_else(one.kind, former[one.id], one.entry)]
+    changed = [one for one in after if one.id in former and is_other_ltm_version(one.kind, former[one.id], one.entry)]
     known = document.by_handle() if changed else {}
     for one in changed:
-        begin_anew(one.entry, now)
-        begin_anew(known[one.id][1], now)
+        start_new_version(one.entry, now)
+        start_new_version(known[one.id][1], now)
 
 
 @contextmanager
-def _one_sentence(path: Path) -> Generator[None]:
+def _explain_os_errors(path: Path) -> Generator[None]:
     """What the operating system refuses, as an error for people."""
     try:
         yield
@@ -403,20 +407,20 @@ def _one_sentence(path: Path) -> Generator[None]:
         ) from error
 
 
-_AS_THEY_ARE = ("id", "example_hashes", "provenance", "confirmations")
+_NOT_TEXT = ("id", "example_hashes", "provenance", "confirmations")
 """Fields that hold no words, and that a search for secrets would take for some."""
 
 
-class Merged(Struct, frozen=True, kw_only=True):
+class ImportResult(Struct, frozen=True, kw_only=True):
     """What an import did: how many entries are new, how many were known, and all of them before and after."""
 
     added: int
     confirmed: int
-    before: list[Piece]
-    after: list[Piece]
+    before: list[ObjectState]
+    after: list[ObjectState]
 
 
-def read_foreign(text: str) -> LtmDocument:
+def read_imported_document(text: str) -> LtmDocument:
     """The document of a text. Raises UserError where it is none, NewerDocument."""
     try:
         document = decode_ltm(text.encode("utf-8", "replace"))
@@ -426,7 +430,7 @@ def read_foreign(text: str) -> LtmDocument:
     return document
 
 
-def merge_in(
+def import_document(
     document: LtmDocument,
     foreign: LtmDocument,
     provenance: Provenance,
@@ -434,45 +438,45 @@ def merge_in(
     *,
     clean: Callable[[str], str],
     taken: Iterable[str],
-) -> Merged:
+) -> ImportResult:
     """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
 
     clean: applied to every text. taken: handles no new entry may have, beside those of the document.
     """
     ours = document.all()
-    known = {(kind, *identity(kind, raw)): raw for kind, raw in reversed(ours)}
-    ids = {id(raw): handle for (_, raw), handle in zip(ours, handles(ours), strict=True)}
+    known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
+    ids = {id(raw): handle for (_, raw), handle in zip(ours, assign_handles(ours), strict=True)}
     places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
-    used, before, after = {*ids.values(), *taken}, dict[str, Piece](), dict[str, Piece]()
+    used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
     for kind, theirs in foreign.all():
-        new = _sound(cast(Json, _cleaned(theirs, clean)), provenance, now)
-        new["confidence"] = share(new.get("confidence"), SHAPES[kind].unstated)
-        new[SHAPES[kind].count] = times_of(kind, new)
+        new = _sound(cast(Json, _clean_json(theirs, clean)), provenance, now)
+        new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
+        new[SHAPES[kind].count] = get_times(kind, new)
         if kind == "rule":
-            adopt_context(document.section(kind), new)
-        words = (kind, *identity(kind, new))
+            adopt_rule_path(document.section(kind), new)
+        words = (kind, *get_identity(kind, new))
         old = known.get(words)
         if old is None:
-            if stored_id(new) in used or not stored_id(new):
-                set_handle(new, new_handle(kind, new, used))
+            if get_handle(new) in used or not get_handle(new):
+                set_handle(new, make_handle(kind, new, used))
             handle = new["id"]
             used.add(handle)
             places[id(new)] = len(document.section(kind))
             document.section(kind).append(new)
             known[words], ids[id(new)] = new, handle
-            after[handle] = piece(document, kind, handle, new, places[id(new)])
+            after[handle] = capture_state(document, kind, handle, new, places[id(new)])
             continue
-        was = piece(document, kind, ids[id(old)], old, places[id(old)])
-        absorb(kind, old, new)
-        if to_entry(kind, old, was.id) == to_entry(kind, was.entry, was.id):
+        was = capture_state(document, kind, ids[id(old)], old, places[id(old)])
+        absorb_memory(kind, old, new)
+        if to_record(kind, old, was.id) == to_record(kind, was.entry, was.id):
             old.clear()
             old.update(was.entry)
             continue
         set_handle(old, was.id)
         if was.id not in after:
             before[was.id] = was
-        after[was.id] = piece(document, kind, was.id, old, places[id(old)])
-    return Merged(
+        after[was.id] = capture_state(document, kind, was.id, old, places[id(old)])
+    return ImportResult(
         added=len(after.keys() - before.keys()),
         confirmed=len(before),
         before=list(before.values()),
@@ -484,9 +488,9 @@ def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
     """The object with times that are numbers and not in the future, and a source that claims no more than it may."""
     for name in ("timestamp", "updated"):
         if name in raw:
-            raw[name] = min(max(number(raw[name], 0.0), 0.0), now)
+            raw[name] = min(max(to_number(raw[name], 0.0), 0.0), now)
     raw.setdefault("timestamp", now)
-    source = provenance_of(raw) or provenance
+    source = get_provenance(raw) or provenance
     if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
         source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
     raw["provenance"] = msgspec.to_builtins(source)
@@ -494,14 +498,14 @@ def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
     return raw
 
 
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(item, clean) for item in cast(list[Any], value)]
+        return [_clean_json(item, clean) for item in cast(list[Any], value)]
     if isinstance(value, dict):
         return {
-            name: item if name in _AS_THEY_ARE else _cleaned(item, clean) for name, item in cast(Json, value).items()
+            name: item if name in _NOT_TEXT else _clean_json(item, clean) for name, item in cast(Json, value).items()
         }
     return value
 
@@ -509,7 +513,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
 _DRAFT_FIELDS = ("content", "solution", "also", "impact", "steps", "context", "confidence", "success_rate", "examples")
 
 
-class LongTermMemory(LtmReading):
+class LongTermMemory(LtmReader):
     """`ltm.json` of one project. Nothing is kept in memory between calls, so nothing stale is ever written back.
 
     All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError;
@@ -531,7 +535,7 @@ class LongTermMemory(LtmReading):
         log: ChangeLog | None = None,
         clock: Callable[[], float] = time.time,
         home: Path | None = None,
-        redact: Callable[[str], str] = unsurrogated,
+        redact: Callable[[str], str] = replace_surrogates,
     ) -> None:
         super().__init__(path, project=project, clock=clock, home=home)
         self._store = LtmStore(path, log, clock, self._team)
@@ -552,37 +556,37 @@ class LongTermMemory(LtmReading):
 
     def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
         """The entries with when and how often they were asked for."""
-        return with_uses(self._uses_path, entries)
+        return add_uses(self._uses_path, entries)
 
     def add(self, draft: MemoryDraft, provenance: Provenance) -> Saved:
         """Remember something, or confirm the entry that says the same; one that was archived comes back.
 
         Raises UserError for a draft that lacks what its kind needs, or is too long.
         """
-        kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact).as_record()))
+        kind, new = draft.kind, to_raw(check_draft(clean_draft(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
         with self._store.changing() as (document, now):
             said_at = min(draft.created or now, now)
             section = document.section(kind)
             if kind == "rule":
-                adopt_context(section, new)
-            old = same(kind, section, new)
+                adopt_rule_path(section, new)
+            old = find_same(kind, section, new)
             if old is not None:
-                raw, before, restored = old, [piece(document, kind, document.handle(old), old)], False
+                raw, before, restored = old, [capture_state(document, kind, document.handle(old), old)], False
                 set_handle(raw, before[0].id)
-                confirm(kind, raw, new, said_at)
+                confirm_memory(kind, raw, new, said_at)
             else:
-                with _one_sentence(self._store.log.path):
+                with _explain_os_errors(self._store.log.path):
                     kept = self._store.archive.find(kind, new, document)
                 raw = self._new(document, kind, new, kept, said_at)
-                section.insert(place_for(kind, section, raw), raw)
-                before, restored = [Piece(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
+                section.insert(find_insert_position(kind, section, raw), raw)
+                before, restored = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
             self._bind(raw)
-            after = [piece(document, kind, raw["id"], raw)]
+            after = [capture_state(document, kind, raw["id"], raw)]
             doing = "confirmed" if old is not None else "brought back" if restored else "added"
-            self._store.write(document, now, f"{doing} the {kind} “{label(kind, raw)}”", before, after)
-            found = to_entry(kind, raw, raw["id"])
-            others = beside(section, raw) if kind == "solution" else []
+            self._store.write(document, now, f"{doing} the {kind} “{make_label(kind, raw)}”", before, after)
+            found = to_record(kind, raw, raw["id"])
+            others = find_other_solutions(section, raw) if kind == "solution" else []
             return Saved(
                 record=found,
                 action="confirmed" if old is not None else "restored" if restored else "new",
@@ -595,34 +599,34 @@ class LongTermMemory(LtmReading):
         changes: content, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
         Raises UserError for an id or a field there is not, or words another entry has.
         """
-        changes = {name: cleaned(value, self._redact) for name, value in changes.items()}
+        changes = {name: clean_value(value, self._redact) for name, value in changes.items()}
         with self._store.changing() as (document, now):
             known = document.by_handle()
             handle = find_handle(id, known)
             kind, raw = known[handle]
-            before = [piece(document, kind, handle, raw)]
-            new = changed_raw(kind, raw, handle, changes)
-            twin = same(kind, (one for one in document.section(kind) if one is not raw), new)
-            if twin is not None and identity(kind, new) != identity(kind, raw):
+            before = [capture_state(document, kind, handle, raw)]
+            new = apply_changes(kind, raw, handle, changes)
+            twin = find_same(kind, (one for one in document.section(kind) if one is not raw), new)
+            if twin is not None and get_identity(kind, new) != get_identity(kind, raw):
                 raise UserError(f"{document.handle(twin)} says that already; forget one of the two instead.")
             raw.clear()
             raw.update(new | {"updated": now})
             set_handle(raw, handle)
             self._bind(raw)
-            after = [piece(document, kind, handle, raw)]
-            what = f"changed the {kind} “{label(kind, raw)}”"
+            after = [capture_state(document, kind, handle, raw)]
+            what = f"changed the {kind} “{make_label(kind, raw)}”"
             self._store.write(document, now, what, before, after, stated="confidence" in changes)
-            return to_entry(kind, raw, handle)
+            return to_record(kind, raw, handle)
 
     def forget(self, ids: Sequence[str]) -> tuple[MemoryRecord, ...]:
         """Move entries to the archive. Raises UserError for an id there is not, with none of them moved."""
         with self._store.changing() as (document, now):
             known = document.by_handle()
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
-            gone = tuple(to_entry(*known[handle], handle) for handle in wanted)
+            gone = tuple(to_record(*known[handle], handle) for handle in wanted)
             if gone:
                 kind, raw = known[wanted[0]]
-                what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                what = f"the {kind} “{make_label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
                 self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
             return gone
 
@@ -636,10 +640,10 @@ class LongTermMemory(LtmReading):
             known = document.by_handle()
             own = {entry.id for entry in self._own(document.knowledge().entries)}
             going = {old: new for old, new in successors.items() if old in own and new not in successors}
-            gone = tuple(to_entry(*known[handle], handle) for handle in going)
+            gone = tuple(to_record(*known[handle], handle) for handle in going)
             if gone:
                 kind, raw = known[next(iter(going))]
-                what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                what = f"the {kind} “{make_label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
                 why: dict[str, Because] = dict.fromkeys(going, "superseded")
                 self._store.send_off(document, now, f"replaced {what} by what was said since", why, going)
             return gone
@@ -654,14 +658,14 @@ class LongTermMemory(LtmReading):
         """
         if dry_run:
             entries = self.read().entries
-            why = to_prune(
+            why = find_prunable(
                 self._own(entries), now=self._store.clock(), max_age_days=max_age_days, min_confidence=min_confidence
             )
             removed = tuple(entry for entry in entries if entry.id in why)
             return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=True, why=why)
         with self._store.changing() as (document, now):
             entries = document.knowledge().entries
-            why = to_prune(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+            why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
             document.metadata["last_pruned"] = now
             self._store.send_off(document, now, f"pruned {len(removed)} entries", why)
@@ -672,20 +676,20 @@ class LongTermMemory(LtmReading):
         """The knowledge in numbers."""
         document = self._store.read()
         entries = document.knowledge().entries
-        return count_up(
+        return make_ltm_stats(
             entries,
             self.freshness(entries),
             now=self._store.clock(),
             archived=len(self._store.archive.read(document)),
             file_bytes=self._store.size(),
             archive_bytes=self._store.archive.size(),
-            last_pruned=number(document.metadata.get("last_pruned"), 0.0),
+            last_pruned=to_number(document.metadata.get("last_pruned"), 0.0),
         )
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of all entries, oldest first; archived entries too."""
         document, archive = self._store.read(), self._store.archive
-        return tuple(entry_versions(document, archive.endings(), archive.read(document)))
+        return tuple(list_ltm_versions(document, archive.endings(), archive.read(document)))
 
     def history(self, id: str) -> tuple[Version, ...]:
         """Return every version of the entry with this id, or the only one that begins so; it may be archived."""
@@ -709,7 +713,7 @@ class LongTermMemory(LtmReading):
         return self._store.read().encode().decode("utf-8")
 
     def import_(
-        self, text: str, provenance: Provenance, redact: Callable[[str], str] = unsurrogated
+        self, text: str, provenance: Provenance, redact: Callable[[str], str] = replace_surrogates
     ) -> tuple[int, int]:
         """Take in the entries of another `ltm.json`: how many were new, how many were known and are now confirmed.
 
@@ -717,14 +721,14 @@ class LongTermMemory(LtmReading):
         more trusted than `provenance`. redact: applied to every text taken in.
         Raises UserError where the text is no such document, NewerDocument.
         """
-        foreign = read_foreign(text)
+        foreign = read_imported_document(text)
         with self._store.changing() as (document, now):
-            merged = merge_in(
+            merged = import_document(
                 document,
                 foreign,
                 provenance,
                 now,
-                clean=lambda one: unsurrogated(redact(one)),
+                clean=lambda one: replace_surrogates(redact(one)),
                 taken=self._store.archive.handles(),
             )
             if merged.before or merged.after:
@@ -739,31 +743,31 @@ class LongTermMemory(LtmReading):
         """
         if change.store != "ltm":
             raise UserError(f"“{change.what}” is no change of the project knowledge; nothing was undone.")
-        before, after = read_pieces(change.before), read_pieces(change.after)
+        before, after = read_states(change.before), read_states(change.after)
         with self._store.changing() as (document, now):
             if not self._store.take_back(document, now, before, after):
-                touched = _some({one.id for one in (*before, *after)})
+                touched = _list_some_handles({one.id for one in (*before, *after)})
                 raise UserError(
                     f"“{change.what}” is not undone: what it touched ({touched}) was changed since; "
                     "change or forget the entry by hand."
                 )
             known = document.by_handle()
-            return to_entry(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
+            return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
     def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Those that are not somebody else's, who shares them."""
         team = self._store.team
         return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]
 
-    def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: Kept | None, now: float) -> Json:
-        taken = set(handles(document.all()))
+    def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: ArchivedMemory | None, now: float) -> Json:
+        taken = set(assign_handles(document.all()))
         if kept is None:
-            handle = new_handle(kind, new, taken | self._store.archive.handles())
+            handle = make_handle(kind, new, taken | self._store.archive.handles())
             return new | {"timestamp": now, "id": handle}
-        raw = revive(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
-        begin_again(raw, now)
-        if stored_id(raw) in taken or is_made_id(stored_id(raw)):
-            set_handle(raw, new_handle(kind, raw, taken))
+        raw = revive_memory(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
+        set_since(raw, now)
+        if get_handle(raw) in taken or is_substitute_id(get_handle(raw)):
+            set_handle(raw, make_handle(kind, raw, taken))
         return raw
 
     def _bind(self, raw: Json) -> None:
@@ -778,6 +782,6 @@ class LongTermMemory(LtmReading):
             raw.pop("example_hashes", None)
 
 
-def _some(handles: set[str]) -> str:
+def _list_some_handles(handles: set[str]) -> str:
     shown = sorted(handles)[:5]
     return ", ".join(shown) + (f" and {len(handles) - 5} more" if len(handles) > 5 else "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
 from clio.memory.store.example_files import ExampleFiles
-from clio.memory.store.ltm_reader import LtmReading
+from clio.memory.store.ltm_reader import LtmReader
 from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,
@@ -27,7 +27,7 @@ from clio.memory.store.record import (
     Pruned,
     Saved,
     check_content,
-    short,
+    shorten_content,
 )
 from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
@@ -94,7 +94,7 @@ class MemoryStore:
         """Asks a model whether two memories that share half of their words are one; None keeps both."""
         self.logs = logs or ScopeLogs(folder, home, clock=clock)
         self.ltm_path = folder / "ltm.json"
-        self.ltm_reader = LtmReading(self.ltm_path, project=self._project_folder, clock=clock, home=trust_home)
+        self.ltm_reader = LtmReader(self.ltm_path, project=self._project_folder, clock=clock, home=trust_home)
         self._typed: dict[Scope, TypedStore] = {
             "project": TypedStore(folder / FILE, "project", clock=clock, log=self.logs.project),
             "user": TypedStore(home / FILE, "user", clock=clock, log=self.logs.user),
@@ -208,7 +208,7 @@ class MemoryStore:
         if not record.is_variant:
             return ""
         main = next(iter(self.live([record.variants_of or ""])), None)
-        return "other sources say" + (f"; surer is: {short(main)}" if main else "")
+        return "other sources say" + (f"; surer is: {shorten_content(main)}" if main else "")
 
     # Searching facts, events, notes and preferences by their words
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.errors import UserError
 from clio.memory.store.change_log import Change, new_change
-from clio.memory.store.ltm_codec import number
+from clio.memory.store.ltm_codec import to_number
 from clio.memory.store.record import Note
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
@@ -75,7 +75,7 @@ def decode_note(data: bytes, stem: str) -> StoredNote | None:
     key = key if isinstance(key, str) and key.strip() else stem
     if not own:
         key, content = repair_double_utf8(key, expected=True), repair_double_utf8(content, expected=True)
-    note = Note(key=key, content=content, timestamp=number(fields.get("timestamp"), 0.0))
+    note = Note(key=key, content=content, timestamp=to_number(fields.get("timestamp"), 0.0))
     return StoredNote(note=note, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
 
 

@@ -124,7 +124,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_corroborated(self) -> bool:
         """Whether it was said in two sessions, or by two members of a team; what a tool said counts for nothing."""
         sources = (self.provenance, *self.confirmations)
-        return self.members >= 2 or len({one.session for one in sources if one and _confirms(one)}) >= 2
+        return self.members >= 2 or len({one.session for one in sources if one and _is_confirming(one)}) >= 2
 
     @property
     def is_noted_by_model(self) -> bool:
@@ -190,7 +190,7 @@ MAX_CONFIRMATIONS = 8
 """Of one memory; the oldest are dropped first."""
 
 
-def _confirms(source: Provenance) -> bool:
+def _is_confirming(source: Provenance) -> bool:
     return bool(source.session) and source.asserted_by != "tool"
 
 
@@ -206,7 +206,7 @@ def add_confirmation(
     """
     found: dict[str, Provenance] = {}
     for one in (*confirmations, before, new):
-        if one is not None and _confirms(one) and (kept is None or one.session != kept.session):
+        if one is not None and _is_confirming(one) and (kept is None or one.session != kept.session):
             found.setdefault(one.session, one)
     return tuple(found.values())[-MAX_CONFIRMATIONS:]
 
@@ -422,12 +422,12 @@ def check_preference_score(value: float | None) -> float | None:
         raise UserError(str(error)) from error
 
 
-def same_words(one: str, other: str) -> bool:
+def has_same_text(one: str, other: str) -> bool:
     """Whether two contents say the same: case, spacing and closing punctuation do not count."""
-    return _plain(one) == _plain(other)
+    return _normalize(one) == _normalize(other)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".!;, ")
 
 
@@ -458,7 +458,7 @@ def check_confidence(value: float) -> float:
     return min(max(float(value), 0.0), 1.0)
 
 
-def checked(record: MemoryRecord) -> MemoryRecord:
+def check_record(record: MemoryRecord) -> MemoryRecord:
     """The record as it may be kept. Raises UserError."""
     return structs.replace(
         record,
@@ -467,22 +467,22 @@ def checked(record: MemoryRecord) -> MemoryRecord:
         importance=check_importance(record.importance),
         confidence=check_confidence(record.confidence),
         score=check_preference_score(record.score),
-        keywords=cleaned_tags(record.keywords),
-        scenarios=cleaned_tags(record.scenarios),
+        keywords=clean_tags(record.keywords),
+        scenarios=clean_tags(record.scenarios),
     )
 
 
-def cleaned_tags(tags: Iterable[str]) -> tuple[str, ...]:
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """The tags on one line each, none twice, none empty."""
     return tuple(dict.fromkeys(tag for raw in tags if (tag := " ".join(raw.split()))))
 
 
-def without_use(record: MemoryRecord) -> MemoryRecord:
+def strip_use(record: MemoryRecord) -> MemoryRecord:
     """The record but for what a mere use changes."""
     return structs.replace(record, accessed=0.0, access_count=0)
 
 
-def says_else(one: MemoryRecord, other: MemoryRecord) -> bool:
+def is_other_version(one: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether two states of a memory say different things, or weigh or vouch for them differently.
 
     That it was used, confirmed, tagged or bound to a file anew makes no other version of it.
@@ -490,9 +490,9 @@ def says_else(one: MemoryRecord, other: MemoryRecord) -> bool:
     return _said(one) != _said(other)
 
 
-def begun_anew(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
+def update_since(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
     """The record with the time from which it says what it says."""
-    return structs.replace(after, since=now) if says_else(before, after) else after
+    return structs.replace(after, since=now) if is_other_version(before, after) else after
 
 
 def _said(record: MemoryRecord) -> tuple[object, ...]:
@@ -501,7 +501,7 @@ def _said(record: MemoryRecord) -> tuple[object, ...]:
     return (*said, record.confidence, record.explicit, record.is_variant, by)
 
 
-def short(record: MemoryRecord) -> str:
+def shorten_content(record: MemoryRecord) -> str:
     """How its content begins, on one line."""
     return truncate_line(record.content, SHORT_CHARS)
 
@@ -509,25 +509,25 @@ def short(record: MemoryRecord) -> str:
 _TEXTS = ("content", "solution", "also", "impact", "steps", "context", "examples")
 
 
-def cleaned(value: Any, redact: Callable[[str], str]) -> Any:
+def clean_value(value: Any, redact: Callable[[str], str]) -> Any:
     """A text, or a tuple of texts, without secrets; anything else as it is."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, tuple):
-        return tuple(cleaned(one, redact) for one in cast(tuple[object, ...], value))
+        return tuple(clean_value(one, redact) for one in cast(tuple[object, ...], value))
     return value
 
 
 D = TypeVar("D", MemoryRecord, MemoryDraft)
 
 
-def cleaned_entry(draft: D, redact: Callable[[str], str]) -> D:
+def clean_draft(draft: D, redact: Callable[[str], str]) -> D:
     """The draft with all of its texts cleaned."""
-    return structs.replace(draft, **{name: cleaned(getattr(draft, name), redact) for name in _TEXTS})
+    return structs.replace(draft, **{name: clean_value(getattr(draft, name), redact) for name in _TEXTS})
 
 
 Clean = Callable[[str], str]
-_AS_THEY_ARE = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
+_NOT_TEXT = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
 """Fields that hold no words, and that a search for secrets would take for some."""
 
 
@@ -554,5 +554,5 @@ def clean_json(value: object, clean: Clean) -> Any:
         return [clean_json(item, clean) for item in cast(list[object], value)]
     if isinstance(value, dict):
         pairs = cast(dict[str, object], value).items()
-        return {clean(name): item if name in _AS_THEY_ARE else clean_json(item, clean) for name, item in pairs}
+        return {clean(name): item if name in _NOT_TEXT else clean_json(item, clean) for name, item in pairs}
     return value

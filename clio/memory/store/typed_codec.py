@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clio.errors import CorruptDocument, UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Logged, new_change
-from clio.memory.store.record import MemoryRecord, says_else
+from clio.memory.store.record import MemoryRecord, is_other_version
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
@@ -60,7 +60,7 @@ class MemoryIndex:
         if record.variants_of is not None:
             self._variants.setdefault(record.variants_of, {})[record.id] = None
         self._live += record.is_live - (before is not None and before.is_live)
-        if before is not None and before.is_live and record.is_live and _same_index(before, record):
+        if before is not None and before.is_live and record.is_live and _is_indexed_alike(before, record):
             return
         self._unindex(before)
         self._index(record)
@@ -200,7 +200,7 @@ def _signature(content: str) -> tuple[int, ...]:
     return compute_signature(distinctive_words(content))
 
 
-def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:
+def _is_indexed_alike(one: MemoryRecord, other: MemoryRecord) -> bool:
     return one.content == other.content and one.keywords == other.keywords and one.kind == other.kind
 
 
@@ -220,7 +220,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
     recency: float = 0.0
 
 
-def rank(
+def rank_records(
     index: MemoryIndex, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
 ) -> tuple[Ranked, ...]:
     """Return the best `limit` live memories that share a word with the query; of equals the newest first.
@@ -244,7 +244,9 @@ def rank(
     return _best(found, limit)
 
 
-def load_all(index: MemoryIndex, limit: int, now: float, *, wanted: str = "", unwanted: str = "") -> tuple[Ranked, ...]:
+def rank_without_query(
+    index: MemoryIndex, limit: int, now: float, *, wanted: str = "", unwanted: str = ""
+) -> tuple[Ranked, ...]:
     """Return the best `limit` live memories without a query; unless a kind is given, also all preferences."""
     found = [
         Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
@@ -290,7 +292,7 @@ the same meaning, `reinforced` as a preference, `promoted` from a variant to the
 LEFT: frozenset[str] = frozenset(("archived", "forgotten", "faded", "joined", "outweighed", "dropped"))
 
 
-class Former(Struct, frozen=True, kw_only=True):
+class FormerVersion(Struct, frozen=True, kw_only=True):
     """A former version of a memory. ended: when it ended, in seconds since the epoch; 0.0 if unknown."""
 
     record: MemoryRecord
@@ -308,21 +310,21 @@ class _End(Struct, frozen=True, kw_only=True):
     because: Because = "archived"
 
 
-def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
+def make_former(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[FormerVersion, ...]:
     """Return the version that this change ends; () if the memory says the same as before."""
-    return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
+    return (FormerVersion(record=before, ended=now, because=because),) if is_other_version(before, after) else ()
 
 
-def encode_former(former: Former) -> bytes:
+def encode_former(former: FormerVersion) -> bytes:
     """Return a line of an archive, without its line end: the record's fields, and how it ended."""
     fields: dict[str, Any] = msgspec.to_builtins(former.record)
     return msgspec.json.encode(fields | {"ended": former.ended, "because": former.because})
 
 
-def decode_former(line: bytes) -> Former:
+def decode_former(line: bytes) -> FormerVersion:
     """Return the former version in a line of an archive. Raises msgspec.DecodeError."""
     end = decode_json(line, type=_End)
-    return Former(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
+    return FormerVersion(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
 
 
 def logged_changes(
@@ -332,7 +334,7 @@ def logged_changes(
     scope: str,
     before: Sequence[MemoryRecord] = (),
     after: Sequence[MemoryRecord] = (),
-    formers: Iterable[Former] = (),
+    formers: Iterable[FormerVersion] = (),
 ) -> list[Change]:
     """Return the log lines for a change of typed memories: one that can be undone, one for each other ended version.
 
@@ -362,7 +364,7 @@ def logged_changes(
     return found
 
 
-def records_of(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
+def decode_records(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
     """Return the records in `before` or `after` of a change. Raises UserError if they cannot be decoded."""
     try:
         return decode_json(raw, type=tuple[MemoryRecord, ...]) if bytes(raw) else ()
@@ -370,9 +372,9 @@ def records_of(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
         raise UserError(f"This change cannot be undone ({error}); correct the memory by hand.") from error
 
 
-def read_formers(logged: Iterable[Logged], scope: str) -> list[Former]:
+def read_formers(logged: Iterable[Logged], scope: str) -> list[FormerVersion]:
     """Return the former versions in a log, in the order they ended; undoing a change ends the versions it had made."""
-    found: list[Former] = []
+    found: list[FormerVersion] = []
     for one in logged:
         change = one.change
         if change.store != "memory" or change.key not in ("", scope):
@@ -381,14 +383,14 @@ def read_formers(logged: Iterable[Logged], scope: str) -> list[Former]:
         if one.undone_at is None and not change.ended:
             continue
         try:
-            records = records_of(side)
+            records = decode_records(side)
         except UserError:
             continue
         for record in records:
             if one.undone_at is not None:
-                found.append(Former(record=record, ended=one.undone_at, because="undone"))
+                found.append(FormerVersion(record=record, ended=one.undone_at, because="undone"))
             elif end := change.ended.get(record.id):
-                found.append(Former(record=record, ended=end.at or change.at, because=_because(end)))
+                found.append(FormerVersion(record=record, ended=end.at or change.at, because=_because(end)))
     return found
 
 
@@ -411,7 +413,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     records: tuple[MemoryRecord, ...] = ()
 
 
-class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JournalLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One change: new or changed records, ids of removed ones, ids of records used at the time `at`."""
 
     put: tuple[MemoryRecord, ...] = ()
@@ -483,7 +485,7 @@ class MemoryFiles:
                 return
         raise OSError(f"{str(self.path)!r} changes faster than it can be read")
 
-    def append(self, line: Line, *, durable: bool = True) -> None:
+    def append(self, line: JournalLine, *, durable: bool = True) -> None:
         """Write one change and apply it to the index. The lock must be held and the index be up to date.
 
         durable: False for data that a power failure may lose, such as the time of a use.
@@ -522,13 +524,13 @@ class MemoryFiles:
         self._journal_damaged = False
         self._remember_journal()
 
-    def formers(self) -> tuple[Former, ...]:
+    def formers(self) -> tuple[FormerVersion, ...]:
         """Former versions, oldest first; lines that do not parse are passed over."""
         try:
             lines = read_regular(self.archive).splitlines()
         except FileNotFoundError:
             lines = []
-        found: list[Former] = []
+        found: list[FormerVersion] = []
         for line in lines:
             try:
                 found.append(decode_former(line))
@@ -591,7 +593,7 @@ class MemoryFiles:
                 lines = []  # folded by one that died before it could begin the next journal
         for line in lines:
             try:
-                self._carry_out(decode_json(line, type=Line))
+                self._carry_out(decode_json(line, type=JournalLine))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += bool(line)
         if self.damaged > damaged_before:
@@ -632,7 +634,7 @@ class MemoryFiles:
             return _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
         return head
 
-    def _carry_out(self, line: Line) -> None:
+    def _carry_out(self, line: JournalLine) -> None:
         for record in line.put:
             self._index.put(record)
         for id in line.drop:

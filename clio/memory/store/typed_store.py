@@ -16,35 +16,35 @@ from clio.memory.store.record import (
     MemoryRecord,
     Provenance,
     Saved,
-    begun_anew,
+    check_record,
     check_type,
-    checked,
     default_confidence,
     is_pruned,
-    short,
-    without_use,
+    shorten_content,
+    strip_use,
+    update_since,
 )
 from clio.memory.store.typed_codec import (
     Because,
-    Former,
-    Line,
+    FormerVersion,
+    JournalLine,
     MemoryFiles,
     MemoryIndex,
     Ranked,
-    former_of,
-    load_all,
+    decode_records,
     logged_changes,
-    rank,
-    records_of,
+    make_former,
+    rank_records,
+    rank_without_query,
 )
 
 if TYPE_CHECKING:
-    from clio.memory.store.deduplication import Decision, Plan
+    from clio.memory.store.deduplication import Decision, SavePlan
     from clio.memory.store.versions import Version
 
 Scope = Literal["project", "user"]
 DEFAULT_LIMIT = 10
-_LEAST_PREFIX = 4
+_MIN_PREFIX_CHARS = 4
 _EVERYTHING = 1 << 60
 
 
@@ -80,13 +80,13 @@ class TypedReading:
 
     def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         """What `recall` would give, without any of it counting as used. query: words, or the stems of words."""
-        wanted, unwanted = _filter(type)
+        wanted, unwanted = _parse_type_filter(type)
         most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
         self._files.catch_up()
         now = self._clock()
         if query.strip() if isinstance(query, str) else query:
-            return rank(self._index, query, most, now, wanted=wanted, unwanted=unwanted)
-        return load_all(self._index, most, now, wanted=wanted, unwanted=unwanted)
+            return rank_records(self._index, query, most, now, wanted=wanted, unwanted=unwanted)
+        return rank_without_query(self._index, most, now, wanted=wanted, unwanted=unwanted)
 
     def keywords_like(self, term: str) -> set[str]:
         """The stems of keywords that a stem no memory has may be a misspelling of."""
@@ -127,12 +127,12 @@ class TypedReading:
     def find(self, prefix: str) -> MemoryRecord:
         """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
         self._files.catch_up()
-        return self._index.records[_meant(prefix, self._index.records)]
+        return self._index.records[_resolve_id(prefix, self._index.records)]
 
     def like(self, prefix: str) -> tuple[str, ...]:
         """The ids that this may mean: itself, else all that begin or end with it."""
         self._files.catch_up()
-        return _like(prefix, self._index.records)
+        return _find_ids(prefix, self._index.records)
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         """A memory with what it took the place of and what took its place, variants too, newest first: as each is.
@@ -142,7 +142,7 @@ class TypedReading:
         self._files.catch_up()
         found = self._lineage(id, self._files.formers())
         if not found:
-            raise _unknown(id)
+            raise _make_unknown_id_error(id)
         return found
 
     def versions(self, prefix: str = "") -> "tuple[Version, ...]":
@@ -151,14 +151,14 @@ class TypedReading:
         prefix: only of the memory whose id is this, or alone begins or ends with it, and of its `history`.
         Raises UserError.
         """
-        from clio.memory.store.versions import versions_of
+        from clio.memory.store.versions import list_typed_versions
 
         self._files.catch_up()
         formers = self._files.formers()
-        found = versions_of(self._index.records.values(), formers)
+        found = list_typed_versions(self._index.records.values(), formers)
         if not prefix:
             return tuple(found)
-        id = _meant(prefix, dict.fromkeys((*self._index.records, *(former.record.id for former in formers))))
+        id = _resolve_id(prefix, dict.fromkeys((*self._index.records, *(former.record.id for former in formers))))
         related = {record.id for record in self._lineage(id, formers)} | {id}
         return tuple(version for version in found if version.record.id in related)
 
@@ -166,37 +166,37 @@ class TypedReading:
         """What was forgotten or compacted away, oldest first."""
         return tuple(one.record for one in self._files.formers() if one.left and one.because != "dropped")
 
-    def _lineage(self, id: str, formers: Iterable[Former]) -> tuple[MemoryRecord, ...]:
-        from clio.memory.store.versions import lineage
+    def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
+        from clio.memory.store.versions import find_lineage
 
         gone = {former.record.id: former.record for former in formers if former.left}
-        return lineage(id, gone | self._index.records)
+        return find_lineage(id, gone | self._index.records)
 
 
-def _meant(prefix: str, ids: Collection[str]) -> str:
+def _resolve_id(prefix: str, ids: Collection[str]) -> str:
     """The id that is this, or alone begins or ends with it. Raises UserError."""
-    found = _like(prefix, ids)
+    found = _find_ids(prefix, ids)
     if len(found) > 1:
         raise UserError(f"{len(found)} memories have an id like {prefix!r}; give more of it")
     if not found:
-        raise _unknown(prefix)
+        raise _make_unknown_id_error(prefix)
     return found[0]
 
 
-def _like(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
+def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
     wanted = prefix.strip().lower()
     if wanted in ids:
         return (wanted,)
-    if len(wanted) < _LEAST_PREFIX:
+    if len(wanted) < _MIN_PREFIX_CHARS:
         return ()
     return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted))
 
 
-def _unknown(id: str) -> UserError:
+def _make_unknown_id_error(id: str) -> UserError:
     return UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
 
 
-def _filter(type: str) -> tuple[str, str]:
+def _parse_type_filter(type: str) -> tuple[str, str]:
     """The type wanted and the type not wanted; empty where there is none."""
     if type.startswith("!"):
         return "", check_type(type[1:])
@@ -217,7 +217,7 @@ class Compacted(Struct, frozen=True, kw_only=True):
     merged: int = 0
 
 
-class _Gone(Struct, frozen=True, kw_only=True):
+class _Archived(Struct, frozen=True, kw_only=True):
     """Memories that left, and their variants, which left with them."""
 
     wanted: tuple[MemoryRecord, ...]
@@ -288,7 +288,7 @@ class TypedStore(TypedReading):
 
         decide: as for `remember`.
         """
-        record = checked(record)
+        record = check_record(record)
         decided: dict[str, Decision] = {}
         while True:
             with self._changing():
@@ -296,23 +296,23 @@ class TypedStore(TypedReading):
                 beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
                 if beside is None or decide is None or beside.id in decided:
                     self._write(
-                        _describe(planned.remembered),
-                        Line(put=planned.after, drop=planned.gone) if planned.after else None,
+                        _describe_save(planned.remembered),
+                        JournalLine(put=planned.after, drop=planned.gone) if planned.after else None,
                         planned.before if planned.after else (),
                         planned.formers,
                     )
                     break
-            from clio.memory.store.deduplication import ask
+            from clio.memory.store.deduplication import ask_model
 
             # Others may write meanwhile, so it is looked at again.
-            decided[beside.id] = ask(decide, beside.content, record.content)
+            decided[beside.id] = ask_model(decide, beside.content, record.content)
         return planned.remembered
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
         """Remember records that are whole but for their times: one change on disk, and one to undo."""
         before: dict[str, MemoryRecord] = {}
         after: dict[str, MemoryRecord] = {}
-        formers: list[Former] = []
+        formers: list[FormerVersion] = []
         done: list[Saved] = []
         with self._changing():
             try:
@@ -328,7 +328,7 @@ class TypedStore(TypedReading):
                         self._index.drop(id)
                     done.append(planned.remembered)
                 gone = tuple(id for id in before if id not in after)
-                line = Line(put=tuple(after.values()), drop=gone)
+                line = JournalLine(put=tuple(after.values()), drop=gone)
                 self._write(f"remembered {len(done)} memories", line, tuple(before.values()), formers)
             except BaseException:
                 for id in after:  # what is not on disk must not be in memory either
@@ -354,7 +354,7 @@ class TypedStore(TypedReading):
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may take that back."""
         with self._changing():
-            self._files.append(Line(used=tuple(ids), at=self._clock()), durable=False)
+            self._files.append(JournalLine(used=tuple(ids), at=self._clock()), durable=False)
 
     def forget(self, id: str) -> bool:
         """Put a memory into the archive; False where there is none of that id (any more)."""
@@ -380,14 +380,14 @@ class TypedStore(TypedReading):
             if before is None:
                 raise UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
             now = self._clock()
-            after = checked(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
+            after = check_record(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
             if after.content != before.content:
                 after = structs.replace(after, version=before.version + 1, confirmations=())
             else:
                 after = structs.replace(after, version=before.version)
-            after = begun_anew(before, after, now)
-            formers = former_of(before, after, now, "edited")
-            self._write(f"changed “{short(before)}”", Line(put=(after,)), (before,), formers)
+            after = update_since(before, after, now)
+            formers = make_former(before, after, now, "edited")
+            self._write(f"changed “{shorten_content(before)}”", JournalLine(put=(after,)), (before,), formers)
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
@@ -400,10 +400,10 @@ class TypedStore(TypedReading):
         with self._changing():
             now = self._clock()
             known = {new.id: old for new in changed if (old := self._index.records.get(new.id)) is not None}
-            after = tuple(begun_anew(known[new.id], new, now) if new.id in known else new for new in changed)
+            after = tuple(update_since(known[new.id], new, now) if new.id in known else new for new in changed)
             pairs = [(known[new.id], new) for new in after if new.id in known]
-            formers = [former for old, new in pairs for former in former_of(old, new, now, because)]
-            self._write(what, Line(put=after), tuple(known.values()), formers)
+            formers = [former for old, new in pairs for former in make_former(old, new, now, because)]
+            self._write(what, JournalLine(put=after), tuple(known.values()), formers)
         return after
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
@@ -427,7 +427,7 @@ class TypedStore(TypedReading):
             raise UserError(f"the archive holds no memory {id!r}")
         now = self._clock()
         record = structs.replace(found[-1], accessed=now, since=now, superseded_by=None, variants_of=None)
-        self.put(f"restored “{short(record)}”", (record,))
+        self.put(f"restored “{shorten_content(record)}”", (record,))
         return record
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
@@ -435,10 +435,10 @@ class TypedStore(TypedReading):
         chain = [record for record in self.history(id) if record.id in self._index.records]
         ids = {record.id for record in chain}
         other._take_over([former for former in self._files.formers() if former.record.id in ids])
-        other.put(f"moved “{short(chain[0])}” here", chain)
+        other.put(f"moved “{shorten_content(chain[0])}” here", chain)
         with self._changing():
-            line = Line(drop=tuple(record.id for record in chain))
-            self._write(f"moved “{short(chain[0])}” away", line, tuple(chain))
+            line = JournalLine(drop=tuple(record.id for record in chain))
+            self._write(f"moved “{shorten_content(chain[0])}” away", line, tuple(chain))
         return other.find(id)
 
     def revert(self, change: Change) -> None:
@@ -446,24 +446,24 @@ class TypedStore(TypedReading):
 
         One that was logged by a process that died before it made it is as good as undone.
         """
-        before, after = records_of(change.before), records_of(change.after)
+        before, after = decode_records(change.before), decode_records(change.after)
         with self._changing():
             there = self._index.records
             former = {record.id: record for record in before}
-            if all(_is_as(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
+            if all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
                 return
             for record in after:
                 now = there.get(record.id)
-                if now is None or without_use(now) != without_use(record):
-                    raise UserError(f"“{short(record)}” was changed since, so it is left as it is")
+                if now is None or strip_use(now) != strip_use(record):
+                    raise UserError(f"“{shorten_content(record)}” was changed since, so it is left as it is")
             changed = {record.id for record in after}
             for record in before:
                 if record.id not in changed and record.id in there:
-                    raise UserError(f"“{short(record)}” is there again, so it is left as it is")
-            self._files.append(Line(put=before, drop=tuple(id for id in changed if id not in former)))
+                    raise UserError(f"“{shorten_content(record)}” is there again, so it is left as it is")
+            self._files.append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
 
     def _write(
-        self, what: str, line: Line | None, before: Sequence[MemoryRecord], formers: Iterable[Former] = ()
+        self, what: str, line: JournalLine | None, before: Sequence[MemoryRecord], formers: Iterable[FormerVersion] = ()
     ) -> None:
         """Log a change, then carry it out. The lock must be held and the index be up to date.
 
@@ -487,33 +487,33 @@ class TypedStore(TypedReading):
             self._files.catch_up()
             yield
 
-    def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "Plan":
+    def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "SavePlan":
         """What remembering a record comes to. decided: by a model, of memories that may say the same, by their ids."""
-        from clio.memory.store.deduplication import nearest, plan
+        from clio.memory.store.deduplication import find_nearest_memory, plan_save
 
-        near = nearest(self._index, record)
+        near = find_nearest_memory(self._index, record)
         decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
-        return plan(record, near, decision, self._clock())
+        return plan_save(record, near, decision, self._clock())
 
-    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_Gone":
+    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_Archived":
         """Put those that are there with their variants into the archive. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
         ids = {record.id for record in wanted}
         variants = tuple(one for record in wanted for one in self._index.variants(record.id) if one.id not in ids)
-        gone = _Gone(wanted=wanted, variants=variants)
+        gone = _Archived(wanted=wanted, variants=variants)
         if gone.all:
             now = self._clock()
             faded = f"compacted {len(gone.all)} memories away"
-            formers = [Former(record=record, ended=now, because=because) for record in gone.all]
+            formers = [FormerVersion(record=record, ended=now, because=because) for record in gone.all]
             self._write(
-                what or (faded if because == "faded" else f"forgot “{short(gone.all[0])}”"),
-                Line(drop=tuple(record.id for record in gone.all)),
+                what or (faded if because == "faded" else f"forgot “{shorten_content(gone.all[0])}”"),
+                JournalLine(drop=tuple(record.id for record in gone.all)),
                 gone.all,
                 formers,
             )
         return gone
 
-    def _take_over(self, formers: Sequence[Former]) -> None:
+    def _take_over(self, formers: Sequence[FormerVersion]) -> None:
         with self._changing():
             self._write("", None, (), formers)
 
@@ -524,13 +524,13 @@ class TypedStore(TypedReading):
 
     def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories that say the same; the older one stays. Returns how many are gone."""
-        from clio.memory.store.deduplication import ask, join, nearest
+        from clio.memory.store.deduplication import ask_model, find_nearest_memory, join_records
 
         joined = asked = 0
         for record in self.records():
             if stop():
                 break
-            near = nearest(self._index, record) if self._index.records.get(record.id) == record else None
+            near = find_nearest_memory(self._index, record) if self._index.records.get(record.id) == record else None
             if near is None or record.is_variant or near.record.is_variant:
                 continue
             if near.verdict == "successor" or near.record.created > record.created:
@@ -540,10 +540,10 @@ class TypedStore(TypedReading):
                 if decide is None or asked >= MAX_ASKED:
                     continue
                 asked += 1
-                decision = ask(decide, near.record.content, record.content)
+                decision = ask_model(decide, near.record.content, record.content)
                 if decision.action == "keep":
                     continue
-            joined += self._join(near.record, record, join(near.record, record, decision))
+            joined += self._join(near.record, record, join_records(near.record, record, decision))
         return joined
 
     def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
@@ -552,26 +552,26 @@ class TypedStore(TypedReading):
             if any(self._index.records.get(record.id) != record for record in (old, new)):
                 return False
             now = self._clock()
-            one = begun_anew(old, one, now)
-            away = Former(record=new, ended=now, because="joined")
-            formers = (*former_of(old, one, now, "merged"), away)
-            line = Line(put=(one,), drop=(new.id,))
-            self._write(f"joined “{short(new)}” with one like it", line, (old, new), formers)
+            one = update_since(old, one, now)
+            away = FormerVersion(record=new, ended=now, because="joined")
+            formers = (*make_former(old, one, now, "merged"), away)
+            line = JournalLine(put=(one,), drop=(new.id,))
+            self._write(f"joined “{shorten_content(new)}” with one like it", line, (old, new), formers)
         return True
 
 
-def _describe(done: Saved) -> str:
+def _describe_save(done: Saved) -> str:
     """What remembering did, for undo."""
-    what = f"{'confirmed' if done.action == 'merged' else 'remembered'} “{short(done.record)}”"
+    what = f"{'confirmed' if done.action == 'merged' else 'remembered'} “{shorten_content(done.record)}”"
     if done.action == "superseded" and done.other:
-        what += f" in the place of “{short(done.other)}”"
+        what += f" in the place of “{shorten_content(done.other)}”"
     if done.action in ("variant", "replaced_variant") and done.other:
-        what += f" as what other sources say of “{short(done.other)}”"
+        what += f" as what other sources say of “{shorten_content(done.other)}”"
     return what
 
 
-def _is_as(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:
+def _is_unchanged(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:
     """Whether a record is as it was, or still not there; how it was used does not count."""
     if now is None or then is None:
         return now is then
-    return without_use(now) == without_use(then)
+    return strip_use(now) == strip_use(then)

@@ -8,11 +8,11 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.errors import UserError
-from clio.memory.store.ltm_codec import Json, LtmDocument, is_entry, stored_id, to_entry
-from clio.memory.store.ltm_history import Ending, Kept, begun
-from clio.memory.store.ltm_history import says_else as entry_says_else
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, says_else
-from clio.memory.store.typed_codec import Former
+from clio.memory.store.ltm_codec import Json, LtmDocument, get_handle, is_ltm_object, to_record
+from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion, get_since
+from clio.memory.store.ltm_history import is_other_ltm_version as entry_says_else
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
+from clio.memory.store.typed_codec import FormerVersion
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,9 @@ def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
 _CHANGES = ("changed", "undone")
 
 
-def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[Version]:
+def list_ltm_versions(
+    document: LtmDocument, endings: Iterable[EndedVersion], archive: Iterable[ArchivedMemory]
+) -> list[Version]:
     """Every version of the entries, the oldest first.
 
     endings: in their order. archive: tells of entries that left before clio noted any endings. A former version that is
@@ -59,32 +61,32 @@ def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: It
     """
     known: dict[str, list[tuple[Kind, Json, Version]]] = {}
     for id, (kind, raw) in document.by_handle().items():
-        known[id] = [(kind, raw, Version(record=to_entry(kind, raw, id), since=begun(raw)))]
+        known[id] = [(kind, raw, Version(record=to_record(kind, raw, id), since=get_since(raw)))]
     past: list[tuple[Kind, str, float, str, Json]] = [
-        (kind, stored_id(kept.entry), kept.archived, kept.because, kept.entry)
+        (kind, get_handle(kept.entry), kept.archived, kept.because, kept.entry)
         for kept in archive
         if (kind := kept.known_kind)
     ]
     for one in endings:
-        if is_entry(one.kind, one.entry):
+        if is_ltm_object(one.kind, one.entry):
             past.append((one.kind, one.id, one.ended, one.because, one.entry))
     past.sort(key=lambda one: one[2])
     for kind, id, ended, because, raw in reversed(past):
         later = known.setdefault(id, [])
         if any(kind == other and _is_same_entry(kind, raw, entry) for other, entry, _ in later):
             continue
-        entry = to_entry(kind, raw, id)
+        entry = to_record(kind, raw, id)
         left = because not in _CHANGES
-        later.append((kind, raw, Version(record=entry, since=begun(raw), until=ended, because=because, left=left)))
+        later.append((kind, raw, Version(record=entry, since=get_since(raw), until=ended, because=because, left=left)))
     found = [version for versions in known.values() for *_, version in reversed(versions)]
     return sorted(found, key=lambda version: version.since)
 
 
 def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
-    return begun(one) == begun(other) and not entry_says_else(kind, one, other)
+    return get_since(one) == get_since(other) and not entry_says_else(kind, one, other)
 
 
-def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> list[Version]:
+def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[FormerVersion]) -> list[Version]:
     """Every version of these memories, the oldest first.
 
     records: as they are, one of each id. formers: in the order they ended. A former version that is the present one was
@@ -92,34 +94,34 @@ def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> l
     """
     known: dict[str, list[Version]] = {}
     for record in records:
-        known.setdefault(record.id, []).append(_present(record))
+        known.setdefault(record.id, []).append(_make_present_version(record))
     for former in reversed(list(formers)):
         later = known.setdefault(former.record.id, [])
         if not any(_is_same_record(former.record, version.record) for version in later):
-            later.append(_past(former))
+            later.append(_make_former_version(former))
     found = [version for versions in known.values() for version in reversed(versions)]
     return sorted(found, key=lambda version: version.since)
 
 
-def _present(record: MemoryRecord) -> Version:
+def _make_present_version(record: MemoryRecord) -> Version:
     if record.is_live:
         return Version(record=record, since=record.begun)
     return Version(record=record, since=record.begun, until=record.updated, because="superseded")
 
 
-def _past(former: Former) -> Version:
+def _make_former_version(former: FormerVersion) -> Version:
     record = former.record
     if not record.is_live:
-        return _present(record)
+        return _make_present_version(record)
     ended = former.ended or max(record.updated, record.accessed)
     return Version(record=record, since=record.begun, until=ended, because=former.because, left=former.left)
 
 
 def _is_same_record(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.begun == other.begun and not says_else(one, other)
+    return one.begun == other.begun and not is_other_version(one, other)
 
 
-def lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
+def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
     """The memory, what it took the place of and what took its place, variants too, newest first; empty if unknown."""
     if id not in records:
         return ()
@@ -141,13 +143,13 @@ def _age(record: MemoryRecord) -> tuple[bool, float, str]:
     return record.is_live, record.created, record.id
 
 
-Doing = Literal["learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped"]
-DOINGS: tuple[Doing, ...] = (
+ChangeKind = Literal["learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped"]
+CHANGE_KINDS: tuple[ChangeKind, ...] = (
     "learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped",
 )  # fmt: skip
 
 
-class Changed(Struct, frozen=True, kw_only=True):
+class MemoryChange(Struct, frozen=True, kw_only=True):
     """One change of what is remembered.
 
     superseded: `text` took the place of `before`. variant: it is kept as what other sources say; dropped: only in the
@@ -158,7 +160,7 @@ class Changed(Struct, frozen=True, kw_only=True):
     """
 
     at: float
-    what: Doing
+    what: ChangeKind
     kind: Kind
     id: str
     text: str
@@ -168,21 +170,23 @@ class Changed(Struct, frozen=True, kw_only=True):
     score: float | None = None
 
 
-def changes_of(versions: Iterable[Version]) -> list[Changed]:
+def list_changes(versions: Iterable[Version]) -> list[MemoryChange]:
     """Return every change, newest first. versions: of all memories, oldest first."""
     listed = list(versions)
     typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
     entries = [one for one in listed if one.record.kind in PROJECT_KINDS]
-    return sorted([*_of_memories(typed), *_of_entries(entries)], key=lambda change: change.at, reverse=True)
+    return sorted(
+        [*_list_typed_changes(typed), *_list_ltm_changes(entries)], key=lambda change: change.at, reverse=True
+    )
 
 
-def _of_memories(versions: Sequence[Version]) -> Iterable[Changed]:
+def _list_typed_changes(versions: Sequence[Version]) -> Iterable[MemoryChange]:
     place_of = {one.record.superseded_by: one for one in versions if one.record.superseded_by is not None}
     latest: dict[str, Version] = {}
     for version in versions:
         record, before = version.record, latest.get(version.record.id)
         if version.because == "dropped":
-            yield _memory(version, "dropped")
+            yield _make_typed_change(version, "dropped")
             continue
         replaced = place_of.get(record.id)
         if record.is_variant:
@@ -193,15 +197,15 @@ def _of_memories(versions: Sequence[Version]) -> Iterable[Changed]:
             what = "learned"
         else:
             what = "restored" if before.left else "changed"
-        yield _memory(version, what, before=before.record.content if before and what != "restored" else "")
+        yield _make_typed_change(version, what, before=before.record.content if before and what != "restored" else "")
         if version.until is not None and (version.left or version.because == "undone"):
-            yield _memory(version, "archived" if version.left else "undone", at=version.until)
+            yield _make_typed_change(version, "archived" if version.left else "undone", at=version.until)
         latest[record.id] = version
 
 
-def _memory(version: Version, what: Doing, at: float | None = None, before: str = "") -> Changed:
+def _make_typed_change(version: Version, what: ChangeKind, at: float | None = None, before: str = "") -> MemoryChange:
     record = version.record
-    return Changed(
+    return MemoryChange(
         at=version.since if at is None else at,
         what=what,
         kind=record.kind,
@@ -214,20 +218,20 @@ def _memory(version: Version, what: Doing, at: float | None = None, before: str 
     )
 
 
-def _of_entries(versions: Sequence[Version]) -> Iterable[Changed]:
+def _list_ltm_changes(versions: Sequence[Version]) -> Iterable[MemoryChange]:
     latest: dict[str, Version] = {}
     for version in versions:
         before = latest.get(version.record.id)
-        what: Doing = "learned" if before is None else "restored" if before.left else "changed"
-        yield _entry(version, what, before=before.record.line if before and what == "changed" else "")
+        what: ChangeKind = "learned" if before is None else "restored" if before.left else "changed"
+        yield _make_ltm_change(version, what, before=before.record.line if before and what == "changed" else "")
         if version.until is not None and (version.left or version.because == "undone"):
-            yield _entry(version, "archived" if version.left else "undone", at=version.until)
+            yield _make_ltm_change(version, "archived" if version.left else "undone", at=version.until)
         latest[version.record.id] = version
 
 
-def _entry(version: Version, what: Doing, at: float | None = None, before: str = "") -> Changed:
+def _make_ltm_change(version: Version, what: ChangeKind, at: float | None = None, before: str = "") -> MemoryChange:
     entry = version.record
-    return Changed(
+    return MemoryChange(
         at=version.since if at is None else at,
         what=what,
         kind=entry.kind,
@@ -258,7 +262,7 @@ def parse_when(text: str, now: float, *, starts: bool = False) -> float:
     said = " ".join(text.casefold().split())
     here = datetime.fromtimestamp(now)
     try:
-        then, is_day = _understood(said, here)
+        then, is_day = _parse_date(said, here)
         if is_day:
             midnight = then.replace(hour=0, minute=0, second=0, microsecond=0)
             then = midnight if starts else midnight + _DAY - timedelta(seconds=1)
@@ -270,7 +274,7 @@ def parse_when(text: str, now: float, *, starts: bool = False) -> float:
         ) from None
 
 
-def _understood(said: str, now: datetime) -> tuple[datetime, bool]:
+def _parse_date(said: str, now: datetime) -> tuple[datetime, bool]:
     """The time, and whether it is only a day. Raises ValueError, OverflowError."""
     if said == "now":
         return now, False

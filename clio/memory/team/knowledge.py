@@ -14,8 +14,17 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.project_links import SHARED_NAME, is_team_trusted
-from clio.memory.store.ltm_codec import SHAPES, Json, LtmDocument, Shared, SharedMemory, identity, share, times_of
-from clio.memory.store.ltm_merge import confirmed
+from clio.memory.store.ltm_codec import (
+    SHAPES,
+    Json,
+    LtmDocument,
+    Shared,
+    SharedMemory,
+    get_identity,
+    get_times,
+    to_fraction,
+)
+from clio.memory.store.ltm_merge import get_confirmed_at
 from clio.memory.store.record import Because, Kind
 from clio.memory.team.folder import Files, TeamFolder
 from clio.memory.team.statement import (
@@ -65,15 +74,15 @@ def apply_own_fields(raw: Json, living: SharedMemory, own: Own) -> None:
                 continue
             if value is None:
                 raw.pop(field, None)
-            elif field != "updated" or not isinstance(value, int | float) or value > confirmed(raw):
+            elif field != "updated" or not isinstance(value, int | float) or value > get_confirmed_at(raw):
                 raw[field] = value
     count = SHAPES[kind].count
     for name in living.replaces:
         former = own.entries.get(name, {})
         if count in former:
-            raw[count] = max(times_of(kind, raw), times_of(kind, former))
-        if confirmed(former) > confirmed(raw):
-            raw["updated"] = confirmed(former)
+            raw[count] = max(get_times(kind, raw), get_times(kind, former))
+        if get_confirmed_at(former) > get_confirmed_at(raw):
+            raw["updated"] = get_confirmed_at(former)
 
 
 def apply_private_copy(raw: Json, living: SharedMemory, copy: Json, own: Own) -> None:
@@ -84,8 +93,8 @@ def apply_private_copy(raw: Json, living: SharedMemory, copy: Json, own: Own) ->
     if not any(name in own.entries for name in living.names):
         fields = get_own_fields(living.kind) - {"updated"}
         raw.update({name: value for name, value in copy.items() if name in fields})
-        if confirmed(copy) > confirmed(raw):
-            raw["updated"] = confirmed(copy)
+        if get_confirmed_at(copy) > get_confirmed_at(raw):
+            raw["updated"] = get_confirmed_at(copy)
 
 
 def find_own_fields(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Json:
@@ -170,9 +179,9 @@ class TeamKnowledge:
             own.pop(name, None)
             if mine := find_own_fields(shared.living.kind, raw, base):
                 own[name] = mine
-            month = format_month(confirmed(raw))
-            if confirmed(raw) > confirmed(shared.before) and month > max(
-                files.months.get(name, ""), format_month(confirmed(base))
+            month = format_month(get_confirmed_at(raw))
+            if get_confirmed_at(raw) > get_confirmed_at(shared.before) and month > max(
+                files.months.get(name, ""), format_month(get_confirmed_at(base))
             ):
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
@@ -263,7 +272,7 @@ def _needs_statement(shared: Shared, *, stated: bool) -> bool:
     if get_shared_fields(kind, raw) != get_shared_fields(kind, was):
         return True
     unstated = SHAPES[kind].unstated
-    now, before = share(raw.get("confidence"), unstated), share(was.get("confidence"), unstated)
+    now, before = to_fraction(raw.get("confidence"), unstated), to_fraction(was.get("confidence"), unstated)
     return now < before or (stated and now != before)
 
 
@@ -274,7 +283,7 @@ def _remove_private_copies(document: LtmDocument, found: list[SharedMemory]) -> 
         return copies
     shared = {(one.kind, *one.words): one for one in found}
     for kind, raw in private:
-        twin = shared.get((kind, *identity(kind, raw)))
+        twin = shared.get((kind, *get_identity(kind, raw)))
         if twin is not None and _is_same_text(kind, msgspec.json.decode(twin.entry), raw):
             copies[twin.handle] = raw
     if copies:

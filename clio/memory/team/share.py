@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from clio.config.paths import FOLDER_NAME
 from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted, trust_team
 from clio.errors import UserError
-from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_entry, write_ltm
+from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_record, write_ltm
 from clio.memory.store.ltm_store import LtmStore
 from clio.memory.store.record import Clean, MemoryRecord, clean_json
 from clio.memory.team.folder import Problem
@@ -176,7 +176,7 @@ class Sharing:
             by=dict(Counter(entry.by for entry in shared).most_common()),
             rivals=tuple(entry for entry in shared if entry.rivals),
             late=tuple(
-                structs.replace(to_entry(one.kind, one.raw(), one.name), by=one.by)
+                structs.replace(to_record(one.kind, one.raw(), one.name), by=one.by)
                 for one in find_hidden_changes(files.statements, files.forgotten)
             ),
             emptied=len(files.emptied),
@@ -192,7 +192,7 @@ class Sharing:
         else:
             document = read_ltm(self._store.path)  # shared files are not read before the user trusts them
         found = [one for one in document.by_handle().items() if id(one[1][1]) not in document.shared]
-        return tuple(to_entry(kind, clean_json(raw, self._clean), handle) for handle, (kind, raw) in found)
+        return tuple(to_record(kind, clean_json(raw, self._clean), handle) for handle, (kind, raw) in found)
 
     def turn_on(self) -> int:
         """Share the memories in `ltm.json` and trust those of others; return how many were shared.

@@ -21,15 +21,15 @@ from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     SharedMemory,
-    identity,
-    is_entry,
-    new_handle,
+    get_handle,
+    get_identity,
+    get_times,
+    is_ltm_object,
+    make_handle,
     set_handle,
-    share,
-    stored_id,
-    times_of,
+    to_fraction,
 )
-from clio.memory.store.ltm_merge import MAX_CHARS, absorb, confirmed
+from clio.memory.store.ltm_merge import MAX_CHARS, absorb_memory, get_confirmed_at
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
@@ -57,7 +57,7 @@ class Statement(Struct, frozen=True, kw_only=True):
         origins: the first statements of its memory; empty if it is the first one itself.
         entry: the JSON object as in `ltm.json`, without the fields that each user has for themselves.
         handle: the id in that object, if it has one.
-        words: what identifies the memory, see `identity`.
+        words: what identifies the memory, see `get_identity`.
     """
 
     name: str
@@ -112,8 +112,8 @@ def make_statement(
         replaces=replaces,
         origins=origins,
         entry=msgspec.json.encode(raw),
-        handle=stored_id(raw),
-        words=identity(kind, raw),
+        handle=get_handle(raw),
+        words=get_identity(kind, raw),
     )
     return statement, data
 
@@ -140,7 +140,7 @@ def _read_side(name: str, kind: Kind, data: bytes) -> Statement:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     _check_limits(file.entry, _MAX_DEPTH)
-    if not is_entry(kind, file.entry):
+    if not is_ltm_object(kind, file.entry):
         raise ValueError(f"it is no {kind}")
     if not isinstance(file.entry.get("id"), str):
         set_handle(file.entry, name.partition(".")[0])
@@ -152,8 +152,8 @@ def _read_side(name: str, kind: Kind, data: bytes) -> Statement:
         replaces=_valid_names(file.replaces),
         origins=_valid_names(file.origins),
         entry=msgspec.json.encode(file.entry),
-        handle=stored_id(file.entry),
-        words=identity(kind, file.entry),
+        handle=get_handle(file.entry),
+        words=get_identity(kind, file.entry),
     )
 
 
@@ -239,9 +239,9 @@ def copy_shared_entry(memory: SharedMemory, now: float) -> Json:
         if isinstance(stated, int | float) and stated > now:
             raw[name] = now
     count = SHAPES[memory.kind].count
-    if count in raw and times_of(memory.kind, raw) > MAX_TIMES:
+    if count in raw and get_times(memory.kind, raw) > MAX_TIMES:
         raw[count] = MAX_TIMES
-    if memory.month and (since := min(get_month_start(memory.month), now)) > confirmed(raw):
+    if memory.month and (since := min(get_month_start(memory.month), now)) > get_confirmed_at(raw):
         raw["updated"] = since
     return raw
 
@@ -292,12 +292,12 @@ def _merge_statements(group: list[Statement], months: Mapping[str, str], used_ha
         raw = first.raw()
         for other in group[1:]:
             more = other.raw()
-            more["confidence"] = share(more.get("confidence"), SHAPES[first.kind].unstated)
-            absorb(first.kind, raw, more)
+            more["confidence"] = to_fraction(more.get("confidence"), SHAPES[first.kind].unstated)
+            absorb_memory(first.kind, raw, more)
         entry = msgspec.json.encode(raw)
     handle = first.handle
     if not handle or handle in used_handles:
-        handle = new_handle(first.kind, first.raw(), used_handles)
+        handle = make_handle(first.kind, first.raw(), used_handles)
     used_handles.add(handle)
     return SharedMemory(
         kind=first.kind,

@@ -15,7 +15,7 @@ from clio.memory.consolidation.stated_facts import (
     match_corrections,
     read_lasting_statements,
 )
-from clio.memory.store.deduplication import judge
+from clio.memory.store.deduplication import compare_texts
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
@@ -46,7 +46,7 @@ def is_refuted(case: Case) -> bool:
     )
     found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=case.old, at=1.0, session="s")])
     plain = [text for kind, text, *_ in read_lasting_statements(case.later) if kind == "fact"]
-    return bool(found) or any(judge(case.old, text) == "successor" for text in plain)
+    return bool(found) or any(compare_texts(case.old, text) == "successor" for text in plain)
 
 
 @pytest.mark.parametrize(("half", "least_recall", "least_precision"), [("development", 0.9, 0.95), ("test", 0.85, 0.9)])

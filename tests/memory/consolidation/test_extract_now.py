@@ -3,7 +3,7 @@
 import pytest
 
 from clio.memory.consolidation.stated_facts import read_lasting_statements
-from clio.memory.store.deduplication import judge
+from clio.memory.store.deduplication import compare_texts
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
 
 def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
     plain = "we deploy the import service to zone-4"
-    assert judge(plain, "We now deploy the import service to zone-4.") == "same"
-    assert judge(plain, "We no longer deploy the import service to zone-4.") == "successor"
+    assert compare_texts(plain, "We now deploy the import service to zone-4.") == "same"
+    assert compare_texts(plain, "We no longer deploy the import service to zone-4.") == "successor"

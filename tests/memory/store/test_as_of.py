@@ -9,7 +9,7 @@ from msgspec import structs
 from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
-from clio.memory.store.typed_codec import Former, logged_changes
+from clio.memory.store.typed_codec import FormerVersion, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
@@ -146,7 +146,7 @@ def test_an_archive_of_before_versions_still_tells_what_was_known(time: Time) ->
 
 def test_a_record_of_an_archive_without_an_end_was_known_until_it_was_used_last(tmp_path: Path) -> None:
     record = Time(tmp_path / "a").say("a zebra").record
-    line = encode(Former(record=record, ended=1.0, because="forgotten"))
+    line = encode(FormerVersion(record=record, ended=1.0, because="forgotten"))
     assert decode(line).record == record
     old = line.replace(b',"ended":1.0,"because":"forgotten"', b"")
     assert (decode(old).because, decode(old).ended) == ("archived", 0.0)
@@ -168,7 +168,7 @@ def test_a_process_that_dies_between_log_and_journal_leaves_no_version_that_neve
         scope="project",
         before=(record,),
         after=(structs.replace(record, content="an okapi"),),
-        formers=(Former(record=record, ended=time.now, because="edited"),),
+        formers=(FormerVersion(record=record, ended=time.now, because="edited"),),
     )
     time.logs.project.append(*change)
     assert [version.record.content for version in TypedStore(store.path).versions()] == ["a zebra"]

@@ -6,7 +6,7 @@ import pytest
 
 from clio.memory.store.change_log import undo_last
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
-from clio.memory.store.versions import Changed, changes_of
+from clio.memory.store.versions import MemoryChange, list_changes
 from tests.memory.store.versions_support import Time, by
 
 AT = "the dev server listens on port {}"
@@ -17,8 +17,8 @@ def time(tmp_path: Path) -> Time:
     return Time(tmp_path)
 
 
-def told(time: Time) -> list[Changed]:
-    return changes_of((*time.memories.versions(TYPED_KINDS), *time.ltm.versions()))
+def told(time: Time) -> list[MemoryChange]:
+    return list_changes((*time.memories.versions(TYPED_KINDS), *time.ltm.versions()))
 
 
 def doings(time: Time) -> list[tuple[str, str]]:

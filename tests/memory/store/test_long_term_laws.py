@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
-from clio.memory.store.ltm_codec import normal, read_ltm
+from clio.memory.store.ltm_codec import normalize_text, read_ltm
 from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, MemoryRecord
@@ -105,8 +105,8 @@ def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any,
             known = ltm(path).read().entries
             assert len({entry.id for entry in known}) == len(known)
             if step[0] == "add":
-                said |= set(map(normal, words_of(step[1])))
-        assert said <= set(map(normal, leaves(state(path))))
+                said |= set(map(normalize_text, words_of(step[1])))
+        assert said <= set(map(normalize_text, leaves(state(path))))
 
 
 def words_of(draft: MemoryRecord) -> tuple[str, ...]:

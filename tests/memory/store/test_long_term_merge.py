@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.store.ltm_codec import normal, to_raw
-from clio.memory.store.ltm_merge import confirm
+from clio.memory.store.ltm_codec import normalize_text, to_raw
+from clio.memory.store.ltm_merge import confirm_memory
 from clio.memory.store.record import MemoryDraft
 from tests.memory.store.ltm_support import NOW, add, ltm, read_json, said_by, write_json
 
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_what_says_the_same_is_one(one: str, other: str) -> None:
-    assert normal(one) == normal(other)
+    assert normalize_text(one) == normalize_text(other)
 
 
 @pytest.mark.parametrize(
@@ -55,20 +55,20 @@ def test_what_says_the_same_is_one(one: str, other: str) -> None:
     ],
 )
 def test_what_differs_stays_apart(one: str, other: str) -> None:
-    assert normal(one) != normal(other)
+    assert normalize_text(one) != normalize_text(other)
 
 
 @given(st.text(max_size=40))
 def test_to_compare_twice_changes_nothing(text: str) -> None:
-    assert normal(unicodedata.normalize("NFD", text)) == normal(text)
-    assert normal(f"  {text} ") == normal(text)
+    assert normalize_text(unicodedata.normalize("NFD", text)) == normalize_text(text)
+    assert normalize_text(f"  {text} ") == normalize_text(text)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_repetition_never_lowers_confidence(said: list[float]) -> None:
     raw = to_raw(MemoryDraft(kind="discovery", content="f", confidence=said[0]).as_record())
     for number, confidence in enumerate(said):
-        confirm(
+        confirm_memory(
             "discovery",
             raw,
             to_raw(MemoryDraft(kind="discovery", content="f", confidence=confidence).as_record()),
