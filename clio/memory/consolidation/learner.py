@@ -24,6 +24,7 @@ from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
+from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
@@ -36,10 +37,14 @@ if TYPE_CHECKING:
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
 _PERMITS = _EN.pattern("permits")
 _PROHIBITS = _EN.pattern("prohibits")
-_FORBIDS = re.compile(r"(?:never|don't|do not|no|only|please (?:don't|do not|never)|avoid|stop)\b", re.I)
+_FORBIDS = LazyRegex(
+    r"(?:never|don't|do not|no|only|please (?:don't|do not|never)|avoid|stop)\b",
+    re.I,
+    starts=("never", "don't", "do not", "no", "only", "please", "avoid", "stop"),
+)
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
-"""Words, one of which a correction contains. The rules for corrections are only loaded for such messages."""
+"""Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
@@ -252,7 +257,8 @@ class Learner:
 
     def _correct(self, session: Session, text: str) -> set[str]:
         """Replace the memories that the message refutes, report it, and return the sentences that did."""
-        if self._memory.is_silent or not _MAY_CORRECT.search(text):
+        # Other languages than English are recognized by their own rules.
+        if self._memory.is_silent or (text.isascii() and not _MAY_CORRECT.search(text)):
             return set()
         from clio.memory.consolidation.live_corrections import apply_corrections
 

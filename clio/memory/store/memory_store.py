@@ -1,6 +1,5 @@
 """All memories of one project and of its user, of every kind, behind one class."""
 
-import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
 
 SCOPES: tuple[Scope, ...] = ("project", "user")
 FILE = "memories.json"
-_PROJECT_ID = re.compile(r"[a-z]-\w*", re.IGNORECASE)
 
 
 def is_project_id(id: str) -> bool:
     """Whether this has the form of the id of a discovery, solution, pattern, workflow, failure or rule: "d-3f9a12"."""
-    return _PROJECT_ID.fullmatch(id) is not None
+    letter, dash, rest = id[:1], id[1:2], id[2:]
+    return letter.isalpha() and dash == "-" and all(char.isalnum() or char == "_" for char in rest)
 
 
 class MemoryStore:

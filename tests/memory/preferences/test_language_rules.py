@@ -110,10 +110,10 @@ def test_an_english_message_reads_only_the_english_rules() -> None:
     program = (
         "from pathlib import Path\n"
         "read, read_bytes = [], Path.read_bytes\n"
-        "Path.read_bytes = lambda path: read.append(path.name) or read_bytes(path)\n"
+        "Path.read_bytes = lambda path: read.append(path) or read_bytes(path)\n"
         "from clio.memory.preferences.limits import find_limits\n"
         "assert find_limits('never use tabs in this project')\n"
-        "print(*sorted(name for name in read if name.endswith('.json')))"
+        "print(*sorted(path.name for path in read if path.parent.name == 'languages'))"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "detection.json en.json\n"
 
