@@ -1,4 +1,4 @@
-"""The one door to everything that is remembered: project knowledge, notes, earlier sessions."""
+"""Everything clio remembers about one project: memories, preferences, notes, documents and earlier sessions."""
 
 import random
 import threading
@@ -58,7 +58,7 @@ def _unchanged(text: str) -> str:
 
 
 class SubagentMemory:
-    """What one sub-agent is given: limits and project knowledge in its prompt, what is recalled with its task."""
+    """The memory of one sub-agent: limits and project memory in its prompt, and what is recalled for its task."""
 
     def __init__(self, memory: "MemorySystem", of_turn: TurnMemory, briefing: Briefing | None) -> None:
         self._memory = memory
@@ -67,7 +67,7 @@ class SubagentMemory:
         self._errors = ErrorIsolation()
 
     def prefix_fragments(self, cap_tokens: int, chars_per_token: float) -> list[Fragment]:
-        """The hard limits and the project knowledge. Empty where memory is off."""
+        """Return the hard limits and the project memory; empty if memory is off."""
         if self._memory.is_silent:
             return []
         none = list[Fragment]()
@@ -78,7 +78,7 @@ class SubagentMemory:
         return [*limits, *self._errors.run("project knowledge is", known, none)]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
-        """The limits of the running session, the user's rules, and what is recalled for the task."""
+        """Return the limits of the running session, the user's rules, and what is recalled for the task."""
         if self._memory.is_silent:
             return []
         recall = partial(self._of_turn.turn_fragments, text, None, self._memory.scenario)
@@ -86,28 +86,32 @@ class SubagentMemory:
 
 
 class MemorySystem:
-    """What one project remembers.
+    """Everything clio remembers about one project.
 
-    What a turn does not need is loaded when it is first asked for: every start would wait for it.
+    Whatever a turn does not need is imported on first use, because every start would wait for it.
 
-    incognito: nothing is read and nothing written; every method but those that give fragments, the progress pair and
-        `close` raises ToolFailed.
-    ltm: whether project knowledge enters a request; all else works without it.
-    redact: applied to every text before it is stored.
-    start: the folder clio was started in, which decides what rules are near.
-    home: clio's own folder, where the person's memories lie (default: the project's `.clio`).
-    scenarios, fading: what kinds of work there are, and how preferences fade.
-    scenario: the kind of work somebody named; None leaves it to be told from the words of each turn.
-    rng: where chance comes from, in the choice of a style and in what sleep replays.
-    embedder: what makes vectors of turns and documents (default: the hashed one).
-    across_sessions: whether turns that left the windows of other sessions may come back by themselves.
-    near_distance: the vector distance below which a turn or document may come back by meaning alone.
-    is_foreign: what is remembered of the project came with it and is not trusted: it is told as the repository's
-        statement, and none of it comes back by itself.
-    summary_of: the text that the next request has in the place of what left its window.
-    is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
-    All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
-    OSError.
+    Methods raise StorageError for a file that cannot be read, UserError for what cannot be found, and OSError.
+
+    Args:
+        incognito: nothing is read or written; every method except those that return fragments, the two for the
+            progress page, and `close` raises ToolFailed.
+        ltm: whether project memory is added to requests; everything else works without it.
+        redact: applied to every text before it is stored.
+        start: the folder clio was started in, which decides which rules are near.
+        home: clio's own folder, which contains the user's memories; default: the project's `.clio`.
+        scenarios: the known task types.
+        fading: how preferences fade.
+        embedder: makes the vectors of turns and documents; default: the hashed one.
+        across_sessions: whether archived turns of other sessions may be recalled automatically.
+        near_distance: the vector distance below which a turn or document may be recalled by meaning alone.
+        rng: random numbers for choosing a style and for what consolidation replays.
+        is_foreign: the project's memory came with the project and the user does not trust it: the model is told that
+            the repository states it, and none of it is recalled automatically.
+
+    Attributes:
+        scenario: the task type that the user named; None to detect it in each turn.
+        summary_of: returns the text that replaces trimmed messages in the next request.
+        is_off: nothing is recalled or stored until the user turns memory on again.
     """
 
     def __init__(
@@ -167,21 +171,22 @@ class MemorySystem:
         self.summary_of: Callable[[], str] = _no_summary
         self._briefing = self._new_briefing()
 
-    # What a request is given
+    # Fragments of a request
 
     def begin(self, *, window_tokens: int, session: Session | None) -> None:
-        """Start afresh for a session and a model; to be called before fragments are asked for."""
+        """Start anew for a session and a model. Call this before asking for fragments."""
         self._session = session
         self.summary_of = _no_summary
         self._briefing = self._new_briefing()
         self._report = None
         self._styles.current = None
+        # A model switch in the same session begins again; limits stated in the session still apply.
         held = self._of_turn.held if self._of_turn and self._same_session() else ()
         self._of_turn = self._new_turn_memory(window_tokens)
         self._of_turn.hold(held)
 
     def begin_subagent(self, window_tokens: int) -> "SubagentMemory":
-        """What a sub-agent is given of memory: the limits of the running session, and what the project knows."""
+        """Return the memory of a sub-agent: the limits of the running session, and project memory."""
         of_turn = self._new_turn_memory(window_tokens)
         of_turn.hold(self._of_turn.held if self._of_turn else ())
         return SubagentMemory(self, of_turn, self._new_briefing() if self._inject else None)
@@ -201,12 +206,12 @@ class MemorySystem:
         )
 
     def _same_session(self) -> bool:
-        """Whether the session is the one the limits in force were stated in."""
+        """Return whether the session is the one in which the current limits were stated."""
         session = self._session
         return session is not None and session.id == self._held_in
 
     def hold_limits(self, limits: Sequence[str]) -> None:
-        """Let limits hold for the running session without remembering them; `undo` takes them back."""
+        """Apply limits to the running session without saving them; `undo` removes them."""
         clean = tuple(self._redact(limit) for limit in limits)
         session = self._session
         self._held_in = session.id if session is not None else ""
@@ -215,7 +220,7 @@ class MemorySystem:
             self._of_turn.hold(clean)
 
     def forget_held(self, limits: Sequence[str]) -> None:
-        """Limits that are remembered now hold by that."""
+        """Stop applying limits as session limits, because they are saved now; the model is not told."""
         clean = {self._redact(limit) for limit in limits}
         self._last_held = tuple(limit for limit in self._last_held if limit not in clean)
         if self._of_turn:
@@ -223,38 +228,38 @@ class MemorySystem:
 
     @property
     def held_limits(self) -> tuple[str, ...]:
-        """The limits that apply to the running session without being saved."""
+        """Return the limits that apply to the running session without being saved."""
         return self._of_turn.held if self._of_turn else ()
 
     def lift_held(self, limits: Sequence[str]) -> None:
-        """Limits of the running session no longer apply; the model is told."""
+        """Stop applying limits to the running session, and tell the model."""
         self._last_held = tuple(limit for limit in self._last_held if limit not in limits)
         if self._of_turn:
             self._of_turn.unhold(limits, tell=True)
 
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
-        """The same, as they would be stored."""
+        """Return the statements with their texts redacted, as they would be stored."""
         return [
             structs.replace(one, content=self._redact(one.content), quote=self._redact(one.quote)) for one in noticed
         ]
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is brought up and nothing noticed: incognito, or turned off."""
+        """Return whether nothing is recalled and nothing learned: memory is off, or the session is incognito."""
         return self._incognito or self.is_off
 
     def redacted(self, text: str) -> str:
-        """The text as it would be stored."""
+        """Return the text as it would be stored."""
         return self._redact(text)
 
     def ask_a_model(self, decide: Decide | None) -> None:
-        """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
+        """Set the function that asks a model whether two similar memories are one; None keeps both."""
         self._store.decide = decide
 
     def prefix_fragments(
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
     ) -> list[Fragment]:
-        """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
+        """Return what the system prompt contains for the whole session; empty if memory is off. Call it once."""
         if self.is_silent:
             return []
         none = list[Fragment]()
@@ -263,7 +268,7 @@ class MemorySystem:
         return [*limits, *(self._errors.run("project knowledge is", prompt, none) if self._inject else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
-        """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
+        """Return what precedes the user's `text`: new project memory, preferences, recalled memories, a style."""
         if self.is_silent:
             return []
         session, none = self._session, list[Fragment]()
@@ -281,7 +286,7 @@ class MemorySystem:
             scenario=self.scenario or (self._of_turn.scenario_used if self._of_turn else None),
             items=(*self._knowledge_items(), *(self._of_turn.items if self._of_turn else ())),
         )
-        with suppress(OSError):  # the answer does not depend on it
+        with suppress(OSError):  # only `/memory why` of another process reads this file; the answer needs none of it
             self._why_file.write(self._report)
         return fragments
 
@@ -290,34 +295,35 @@ class MemorySystem:
         return [fragment] if fragment else []
 
     def end_turn(self, session: Session, status: str) -> "list[Noted]":
-        """Note how a turn ended, for what is learned from it; what signs of a person's opinion taught."""
+        """Record how a turn ended, and return what was learned from signs of the user's opinion."""
         learns = not self.is_silent and self._styles.is_on
         return self.feedback.end_turn(session, status) if learns else []
 
     def window_trimmed(self) -> None:
-        """What earlier turns were told may have left the window: the next one is told again."""
+        """Note that earlier fragments may have left the window, so that the next turn repeats them."""
         self._briefing.window_trimmed()
         if self._of_turn:
             self._of_turn.window_trimmed()
 
     def standing_fragments(self) -> list[Fragment]:
-        """Limits and preferences that the session was told and that still apply, for the requests after a trim."""
+        """Return the limits and preferences that still apply, for requests after a trim."""
         if self.is_silent or not self._of_turn:
             return []
         return self._errors.run("limits and preferences are", self._of_turn.standing_fragments, list[Fragment]())
 
     def wiped(self) -> None:
-        """What was learned was deleted: the account of this conversation must not write it down again."""
+        """Reset the fragments after all memory was deleted, so that this conversation does not write it again."""
         self._briefing = self._new_briefing()
-        self._briefing.prompt(CAP_TOKENS)  # what is learned from now on is news
+        # The prompt is made now, so that memories added from now on count as new ones.
+        self._briefing.prompt(CAP_TOKENS)
         self._report = None
 
     def why(self) -> tuple[Injected, ...]:
-        """What the last request was given, each entry with its reason, and how many the limits left out."""
+        """Return what the last request contained: each memory with its reason, and how many the limits left out."""
         return self._briefing.given
 
     def last_turn(self) -> WhyReport | None:
-        """What the last turn was given and what budgets cut, each with its signals: this clio's, else the project's."""
+        """Return what the last turn contained and what limits cut, in this process or else in the project."""
         self.raise_if_off()
         if self._report is None:
             return self._why_file.read()
@@ -334,7 +340,7 @@ class MemorySystem:
 
     @property
     def scenario_in_force(self) -> str | None:
-        """The kind of work the last turn was taken for; None where nothing said which."""
+        """Return the task type of the last turn; None if none was named or detected."""
         return self.scenario or (self._of_turn.scenario if self._of_turn else None)
 
     # Typed memories and preferences
@@ -354,7 +360,7 @@ class MemorySystem:
 
     @property
     def sharing(self) -> "Sharing":
-        """Sharing the project's memory through git, and turning that on and off."""
+        """Return what shares the project's memory through git, and turns sharing on and off."""
         self.raise_if_off()
         from clio.memory.team.share import Sharing
 
@@ -374,40 +380,40 @@ class MemorySystem:
 
     @property
     def preferences(self) -> Preferences:
-        """What the person likes, dislikes and forbids."""
+        """Return the user's likes, dislikes and limits."""
         self.raise_if_off()
         return self._preferences
 
     @property
     def project_preferences(self) -> Preferences:
-        """The rules and limits of this project alone."""
+        """Return the rules and limits that apply to this project only."""
         self.raise_if_off()
         return self._project_preferences
 
     @property
     def pending_limits(self) -> "PendingLimits":
-        """Limits stated in runs that could not ask whether they are meant for good."""
+        """Return the limits from runs that could not ask the user whether they are permanent."""
         self.raise_if_off()
         from clio.memory.preferences.session_start import PendingLimits
 
         return PendingLimits(self._home, self._project, self._clock)
 
-    # Styles, and what the person thinks of answers
+    # Styles and feedback
 
     @property
     def is_foreign(self) -> bool:
-        """Whether what is remembered of the project came with it, and the user does not trust the project with it."""
+        """Return whether the project's memory came with the project and the user does not trust it."""
         return self._is_foreign
 
     @property
     def styles(self) -> Styles:
-        """How answers are worded, and what was learned about that."""
+        """Return the response styles, and what was learned about them."""
         self.raise_if_off()
         return self._styles
 
     @property
     def feedback(self) -> "Feedback":
-        """What the person thinks of answers."""
+        """Return the user's feedback on answers."""
         self.raise_if_off()
         from clio.memory.styles.feedback import Feedback, Trajectories
 
@@ -421,11 +427,11 @@ class MemorySystem:
             clock=self._clock,
         )
 
-    # Everything at once
+    # Search, and work in the background
 
     @property
     def retriever(self) -> "Retriever":
-        """One question to all of it."""
+        """Return the search over memories, sessions, documents and preferences."""
         self.raise_if_off()
         from clio.memory.retrieval.retriever import Retriever
 
@@ -438,7 +444,9 @@ class MemorySystem:
         )
 
     def take_shifts(self) -> list[str]:
-        """How the person's tastes have moved within a month, one sentence each, each told once; for the background."""
+        """Return changes of the user's preferences within a month, one sentence each, each once.
+
+        Reads all versions, so it runs in the background."""
         if self.is_silent:
             return []
         from clio.memory.preferences.session_start import Shifts
@@ -453,46 +461,46 @@ class MemorySystem:
 
     @property
     def consolidation(self) -> "Consolidation":
-        """Learning from earlier sessions, when nothing else is going on, and what that came to."""
+        """Return what learns from earlier sessions while clio is idle, and its reports."""
         self.raise_if_off()
         from clio.memory.consolidation.consolidation import Consolidation
 
-        nights = Consolidation(
+        consolidation = Consolidation(
             self._project, self._home, self._session_store, redact=self._redact, clock=self._clock, rng=self._rng
         )
-        nights.ask = self._store.decide
-        nights.begin = self._seal
-        nights.current = self._session.id if self._session else ""
-        return nights
+        consolidation.ask = self._store.decide
+        consolidation.begin = self._seal
+        consolidation.current = self._session.id if self._session else ""
+        return consolidation
 
     # Documents
 
     @property
     def documents(self) -> "Documents":
-        """Documents somebody added."""
+        """Return the documents that the user added."""
         self.raise_if_off()
         return self._meaning.documents
 
     def take_notices(self) -> list[str]:
-        """What went wrong with memory that a person should know, one sentence each, each told once."""
+        """Return the problems with memory that the user should know, one sentence each, each once."""
         return [*self._errors.take_messages(), *self._meaning.take_notices()]
 
-    # How the work stands
+    # Progress page
 
     def write_progress(self, page: str) -> None:
-        """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
+        """Store the progress page as the note `session_progress`. Does nothing if memory is off."""
         if not self.is_silent:
             self._seal()
             self._store.keyed_notes.store_page(PROGRESS_KEY, self._redact(page))
 
     def read_progress(self) -> str:
-        """The page `write_progress` kept last, whichever session wrote it; empty without one, or where memory is off.
+        """Return the page that `write_progress` stored last in any session; empty without one, or if memory is off.
 
-        A note the model stored under the same name is not it.
+        A note that the model stored under the same name is ignored.
         """
         return "" if self.is_silent else self._store.keyed_notes.page(PROGRESS_KEY)
 
-    # Finding, and taking back
+    # Searching and undoing
 
     def recall_sessions(
         self,
@@ -504,10 +512,11 @@ class MemorySystem:
         max_results: int = DEFAULT_RESULTS,
         for_reading: bool = False,
     ) -> "Recall":
-        """Passages of earlier sessions that answer the query, grouped by session, the best first.
+        """Return passages of earlier sessions that answer the query, grouped by session, best first.
 
-        current: the id of the session that asks, left out unless `include_current`. for_reading: as
-            `SessionRecall.search` has it: of what is about the same thing the newest first, with its surroundings.
+        Args:
+            current: the id of the session that asks; left out of the results unless `include_current`.
+            for_reading: see `SessionRecall.search`; passages about the same subject come newest first.
         """
         self.raise_if_off()
         return self._sessions().search(
@@ -520,9 +529,10 @@ class MemorySystem:
         )
 
     def earlier_session(self, selector: str) -> Session:
-        """A copy in memory of a session, running or not; no file is touched.
+        """Return a copy in memory of a session, whether it is running or not. No file is changed.
 
-        selector: what `SessionStore.find` takes.
+        Args:
+            selector: what `SessionStore.find` accepts, or the end of an id, as `recall_sessions` returns it.
         """
         self.raise_if_off()
         return self._session_store.open(self._session_store.find(selector), persist=False)
@@ -530,16 +540,17 @@ class MemorySystem:
     def refresh_index(
         self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Bring the index of earlier sessions up to date, for a thread in the background; how many were read."""
+        """Update the index of earlier sessions, and return how many were read. Runs in a background thread."""
         if self._incognito:
             return 0
         self._meaning.refresh(self._session_store, stop, all_sessions=self._across_sessions)
         return self._sessions().refresh(stop, progress)
 
     def undo(self) -> str:
-        """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
+        """Revert the last change of memory, whoever made it, and return a sentence that names it."""
         self.raise_if_off()
         last = self._store.logs.last()
+        # Session limits are not in the change log, so their time decides which change is the last one.
         if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):
             held, self._last_held = self._last_held, ()
             self._of_turn.unhold(held, tell=True)
@@ -547,22 +558,23 @@ class MemorySystem:
         return self._store.undo()
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the indexes."""
         if self._recall is not None:
             self._recall.close()
         self._meaning.close()
 
     def _seal(self) -> None:
-        """Note once that this user's clio writes the memory here; not where it came with the project."""
+        """Record once that the user's own clio writes the memory here; not if the memory came with the project."""
         if self._may_seal:
             make_ignored_folder(self._project / ".clio", self._project / ".clio")
             seal_memory(self._project, self._home)
             self._may_seal = False
 
     def _sessions(self) -> "SessionRecall":
-        """The search of earlier sessions, one for all threads."""
+        """Return the search of earlier sessions, which all threads share."""
         from clio.memory.transcripts.session_search import SessionRecall
 
+        # The background thread that refreshes the index and the turn may both be the first.
         with self._making:
             if self._recall is None:
                 cache = None if self._incognito else self._project / ".clio" / "cache"

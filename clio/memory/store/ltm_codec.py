@@ -1,4 +1,4 @@
-"""`ltm.json` as one changeable document: every section is there, every unknown field stays where it was."""
+"""The layout of `ltm.json`: its objects as memories and back, and the document, in which unknown fields survive."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ from clio.text.lazy_regex import LazyRegex
 
 
 def to_number(raw: object, default: float) -> float:
-    """A number however it was written: as one, as its digits, or as a date in ISO 8601."""
+    """Return a number that was written as a number, as its digits, or as a date in ISO 8601."""
     if not isinstance(raw, int | float | str):
         return default
     try:
@@ -40,7 +40,7 @@ def to_number(raw: object, default: float) -> float:
 
 
 def to_texts(raw: object) -> list[str]:
-    """The strings of a list; nothing where it is not one."""
+    """Return the strings in a list; empty if `raw` is not a list."""
     return [item for item in cast(list[object], raw) if isinstance(item, str)] if isinstance(raw, list) else []
 
 
@@ -53,10 +53,10 @@ _UNSEEN = LazyRegex("[\u00ad\u200b\u2060\ufeff]")
 
 @lru_cache(maxsize=65_536)
 def normalize_text(text: str) -> str:
-    """What two texts that say the same have in common, for comparing only.
+    """Return a form of the text that is equal for texts of the same meaning. For comparison only.
 
-    Spacing, closing punctuation, the form of accents, quotes round a name and the case of words do not count. Numbers,
-    versions, negations and every other sign do, and so does the case of what is a path, an option or a name of parts.
+    Spacing, closing punctuation, the form of accents, quotes round a name and the case of words are removed. Numbers,
+    versions, negations and all other characters stay, and so does the case of paths, options and compound names.
     """
     text = " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", text)).split())
     text = _QUOTED.sub(_strip_quotes, _CLOSING.sub("", text))
@@ -64,7 +64,7 @@ def normalize_text(text: str) -> str:
 
 
 def _strip_quotes(match: re.Match[str]) -> str:
-    """The name without its quotes; a number keeps them, since "1" is not 1."""
+    """Return the name without its quotes; a number keeps them, since "1" is not 1."""
     inside = match[2] or match[3] or match[4] or match[5]
     return inside if any(sign.isalpha() for sign in inside) else match[0]
 
@@ -77,9 +77,10 @@ _ID_DIGITS = 6
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """Where a kind lies in the file: its section, and the names of its fields.
+    """Where `ltm.json` stores a kind: its section, and the names of its fields.
 
-    unstated: the confidence of an entry that names none.
+    Attributes:
+        unstated: the confidence of a memory without one.
     """
 
     section: str
@@ -99,18 +100,18 @@ SHAPES: dict[Kind, Shape] = {
 
 
 def is_ltm_object(kind: Kind, raw: object) -> bool:
-    """Whether an item of a section is an entry of its kind; others are passed over and stay in the file."""
+    """Return whether an item of a section is a memory of its kind; others are skipped and stay in the file."""
     return isinstance(raw, dict) and bool(get_main_text(kind, cast(Json, raw)).strip())
 
 
 def get_main_text(kind: Kind, raw: Json) -> str:
-    """The text of an entry; a workflow without a name is its steps."""
+    """Return the text of a memory; of a workflow without a name, its steps."""
     text = to_text(raw.get(SHAPES[kind].text))
     return text if text.strip() or kind != "workflow" else " → ".join(get_steps(raw))
 
 
 def get_identity(kind: Kind, raw: Json) -> tuple[str, ...]:
-    """What makes two entries of a kind the same entry."""
+    """Return the normalized texts by which two memories of a kind are the same."""
     match kind:
         case "workflow":
             return tuple(normalize_text(step) for step in get_steps(raw)) or (normalize_text(get_main_text(kind, raw)),)
@@ -123,12 +124,12 @@ def get_identity(kind: Kind, raw: Json) -> tuple[str, ...]:
 
 
 def normalize_rule_path(context: str) -> str:
-    """The path a rule holds for, as rules are told apart by: "lib/core" and "./lib/core/" are one, "" is everywhere."""
+    """Return the path of a rule for comparison: "lib/core" and "./lib/core/" are one, "" is everywhere."""
     return context.strip().removeprefix("./").rstrip("/") or EVERYWHERE
 
 
 def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
-    """The object of a section as an entry, whatever other programs put into its fields."""
+    """Return an object of a section as a memory; fields with values of a wrong type get their defaults."""
     shape = SHAPES[kind]
     first = to_number(raw.get("timestamp"), 0.0)
     rate = raw.get("success_rate")
@@ -159,7 +160,7 @@ def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
 
 
 def to_raw(draft: MemoryRecord) -> Json:
-    """A draft as the file has it, without its times, its id and what it leaves empty."""
+    """Return a draft as an object of the file, without times, id and empty fields."""
     shape = SHAPES[draft.kind]
     raw: Json = {} if draft.kind == "workflow" else {shape.text: draft.content}
     match draft.kind:
@@ -186,18 +187,18 @@ def to_raw(draft: MemoryRecord) -> Json:
 
 
 def get_times(kind: Kind, raw: Json) -> int:
-    """How often an entry was recorded, at least once."""
+    """Return how often a memory was recorded, at least 1."""
     return min(max(int(to_number(raw.get(SHAPES[kind].count), 1.0)), 1), 1_000_000_000)
 
 
 def get_steps(raw: Json) -> tuple[str, ...]:
-    """The steps of a workflow; a single text counts as one."""
+    """Return the steps of a workflow; a single text counts as one."""
     steps = raw.get("sequence")
     return (steps,) if isinstance(steps, str) and steps.strip() else tuple(to_texts(steps))
 
 
 def get_provenance(raw: Json) -> Provenance | None:
-    """Where an entry came from, where the file says so."""
+    """Return the source of a memory; None if the file does not say."""
     try:
         return msgspec.convert(raw.get("provenance"), Provenance)
     except msgspec.ValidationError:
@@ -205,7 +206,7 @@ def get_provenance(raw: Json) -> Provenance | None:
 
 
 def get_confirmations(raw: Json) -> tuple[Provenance, ...]:
-    """Where else an entry was said, where the file says so."""
+    """Return the other sources that stated a memory, as far as the file says."""
     try:
         return msgspec.convert(raw.get("confirmations", ()), tuple[Provenance, ...])
     except msgspec.ValidationError:
@@ -213,30 +214,30 @@ def get_confirmations(raw: Json) -> tuple[Provenance, ...]:
 
 
 def to_fraction(raw: object, default: float) -> float:
-    """A number from 0.0 to 1.0."""
+    """Return a number clamped to 0.0 to 1.0."""
     return min(max(to_number(raw, default), 0.0), 1.0)
 
 
 def to_text(raw: object) -> str:
-    """The text, or nothing where it is not one."""
+    """Return the text; "" if it is not one."""
     return raw if isinstance(raw, str) else ""
 
 
 def get_handle(raw: Json) -> str:
-    """The handle an entry has in the file; empty where it has none a person could type."""
+    """Return the id that an object has in the file; "" if it has none that a user could type."""
     handle = raw.get("id")
     return handle if isinstance(handle, str) and _STORED_ID.fullmatch(handle) else ""
 
 
 def set_handle(raw: Json, handle: str) -> None:
-    """Write an entry's handle into it; what another program calls its id and is no handle stays as `other_id`."""
+    """Set the id of an object; another program's id that is not a valid one is stored as `other_id`."""
     if "id" in raw and not get_handle(raw):
         raw["other_id"] = raw["id"]
     raw["id"] = handle
 
 
 def assign_handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
-    """A handle for each entry, in order, no two alike: the stored one, or one made from its kind and words."""
+    """Return an id for each memory, in order and unique: the stored one, or one made from its kind and text."""
     listed = list(entries)
     found = [get_handle(raw) for _, raw in listed]
     taken: set[str] = set()
@@ -252,7 +253,7 @@ def assign_handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
 
 
 def make_handle(kind: Kind, raw: Json, taken: set[str]) -> str:
-    """A handle such as "d-3f9a12" that is not taken: the kind's letter and as much of a hash as it needs."""
+    """Return an unused id such as "d-3f9a12": the kind's first letter and as much of a hash as needed."""
     letter = kind[0]
     words = "\0".join((kind, *get_identity(kind, raw))).encode("utf-8", "surrogatepass")
     attempt = 0
@@ -271,9 +272,9 @@ _SHOWN = 5
 
 
 def find_handle(typed: str, known: Iterable[str]) -> str:
-    """The handle that was meant: itself, or the only one that begins so.
+    """Return the id that the user typed, or the only one that begins so.
 
-    Raises UserError that names those that begin so where there are several, or those that look alike.
+    Raises UserError that lists the ids that begin so, or similar ones.
     """
     handles, wanted = list(known), typed.strip()
     if wanted in handles:
@@ -285,7 +286,7 @@ def find_handle(typed: str, known: Iterable[str]) -> str:
     if begun:
         more = f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else ""
         raise UserError(f"{typed!r} begins several entries: {', '.join(begun[:_SHOWN])}{more}; give more of the id.")
-    import difflib  # only a mistake has to pay for it
+    import difflib  # needed only after a typing mistake
 
     near = difflib.get_close_matches(wanted, handles, n=3, cutoff=0.5)
     hint = f"near ones are {', '.join(near)}" if near else "list the entries for their ids"
@@ -324,7 +325,7 @@ class SharedMemory(Struct, frozen=True, kw_only=True):
 
 
 class Shared(Struct, frozen=True, kw_only=True, eq=False):
-    """An object that came from the shared folder: what it is there, itself, and its JSON when it was read."""
+    """A memory from the shared folder, with its JSON object now and as it was read."""
 
     living: SharedMemory
     raw: Json
@@ -332,28 +333,29 @@ class Shared(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def before(self) -> Json:
-        """The object as it was when it was read."""
+        """Return the object as it was read."""
         return decode_json(self.was)
 
     @property
     def is_changed(self) -> bool:
-        """Whether it is other than it was."""
+        """Return whether the object differs from what was read."""
         return msgspec.json.encode(self.raw) != self.was
 
 
 class LtmDocument:
-    """The document, and its entries kind by kind as plain objects; changing those changes the document.
+    """The document; its memories are plain objects by kind, and changing those changes the document.
 
-    Rules lie in the file as `{"path": ["rule", …]}`; here each is an object like all others, and `encode` puts what
-    that layout has no room for into `metadata.context_rule_details`.
+    The file stores rules as `{"path": ["rule", …]}`; here each rule is an object like all others, and `encode` writes
+    fields for which that layout has no place to `metadata.context_rule_details`.
 
-    shares: whether it was read with what is shared; only then may any of it be written there.
-    shared: the objects that came from the shared folder, by their `id()`.
-    private: all that lay in the file when it was read, by its `id()`.
+    Attributes:
+        shares: whether it was read with shared memory; only then may memories be written there.
+        shared: the objects from the shared folder, by their `id()`.
+        private: all objects of the file when it was read, by their `id()`.
     """
 
     def __init__(self, document: object) -> None:
-        """Raises ValueError where a section is there and is not of its kind."""
+        """Raise ValueError if a section has the wrong type."""
         self._whole = _require_object(document, "the document")
         self._patterns = _require_object(self._whole.setdefault("patterns", {}), "'patterns'")
         self.metadata = _require_object(self._whole.setdefault("metadata", {}), "'metadata'")
@@ -370,14 +372,14 @@ class LtmDocument:
 
     @property
     def stated_version(self) -> object:
-        """What the whole calls its version; clio's own files have none there."""
+        """Return the version at the top of the document; clio's own files have none there."""
         return self._whole.get("version")
 
     def drop_wrong_texts(self) -> int:
-        """Take out the entries whose text is of another type than text; how many they were."""
+        """Remove the memories whose text is not a string, and return their number."""
         dropped = 0
         for kind, shape in SHAPES.items():
-            if kind == "rule":  # of which the original wrote several forms
+            if kind == "rule":  # the original clio wrote rules in several forms
                 continue
             section = self.section(kind)
             sound = [raw for raw in section if not _has_wrong_text(raw, shape.text)]
@@ -386,19 +388,19 @@ class LtmDocument:
         return dropped
 
     def section(self, kind: Kind) -> list[Any]:
-        """The objects of a kind, and whatever else lies among them."""
+        """Return the objects of a kind, with any other items among them."""
         return self._rules if kind == "rule" else cast(list[Any], self._patterns[SHAPES[kind].section])
 
     def raws(self, kind: Kind) -> Iterator[Json]:
-        """The objects of a kind that are entries."""
+        """Return the objects of a kind that are memories."""
         return (raw for raw in self.section(kind) if is_ltm_object(kind, raw))
 
     def all(self) -> list[tuple[Kind, Json]]:
-        """All objects that are entries, kind by kind."""
+        """Return all objects that are memories, by kind."""
         return [(kind, raw) for kind in PROJECT_KINDS for raw in self.raws(kind)]
 
     def knowledge(self) -> Knowledge:
-        """All entries."""
+        """Return all memories."""
         found = self.all()
         return Knowledge(
             entries=tuple(
@@ -407,30 +409,30 @@ class LtmDocument:
         )
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
-        """Each entry by its handle."""
+        """Return the objects by id."""
         found = self.all()
         return dict(zip(assign_handles(found), found, strict=True))
 
     def one(self, wanted: Json) -> MemoryRecord:
-        """One of its objects as an entry, under the handle it has among all of them."""
+        """Return one of its objects as a memory, with the id it has among all of them."""
         return next(self._entry(kind, raw, id) for id, (kind, raw) in self.by_handle().items() if raw is wanted)
 
     def handle(self, wanted: Json) -> str:
-        """The handle of one of its objects."""
+        """Return the id of one of its objects."""
         return next(id for id, (_, raw) in self.by_handle().items() if raw is wanted)
 
     def place(self, kind: Kind, wanted: Json) -> int:
-        """Where in its section an object stands."""
+        """Return the index of an object in its section."""
         return next(place for place, raw in enumerate(self.section(kind)) if raw is wanted)
 
     def touch(self, now: float) -> None:
-        """Note in the metadata that it was changed."""
+        """Record in the metadata when it was changed."""
         self.metadata.setdefault("created", now)
         self.metadata.setdefault("version", f"{MAJOR_VERSION}.0")
         self.metadata["last_updated"] = now
 
     def encode(self, *, private: bool = False) -> bytes:
-        """Its bytes, as readable as JSON can be. private: without what lies in the shared folder."""
+        """Return the file's bytes, indented. private: without the memories of the shared folder."""
 
         def kept(section: list[Any]) -> list[Any]:
             stays = self.private
@@ -453,7 +455,7 @@ class LtmDocument:
 
 
 def read_ltm(path: Path) -> LtmDocument:
-    """The document at `path`, an empty one where there is none.
+    """Return the document in `path`, an empty one if there is no file.
 
     Raises CorruptDocument after setting the file aside, NewerDocument, OSError.
     """
@@ -472,9 +474,9 @@ def read_ltm(path: Path) -> LtmDocument:
 
 
 def _remove_wrong_texts(path: Path, data: bytes, document: LtmDocument, dropped: int) -> None:
-    """Set the file aside and leave the sound entries in its place; raises CorruptDocument to say so, once.
+    """Set the file aside and write one with the valid memories; raise CorruptDocument to report it once.
 
-    Where another clio, or this one, is about to change the file it is left for the next time.
+    If another clio, or this one, is about to change the file, it is left for the next time.
     """
     lock = FileLock(path.with_name(path.name + ".lock"))
     try:
@@ -484,7 +486,7 @@ def _remove_wrong_texts(path: Path, data: bytes, document: LtmDocument, dropped:
         if moved is not None:
             write_ltm(path, document)
     except OSError:
-        return  # nothing can be written here, so the entries stay where they are, passed over
+        return  # read-only: the invalid memories stay in the file and are skipped
     finally:
         lock.release()
     if moved is not None:
@@ -496,18 +498,18 @@ def _has_wrong_text(raw: object, name: str) -> bool:
 
 
 def decode_ltm(data: bytes) -> LtmDocument:
-    """The document in `data`. Raises ValueError."""
+    """Return the document in `data`. Raises ValueError."""
     return LtmDocument(decode_json(data))
 
 
 def refuse_newer(document: LtmDocument, name: str) -> None:
-    """Raise NewerDocument for a version this clio does not know, ValueError for what is none."""
+    """Raise NewerDocument if a newer clio wrote the document, ValueError if its version is invalid."""
     if (major := _read_major_version(document)) > MAJOR_VERSION:
         raise NewerDocument(f"{name!r} has version {major} and this clio knows {MAJOR_VERSION}; update clio.")
 
 
 def _read_major_version(document: LtmDocument) -> int:
-    """The version's first number. Raises ValueError where it is no version: then the file is damaged."""
+    """Return the first number of the version. Raises ValueError if it is invalid, since the file is damaged then."""
     outer = document.stated_version
     if outer is not None:
         check_version(outer)
@@ -520,13 +522,13 @@ def _read_major_version(document: LtmDocument) -> int:
 
 
 def write_ltm(path: Path, document: LtmDocument, *, private: bool = False) -> None:
-    """Replace the file. private: by what does not lie in the shared folder. Raises OSError, the old one still there."""
+    """Replace the file; on OSError the old one stays. private: without the memories of the shared folder."""
     write_atomic(path, document.encode(private=private))
 
 
 def _read_rules(rules: "Json | list[Any]", details: object) -> list[Any]:
-    """Every rule as an object of its own; items that are no rules as they are, under the path they lie at."""
-    if isinstance(rules, list):  # as the seed draws it; the original writes an object
+    """Return every rule as an object of its own, and items that are no rules unchanged, under their path."""
+    if isinstance(rules, list):  # the documented layout; the original clio writes an object
         return [_listed_rule(item) for item in rules]
     known = cast(Json, details) if isinstance(details, dict) else {}
     found: list[Any] = []

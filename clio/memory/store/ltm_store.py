@@ -1,4 +1,4 @@
-"""The project knowledge in `.clio/ltm.json`: read tolerantly, changed under a lock, nothing ever dropped."""
+"""Changes to the project's memory (`ltm.json`), made under a lock; pruning, uses (`ltm.uses.json`) and statistics."""
 
 import time
 from collections import Counter
@@ -91,9 +91,9 @@ MIN_LASTING_CONFIDENCE = 0.5
 
 
 def get_prune_reason(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
-    """Return why an entry is to be pruned; None if it stays.
+    """Return why a memory is to be pruned; None if it stays.
 
-    Age counts from the last confirmation; an entry without a time is never too old.
+    Age counts from the last confirmation; a memory without a time is never too old.
     """
     if entry.confidence < min_confidence:
         return "uncertain"
@@ -110,7 +110,7 @@ def find_prunable(
     max_age_days: float = MAX_AGE_DAYS,
     min_confidence: float = MIN_CONFIDENCE,
 ) -> dict[str, Because]:
-    """Return the handles of the entries to prune, each with the reason. Raises UserError for an invalid limit."""
+    """Return the ids of the memories to prune, each with the reason. Raises UserError for an invalid limit."""
     if not max_age_days >= 0:
         raise UserError(f"max_age_days is {max_age_days:g}; give a number of days of at least 0.")
     if not 0 <= min_confidence <= 1:
@@ -124,14 +124,14 @@ def find_prunable(
 
 
 class Use(Struct, frozen=True, kw_only=True):
-    """How an entry was used. at: the last time, in seconds since the epoch."""
+    """How a memory was used. at: the last time, in seconds since the epoch."""
 
     at: float = 0.0
     count: int = 0
 
 
 class Uses(Struct, frozen=True, kw_only=True):
-    """The uses of all entries, by handle."""
+    """The uses of all memories, by id."""
 
     entries: dict[str, Use] = {}
 
@@ -140,11 +140,12 @@ FORMAT = DocumentFormat(schema="clio.ltm_uses", version=1, type=Uses)
 
 
 def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]) -> None:
-    """Count these entries as used now, and remove the counts of entries that do not exist any more.
-
-    known: handles of the existing entries.
+    """Count these memories as used now, and remove the counts of memories that no longer exist.
 
     Raises StorageError, OSError, TimeoutError.
+
+    Args:
+        known: ids of the existing memories.
     """
     used = dict.fromkeys(ids)
 
@@ -160,7 +161,7 @@ def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]
 
 
 def add_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """Return the entries with the time and number of their uses. Raises StorageError, OSError."""
+    """Return the memories with the time and number of their uses. Raises StorageError, OSError."""
     document = load_document(path, FORMAT)
     uses = document.value.entries if document else {}
     return tuple(
@@ -220,12 +221,13 @@ def _confidences(entries: Sequence[MemoryRecord]) -> tuple[Bar, ...]:
 
 
 class LtmStore:
-    """`ltm.json` and the change log beside it, written in an order in which dying loses nothing.
+    """`ltm.json` and the change log beside it, written in an order in which a crash loses nothing.
 
-    Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError
-    with a sentence where that fails, and then the file is as it was.
+    Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError if
+    that fails, and then the file is unchanged.
 
-    team: what is shared through git, in one with the file while it is in use; new entries are shared then.
+    Args:
+        team: the memory shared through git, combined with the file while it is in use; new memories are shared then.
     """
 
     def __init__(
@@ -242,21 +244,21 @@ class LtmStore:
         self.archive = LtmArchive(self.log)
 
     def read(self) -> LtmDocument:
-        """The document as it is now. Raises OSError."""
+        """Return the present document. Raises OSError."""
         return read_ltm_and_shared(self.path, lambda: self.team)
 
     def exists(self) -> bool:
-        """Whether anything was ever known."""
+        """Return whether the project has a memory file or shared memory."""
         return self.path.exists() or bool(self.team and self.team.in_use)
 
     def size(self) -> int:
-        """The size of what the entries lie in."""
+        """Return the size of the files that contain the memories, in bytes."""
         own = self.path.stat().st_size if self.path.exists() else 0
         return own + (self.team.folder.size() if self.team and self.team.in_use else 0)
 
     @contextmanager
     def changing(self) -> Generator[tuple[LtmDocument, float]]:
-        """The document as it is now, for a change; nobody else changes it meanwhile."""
+        """Hold the lock, and return the present document and the time, for a change."""
         lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         try:
             with _explain_os_errors(self.path):
@@ -279,10 +281,12 @@ class LtmStore:
         *,
         stated: bool = False,
     ) -> None:
-        """Log the change, then write the file: dying in between loses nothing.
+        """Log the change, then write the file: a crash in between loses nothing.
 
-        why: of the handles that leave. successors: of those whose place another took, the handle of that one.
-        stated: how sure somebody is was said on purpose, see `TeamKnowledge.write`.
+        Args:
+            why: the reason for each memory that leaves, by id.
+            successors: of replaced memories, the id of the one that took their place.
+            stated: the confidence was stated explicitly, see `TeamKnowledge.write`.
         """
         _mark_new_versions(document, now, before, after)
         document.touch(now)
@@ -296,6 +300,7 @@ class LtmStore:
             ended=find_ends(before, after, why, successors),
             restored={get_handle(one.kept.entry): one.id for one in before if one.kept},
         )
+        # Log first: a change that was logged but never made is recognised when it is read; the reverse would be lost.
         with _explain_os_errors(self.path), self.log.making(change):
             self.put(document, now, why, stated=stated)
 
@@ -307,13 +312,15 @@ class LtmStore:
         why: Mapping[str, Because],
         successors: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the entries of these handles to the archive, and write the file even where there is none.
+        """Move memories to the archive, and write the file even if there are none.
 
-        successors: of those whose place another took, the handle of that one.
+        Args:
+            why: the reason for each memory, by id.
+            successors: of replaced memories, the id of the one that took their place.
         """
         known = document.by_handle()
         before = [capture_state(document, known[handle][0], handle, known[handle][1]) for handle in why]
-        for one in sorted(before, key=lambda one: -one.place):
+        for one in sorted(before, key=lambda one: -one.place):  # from the end, so that the other places stay valid
             del document.section(one.kind)[one.place]
         if before:
             self.write(document, now, what, before, (), why, successors)
@@ -325,9 +332,9 @@ class LtmStore:
     def take_back(
         self, document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
     ) -> bool:
-        """Make the file as it was before a change; False where it is no longer as after it.
+        """Restore the state before a change; return False if the file is no longer in the state after it.
 
-        A process that died between logging a change and making it leaves one that is as good as undone.
+        If a process died between logging a change and making it, the file is already in that state.
         """
         touched = {one.id for one in (*before, *after)}
         if not is_in_state(document, before, touched):
@@ -347,10 +354,11 @@ class LtmStore:
         *,
         stated: bool = False,
     ) -> None:
-        """Write the document, each entry where it lies: in the file, or in the shared folder.
+        """Write the document, each memory to where it belongs: the file or the shared folder.
 
-        As it was read: what is shared or trusted only since then must not take in what nobody wanted to share. A folder
-        that is gone since then, as with another branch, takes in nothing.
+        `document.shares` tells whether it was read with shared memory: memory that was shared or trusted only since
+        then must not get what the user did not want to share. A folder that is gone since then, as on another branch,
+        gets nothing.
         """
         if self.team and document.shares and self.team.in_use:
             self.team.write(document, now, why, stated=stated)
@@ -360,7 +368,10 @@ class LtmStore:
             write_ltm(self.path, document)
 
     def tidy(self) -> None:
-        """Delete what says nothing any more, under the lock; where that cannot be done it waits for the next time."""
+        """Delete shared files that are no longer needed; an error leaves them for the next time.
+
+        The lock must be held.
+        """
         if self.team and self.team.in_use:
             with suppress(OSError):
                 self.team.tidy()
@@ -374,14 +385,18 @@ def open_store(
     log: ChangeLog | None = None,
     clock: Callable[[], float] = time.time,
 ) -> LtmStore:
-    """The store of a project, with what is shared there. home: where trust is kept; None: it is left alone."""
+    """Return the store of a project, with its shared memory.
+
+    Args:
+        home: where it is recorded whether the user trusts shared memory; None to ignore shared memory.
+    """
     return LtmStore(path, log, clock, TeamKnowledge(path, project, home, clock))
 
 
 def _mark_new_versions(
     document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
 ) -> None:
-    """Note in the entries that say something else, and in their pieces, from when they do."""
+    """Set version and time of the memories whose meaning changed, in the document and in `after`."""
     former = {one.id: one.entry for one in before if one.kept is None}
     changed = [one for one in after if one.id in former and is_other_ltm_version(one.kind, former[one.id], one.entry)]
     known = document.by_handle() if changed else {}
@@ -392,7 +407,7 @@ def _mark_new_versions(
 
 @contextmanager
 def _explain_os_errors(path: Path) -> Generator[None]:
-    """What the operating system refuses, as an error for people."""
+    """Raise errors of the operating system as StorageError with an explanation."""
     try:
         yield
     except TimeoutError as error:
@@ -408,11 +423,11 @@ def _explain_os_errors(path: Path) -> Generator[None]:
 
 
 _NOT_TEXT = ("id", "example_hashes", "provenance", "confirmations")
-"""Fields that hold no words, and that a search for secrets would take for some."""
+"""Fields with ids and hashes, which the search for secrets would take for secrets."""
 
 
 class ImportResult(Struct, frozen=True, kw_only=True):
-    """What an import did: how many entries are new, how many were known, and all of them before and after."""
+    """The result of an import: the numbers of new and of known memories, and all of them before and after."""
 
     added: int
     confirmed: int
@@ -421,7 +436,7 @@ class ImportResult(Struct, frozen=True, kw_only=True):
 
 
 def read_imported_document(text: str) -> LtmDocument:
-    """The document of a text. Raises UserError where it is none, NewerDocument."""
+    """Return the document in a text. Raises UserError if it is not an `ltm.json`, NewerDocument."""
     try:
         document = decode_ltm(text.encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
@@ -514,17 +529,18 @@ _DRAFT_FIELDS = ("content", "solution", "also", "impact", "steps", "context", "c
 
 
 class LongTermMemory(LtmReader):
-    """`ltm.json` of one project. Nothing is kept in memory between calls, so nothing stale is ever written back.
+    """`ltm.json` of one project. Nothing is cached between calls, so outdated data is never written back.
 
-    All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError;
-    those that change the file raise StorageError with a sentence where it cannot be written or another process holds
-    the lock for ten seconds, and then nothing was changed.
+    All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError.
+    Those that change the file raise StorageError if it cannot be written or another process holds the lock for ten
+    seconds; then nothing was changed.
 
-    project: the folder the examples' paths are relative to.
-    redact: applied to every text that is added or changed, before it is stored.
-    log: where each change is logged first, which archive, versions and undo are derived from; by default the
-        `memory.log.jsonl` beside the file.
-    home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
+    Args:
+        project: the folder to which the paths of examples are relative.
+        redact: applied to every text that is added or changed, before it is stored.
+        log: the log in which each change is written first, and from which archive, versions and undo are derived;
+            default: `memory.log.jsonl` beside the file.
+        home: where it is recorded whether the user trusts shared memory; None to ignore shared memory.
     """
 
     def __init__(
@@ -543,25 +559,25 @@ class LongTermMemory(LtmReader):
         self._redact = redact
 
     def find(self, id: str) -> MemoryRecord:
-        """The entry of that id, or of the only one that begins so, with its uses. Raises UserError."""
+        """Return the memory with this id, or the only one whose id begins so, with its uses. Raises UserError."""
         known = {entry.id: entry for entry in self.read().entries}
         return self.with_uses((known[find_handle(id, known)],))[0]
 
     def use(self, ids: Sequence[str]) -> int:
-        """Count these entries as used now, in a file of its own; return how many of them exist."""
+        """Count these memories as used now, and return how many of them exist. Uses have a file of their own."""
         known = frozenset(entry.id for entry in self.read().entries)
         used = [id for id in ids if id in known]
         count_uses(self._uses_path, used, self._store.clock(), known)
         return len(used)
 
     def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-        """The entries with when and how often they were asked for."""
+        """Return the memories with the time and number of their uses."""
         return add_uses(self._uses_path, entries)
 
     def add(self, draft: MemoryDraft, provenance: Provenance) -> Saved:
-        """Remember something, or confirm the entry that says the same; one that was archived comes back.
+        """Add a memory, or confirm the one with the same meaning; an archived one is restored.
 
-        Raises UserError for a draft that lacks what its kind needs, or is too long.
+        Raises UserError for a draft that is too long or lacks a field that its kind needs.
         """
         kind, new = draft.kind, to_raw(check_draft(clean_draft(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
@@ -594,10 +610,13 @@ class LongTermMemory(LtmReader):
             )
 
     def update(self, id: str, **changes: Any) -> MemoryRecord:
-        """Change fields of an entry; it counts as confirmed.
+        """Change fields of a memory, which also confirms it.
 
-        changes: content, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
-        Raises UserError for an id or a field there is not, or words another entry has.
+        Args:
+            changes: content, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
+
+        Raises:
+            UserError: for an unknown id or field, or if another memory has the same meaning.
         """
         changes = {name: clean_value(value, self._redact) for name, value in changes.items()}
         with self._store.changing() as (document, now):
@@ -619,7 +638,7 @@ class LongTermMemory(LtmReader):
             return to_record(kind, raw, handle)
 
     def forget(self, ids: Sequence[str]) -> tuple[MemoryRecord, ...]:
-        """Move entries to the archive. Raises UserError for an id there is not, with none of them moved."""
+        """Move memories to the archive. Raises UserError for an unknown id; then none was moved."""
         with self._store.changing() as (document, now):
             known = document.by_handle()
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
@@ -631,10 +650,12 @@ class LongTermMemory(LtmReader):
             return gone
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
-        """Move entries to the archive whose places others took: handle → the handle of the other, or id of a memory.
+        """Move replaced memories to the archive, and return those that were moved.
 
-        Those that are there no longer, those whose successor goes too, and those others share, stay. Returns those that
-        were moved.
+        Memories stay if they no longer exist, if their successor leaves too, or if another team member shares them.
+
+        Args:
+            successors: id of a replaced memory → id of its successor, in this or another file.
         """
         with self._store.changing() as (document, now):
             known = document.by_handle()
@@ -651,10 +672,10 @@ class LongTermMemory(LtmReader):
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
     ) -> Pruned:
-        """Move to the archive what nobody confirmed for so many days, and what is less certain than that.
+        """Archive memories that no one confirmed for so many days, and those with less confidence.
 
-        What a person said with a confidence of at least 0.5 does not grow old, and what others share is left to them.
-        Raises UserError for senseless limits.
+        A user's statement with a confidence of at least 0.5 is never too old. Memories that others share stay. Raises
+        UserError for an invalid limit.
         """
         if dry_run:
             entries = self.read().entries
@@ -673,7 +694,7 @@ class LongTermMemory(LtmReader):
             return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
 
     def stats(self) -> LtmStats:
-        """The knowledge in numbers."""
+        """Return statistics."""
         document = self._store.read()
         entries = document.knowledge().entries
         return make_ltm_stats(
@@ -698,28 +719,34 @@ class LongTermMemory(LtmReader):
         return tuple(version for version in versions if version.record.id == handle)
 
     def restore(self, id: str) -> MemoryRecord:
-        """Bring an entry back from the archive. Raises UserError if it is not there."""
+        """Restore a memory from the archive. Raises UserError if it is not there."""
         archived = {entry.id: entry for entry in self.archived()}
         entry = archived[find_handle(id, archived)]
         fields = {name: getattr(entry, name) for name in _DRAFT_FIELDS}
         return self.add(MemoryDraft(kind=entry.kind, **fields), entry.provenance or Provenance()).record
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        """What was forgotten or pruned, the newest to leave first."""
+        """Return the archived memories, the latest archived first."""
         return self._store.archive.entries(self._store.read())
 
     def export(self) -> str:
-        """The whole document as JSON, unknown fields and all."""
+        """Return the whole document as JSON, including unknown fields."""
         return self._store.read().encode().decode("utf-8")
 
     def import_(
         self, text: str, provenance: Provenance, redact: Callable[[str], str] = replace_surrogates
     ) -> tuple[int, int]:
-        """Take in the entries of another `ltm.json`: how many were new, how many were known and are now confirmed.
+        """Import the memories of another `ltm.json`; return how many were new, and how many were confirmed.
 
-        Importing the same text again changes no entry. Who said an entry is taken from the text only where that is no
-        more trusted than `provenance`. redact: applied to every text taken in.
-        Raises UserError where the text is no such document, NewerDocument.
+        Importing the same text again changes nothing. The source of a memory is taken from the text only if it is no
+        more trusted than `provenance`.
+
+        Args:
+            redact: applied to every imported text.
+
+        Raises:
+            UserError: if the text is not an `ltm.json`.
+            NewerDocument: if a newer clio wrote it.
         """
         foreign = read_imported_document(text)
         with self._store.changing() as (document, now):
@@ -737,9 +764,9 @@ class LongTermMemory(LtmReader):
             return merged.added, merged.confirmed
 
     def revert(self, change: Change) -> MemoryRecord | None:
-        """Take a change back: the entry it was about, as it is again; None where it was of several, or none is left.
+        """Revert a change; return the memory as it is again, None if the change had several or it no longer exists.
 
-        Raises UserError where an entry it touched was changed since, or the change is of another store.
+        Raises UserError if a memory of the change was changed since, or the change is of another store.
         """
         if change.store != "ltm":
             raise UserError(f"“{change.what}” is no change of the project knowledge; nothing was undone.")
@@ -755,7 +782,7 @@ class LongTermMemory(LtmReader):
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
     def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-        """Those that are not somebody else's, who shares them."""
+        """Return the memories except those that other team members share."""
         team = self._store.team
         return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]
 
@@ -771,7 +798,7 @@ class LongTermMemory(LtmReader):
         return raw
 
     def _bind(self, raw: Json) -> None:
-        """Note what the examples are now; one that cannot be read keeps the hash it had."""
+        """Record the hashes of the example files; a file that cannot be read keeps its former hash."""
         examples = [one for one in raw.get("examples") or () if isinstance(one, str)]
         known = raw.get("example_hashes")
         former = cast(Json, known) if isinstance(known, dict) else {}

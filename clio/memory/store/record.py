@@ -1,4 +1,4 @@
-"""Memories as they are stored and passed on: project knowledge, typed memories, notes; and their texts without secrets.
+"""Memories as they are stored and passed on, checks of their fields, and removal of secrets from their texts.
 
 Times are seconds since the epoch.
 """
@@ -23,15 +23,15 @@ from clio.text.scoring import (
 AssertedBy = Literal["user", "model", "tool"]
 ProjectKind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
 Kind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule", "fact", "preference", "event", "note"]
-"""What a memory is: the first six are project knowledge in `ltm.json`, the others typed memories in `memories.json`."""
+"""The first six are project memory in `ltm.json`, the others typed memories in `memories.json`."""
 Freshness = Literal["unbound", "fresh", "drifted", "gone"]
-"""How an entry stands to its example files: none is bound to it, all are as they were, some changed, all are gone.
+"""State of a memory's example files: it has none, none has changed, some have changed, all are gone.
 
-A file that was renamed is gone: clio does not look for it elsewhere.
+A renamed file counts as gone: clio does not look for it elsewhere.
 """
 Because = Literal["forgotten", "old", "uncertain", "superseded"]
-"""Why an entry lies in the archive: somebody took it out, nobody confirmed it for long, it was too doubtful, another
-one took its place.
+"""Why a memory is in the archive: the user removed it, no one confirmed it for a long time, its confidence was too low,
+or another one replaced it.
 """
 
 PROJECT_KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
@@ -53,30 +53,39 @@ class Provenance(Struct, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One memory of whatever kind. Times are seconds since the epoch; 0.0 where the file does not say.
+    """One memory of any kind. Times are seconds since the epoch; 0.0 if the file does not say.
 
-    id: a UUID of a typed memory, a short handle such as "d-3f9a12" of project knowledge.
-    content: what it says; of a solution the error, of a failure what failed, of a workflow its name or its steps.
+    Attributes:
+        id: a UUID of a typed memory, a short handle such as "d-3f9a12" of project memory, the key of a keyed note.
+        content: the text; of a solution the error, of a failure what failed, of a workflow its name or its steps.
+        importance: 0.0 to 1.0.
+        score: 0 to 10, of preferences only; up to 1.5 it is a hard limit.
+        updated: when it was last changed or confirmed.
+        accessed: when it was last used, which keeps it from being pruned.
+        seen: when it was last reinforced, from which a preference fades.
+        version: grows with every change of its text.
+        since: when it got its present meaning; 0.0 if it was created with it.
+        superseded_by: id of the memory that replaced it; only `history` returns such a memory.
+        variants_of: id of the memory that it contradicts with less confidence.
+        explicit: stated as a rule, not inferred.
+        hashes: source file → hash of its content when it was remembered.
+        confirmations: one provenance for each other session that stated it, at most `MAX_CONFIRMATIONS`.
+        key: of a note that has one; it is the note's id as well.
 
-    importance: 0.0 to 1.0. score: 0 to 10, of preferences only; up to 1.5 it is a hard limit.
-    accessed: when it was last used, which keeps it from being pruned. seen: when it was last reinforced, from which a
-        preference fades. version: grows with every change of its words.
-    since: when it came to say what it says; 0.0: it was made so.
-    superseded_by: id of the memory that took its place; such a one is only found through `history`.
-    variants_of: id of the memory it contradicts with less confidence. explicit: said as a rule, not inferred.
-    updated: when it was last changed or confirmed.
-    hashes: source file → hash of its content when it was remembered.
+    Of project memory only:
 
-    Of project knowledge only:
-    solution: what helped against an error, or prevents a failure. also: other preventions given before, newest first.
-    impact: what a failure does. steps, success_rate: of a workflow; the rate is 0.0 to 1.0, None where nobody said.
-    context: the path or glob a rule holds for, such as "lib/core/"; "" or "*" is everywhere.
-    examples: paths, relative to the project. times: how often it was said, helped, or happened; at least 1.
-    by: names of the team members who share it. members: how many they are. rivals: handles of shared entries that say
-        it otherwise.
-
-    confirmations: where else it was said: one provenance for each other session, at most `MAX_CONFIRMATIONS`.
-    key: of a note that has one; it is the note's id as well.
+    Attributes:
+        solution: what helped against an error, or prevents a failure.
+        also: other preventions stated before, newest first.
+        impact: the effect of a failure.
+        steps: of a workflow.
+        success_rate: of a workflow, 0.0 to 1.0; None if unknown.
+        context: the path or glob that a rule applies to, such as "lib/core/"; "" or "*" is everywhere.
+        examples: paths, relative to the project.
+        times: how often it was stated, helped, or happened; at least 1.
+        by: names of the team members who share it.
+        members: how many they are.
+        rivals: ids of shared memories with the same origin and another text.
     """
 
     id: str
@@ -117,12 +126,12 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether nothing has taken its place."""
+        """Return whether no other memory has replaced it."""
         return self.superseded_by is None
 
     @property
     def is_corroborated(self) -> bool:
-        """Whether it was said in two sessions, or by two members of a team; what a tool said counts for nothing."""
+        """Return whether two sessions or two team members stated it; statements of tools do not count."""
         sources = (self.provenance, *self.confirmations)
         return self.members >= 2 or len({one.session for one in sources if one and _is_confirming(one)}) >= 2
 
@@ -134,30 +143,30 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_variant(self) -> bool:
-        """Whether a surer memory says otherwise: it is told as what other sources say, never as what is so."""
+        """Return whether it contradicts a memory with more confidence; the model is told so with its text."""
         return self.variants_of is not None
 
     @property
     def begun(self) -> float:
-        """When it came to say what it says."""
+        """Return when it got its present meaning."""
         return self.since or self.created
 
     def accessed_at(self, now: float) -> "MemoryRecord":
-        """The record after one more use."""
+        """Return the record after one more use."""
         return structs.replace(self, accessed=max(now, self.accessed), access_count=self.access_count + 1)
 
     def confidence_at(self, now: float) -> float:
-        """The confidence as it has faded, by a thousandth each day since it was last used."""
+        """Return the confidence after fading by a thousandth for each day since the last use."""
         return decay_confidence(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
 
     def strength(self, now: float) -> float:
-        """importance, faded by its type since it was last used, times confidence, faded by the day: 0.0 to 1.0."""
+        """Return importance times confidence, 0.0 to 1.0, both faded since the last use; importance fades by kind."""
         days = max(now - self.accessed, 0.0) / DAY_S
         return compute_effective_importance(self.kind, self.importance, days) * self.confidence_at(now)
 
     @property
     def line(self) -> str:
-        """The memory on one line, as a model or a user reads it."""
+        """Return the memory on one line, as a model or a user reads it."""
         where = f" (e.g. {', '.join(self.examples)})" if self.examples else ""
         otherwise = f" [said otherwise in {', '.join(self.rivals)}]" if self.rivals else ""
         return " ".join(f"{self._text}{where}{otherwise}".split())
@@ -187,7 +196,7 @@ NOTED_BY_MODEL = "noted by the assistant, unverified"
 PROGRESS_KEY = "session_progress"
 """Key of the note with the state of the work, which is written before each trim."""
 MAX_CONFIRMATIONS = 8
-"""Of one memory; the oldest are dropped first."""
+"""Limit for one memory; the oldest are dropped first."""
 
 
 def _is_confirming(source: Provenance) -> bool:
@@ -197,12 +206,12 @@ def _is_confirming(source: Provenance) -> bool:
 def add_confirmation(
     confirmations: tuple[Provenance, ...], before: Provenance | None, new: Provenance | None, kept: Provenance | None
 ) -> tuple[Provenance, ...]:
-    """The confirmations of a memory that is said again: one for each session but that of `kept`.
+    """Return the confirmations of a memory that is stated again: one for each session except that of `kept`.
 
     Args:
         before: the provenance of the memory so far.
-        new: who says it again.
-        kept: the provenance it has from now on.
+        new: the provenance of the new statement.
+        kept: the provenance that the memory has from now on.
     """
     found: dict[str, Provenance] = {}
     for one in (*confirmations, before, new):
@@ -247,27 +256,27 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
 
 
 class Knowledge(Struct, frozen=True, kw_only=True):
-    """The project knowledge, kind by kind, each in the order of the file."""
+    """The memories of `ltm.json`, by kind, each in the order of the file."""
 
     entries: tuple[MemoryRecord, ...] = ()
 
     def of(self, kind: Kind) -> tuple[MemoryRecord, ...]:
-        """The entries of one kind."""
+        """Return the memories of one kind."""
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
     @property
     def discoveries(self) -> tuple[MemoryRecord, ...]:
-        """Facts about the project."""
+        """Return the facts about the project."""
         return self.of("discovery")
 
     @property
     def solutions(self) -> tuple[MemoryRecord, ...]:
-        """Errors and what helped."""
+        """Return the errors with what helped."""
         return self.of("solution")
 
     @property
     def patterns(self) -> tuple[MemoryRecord, ...]:
-        """Conventions of the code."""
+        """Return the conventions of the code."""
         return self.of("pattern")
 
 
@@ -290,7 +299,7 @@ class Saved(Struct, frozen=True, kw_only=True):
 
     Values of `action`:
     - new: it was added.
-    - confirmed: an entry of the same meaning existed; its confidence rises.
+    - confirmed: a memory of the same meaning existed; its confidence rises.
     - restored: it came back from the archive, with its history.
     - merged: it was merged with `other`, of the same meaning.
     - superseded: it replaces `other`.
@@ -312,16 +321,22 @@ class Saved(Struct, frozen=True, kw_only=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether no memory that says the same was there."""
+        """Return whether no memory of the same meaning existed."""
         return self.action not in ("confirmed", "merged", "replaced")
 
 
 MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
-"""Default limits for pruning: older entries and less certain ones are removed."""
+"""Default limits for pruning: older memories and those with less confidence are archived."""
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
-    """The entries that pruning moved to the archive, or would move in a dry run, and why; the number that stay."""
+    """The result of pruning.
+
+    Attributes:
+        removed: the memories moved to the archive, or that a dry run would move.
+        kept: how many stay.
+        why: the reason for each removed memory, by id.
+    """
 
     removed: tuple[MemoryRecord, ...]
     kept: int
@@ -337,11 +352,16 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class LtmStats(Struct, frozen=True, kw_only=True):
-    """The project knowledge in numbers.
+    """Statistics of the memories in `ltm.json`.
 
-    counts: entries of each kind. ages: by time since they were last confirmed. confidences: in fifths.
-    asserted: by who said it. freshness: how they stand to their examples. archived: entries in the archive.
-    oldest, newest: the least and the most recent confirmation; 0.0 where no entry is dated.
+    Attributes:
+        counts: number of memories of each kind.
+        ages: by time since the last confirmation.
+        confidences: in fifths.
+        asserted: by who stated them.
+        freshness: by whether their example files have changed.
+        archived: number of memories in the archive.
+        oldest, newest: the earliest and the latest confirmation; 0.0 if no memory has a time.
     """
 
     total: int
@@ -359,7 +379,7 @@ class LtmStats(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A named text an agent or a person put aside."""
+    """A named text that an agent or a user stored."""
 
     key: str
     content: str
@@ -367,7 +387,13 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """One answer of a search. `id` names an entry, `key` a note; `score` is comparable within one search only."""
+    """One result of a search.
+
+    Attributes:
+        id: of a memory; "" for a note.
+        key: of a note; "" for a memory.
+        score: comparable within one search only.
+    """
 
     kind: Kind
     text: str
@@ -379,21 +405,21 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 SHORT_CHARS = 60
 MAX_CHARS = 16_000
-"""About 4,000 tokens. What is longer is a document or a note, and would push everything else out of the brain."""
+"""About 4,000 tokens. A longer text is a document or a keyed note: recalled, it would displace all other memories."""
 CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
-"""Of what is remembered without a confidence of its own."""
+"""Confidence of a memory that was saved without one."""
 
 
 def check_type(name: str) -> Kind:
-    """The type of that name. Raises UserError with the types there are."""
-    wanted = name.strip().lower()
-    if wanted not in TYPED_KINDS:
+    """Return the kind with that name. Raises UserError that lists the kinds."""
+    kind = name.strip().lower()
+    if kind not in TYPED_KINDS:
         raise UserError(f"{name!r} is no type of memory; there are {', '.join(TYPED_KINDS)}")
-    return wanted
+    return kind
 
 
 def check_content(text: str) -> str:
-    """The text as it is kept: stripped, and valid Unicode. Raises UserError where it is empty or too long."""
+    """Return the text stripped and as valid Unicode. Raises UserError if it is empty or too long."""
     content = text.encode("utf-8", "replace").decode("utf-8").strip()
     if not content.strip("\x00\u200b\u2060\ufeff \t\r\n"):
         raise UserError("a memory needs words; give its content")
@@ -406,14 +432,14 @@ def check_content(text: str) -> str:
 
 
 def check_importance(value: float) -> float:
-    """The importance, drawn into 0.0 to 1.0. Raises UserError where it is no number."""
+    """Return the importance, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
     if not math.isfinite(value):
         raise UserError(f"an importance is a number from 0.0 to 1.0, not {value!r}")
     return min(max(float(value), 0.0), 1.0)
 
 
 def check_preference_score(value: float | None) -> float | None:
-    """The score, if there is one. Raises UserError outside 0 to 10."""
+    """Return the score, if there is one. Raises UserError outside 0 to 10."""
     if value is None:
         return None
     try:
@@ -423,7 +449,7 @@ def check_preference_score(value: float | None) -> float | None:
 
 
 def has_same_text(one: str, other: str) -> bool:
-    """Whether two contents say the same: case, spacing and closing punctuation do not count."""
+    """Return whether two contents are the same text, ignoring case, spacing and closing punctuation."""
     return _normalize(one) == _normalize(other)
 
 
@@ -432,9 +458,10 @@ def _normalize(text: str) -> str:
 
 
 def is_pruned(record: MemoryRecord, now: float) -> bool:
-    """Whether compaction takes it: faded, or unused for 180 days. A hard limit or an explicit rule that holds stays.
+    """Return whether compaction archives the record: it has faded, or was unused for 180 days.
 
-    A variant also goes once its confidence is below 0.3 and it is older than 90 days.
+    Live hard limits and explicit rules stay. A variant is also archived once its confidence is below 0.3 and it is
+    older than 90 days.
     """
     from clio.text.consolidate import is_variant_expired
 
@@ -447,19 +474,19 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
 
 
 def default_confidence(provenance: Provenance | None) -> float:
-    """How sure something is where nobody said: by whose word it is; 1.0 where nobody knows whose."""
+    """Return the confidence of a statement that came without one, by who asserted it; 1.0 if unknown."""
     return CONFIDENCE[provenance.asserted_by] if provenance else 1.0
 
 
 def check_confidence(value: float) -> float:
-    """The confidence, drawn into 0.0 to 1.0. Raises UserError where it is no number."""
+    """Return the confidence, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
     if not math.isfinite(value):
         raise UserError(f"a confidence is a number from 0.0 to 1.0, not {value!r}")
     return min(max(float(value), 0.0), 1.0)
 
 
 def check_record(record: MemoryRecord) -> MemoryRecord:
-    """The record as it may be kept. Raises UserError."""
+    """Return the record with valid fields. Raises UserError."""
     return structs.replace(
         record,
         kind=check_type(record.kind),
@@ -473,36 +500,45 @@ def check_record(record: MemoryRecord) -> MemoryRecord:
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags on one line each, none twice, none empty."""
+    """Return the tags, each on one line, without duplicates and empty ones."""
     return tuple(dict.fromkeys(tag for raw in tags if (tag := " ".join(raw.split()))))
 
 
 def strip_use(record: MemoryRecord) -> MemoryRecord:
-    """The record but for what a mere use changes."""
+    """Return the record without the fields that a use changes."""
     return structs.replace(record, accessed=0.0, access_count=0)
 
 
 def is_other_version(one: MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether two states of a memory say different things, or weigh or vouch for them differently.
+    """Return whether two states of a memory differ in meaning, weight or source.
 
-    That it was used, confirmed, tagged or bound to a file anew makes no other version of it.
+    A use, a confirmation, a new tag or a new file hash does not make another version.
     """
-    return _said(one) != _said(other)
+    states = [
+        (
+            record.content,
+            record.kind,
+            record.importance,
+            record.score,
+            record.reason,
+            record.scenarios,
+            record.confidence,
+            record.explicit,
+            record.is_variant,
+            record.provenance.asserted_by if record.provenance else "",
+        )
+        for record in (one, other)
+    ]
+    return states[0] != states[1]
 
 
 def update_since(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
-    """The record with the time from which it says what it says."""
+    """Return `after` with `since` set to now if its meaning differs from `before`."""
     return structs.replace(after, since=now) if is_other_version(before, after) else after
 
 
-def _said(record: MemoryRecord) -> tuple[object, ...]:
-    by = record.provenance.asserted_by if record.provenance else ""
-    said = (record.content, record.kind, record.importance, record.score, record.reason, record.scenarios)
-    return (*said, record.confidence, record.explicit, record.is_variant, by)
-
-
 def shorten_content(record: MemoryRecord) -> str:
-    """How its content begins, on one line."""
+    """Return the beginning of the content, on one line."""
     return truncate_line(record.content, SHORT_CHARS)
 
 
@@ -510,7 +546,7 @@ _TEXTS = ("content", "solution", "also", "impact", "steps", "context", "examples
 
 
 def clean_value(value: Any, redact: Callable[[str], str]) -> Any:
-    """A text, or a tuple of texts, without secrets; anything else as it is."""
+    """Return a text, or a tuple of texts, without secrets; any other value unchanged."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, tuple):
@@ -522,17 +558,17 @@ D = TypeVar("D", MemoryRecord, MemoryDraft)
 
 
 def clean_draft(draft: D, redact: Callable[[str], str]) -> D:
-    """The draft with all of its texts cleaned."""
+    """Return the draft with all its texts cleaned."""
     return structs.replace(draft, **{name: clean_value(getattr(draft, name), redact) for name in _TEXTS})
 
 
 Clean = Callable[[str], str]
 _NOT_TEXT = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
-"""Fields that hold no words, and that a search for secrets would take for some."""
+"""Fields with ids and hashes, which the search for secrets would take for secrets."""
 
 
 def clean_record(record: MemoryRecord, clean: Clean) -> MemoryRecord:
-    """The record with its texts cleaned; the same object where none of them changes."""
+    """Return the record with its texts cleaned; the same object if none of them changes."""
     content, reason = clean(record.content), clean(record.reason)
     keywords, scenarios = tuple(map(clean, record.keywords)), tuple(map(clean, record.scenarios))
     same = (content, reason, keywords, scenarios) == (record.content, record.reason, record.keywords, record.scenarios)
@@ -542,12 +578,12 @@ def clean_record(record: MemoryRecord, clean: Clean) -> MemoryRecord:
 
 
 def clean_note(note: Note, clean: Clean) -> Note:
-    """The note with key and content cleaned."""
+    """Return the note with key and content cleaned."""
     return structs.replace(note, key=clean(note.key), content=clean(note.content))
 
 
 def clean_json(value: object, clean: Clean) -> Any:
-    """A JSON value with the texts in it cleaned, names of fields too."""
+    """Return a JSON value with all texts in it cleaned, including field names."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
