@@ -1,7 +1,7 @@
-"""What a new memory is to one that is there already: the same, its successor, doubtful, or something else. No I/O.
+"""How a new memory relates to those that exist: the same, a replacement, doubtful, or another subject. No I/O.
 
-Two texts are compared by `clio.memory.subjects`: another value of the same subject supersedes, a number or name that
-belongs to the subject keeps both, and the typed-memory document's thresholds (0.85 and 0.50) apply to the rest.
+`clio.memory.subjects` compares two texts: another value of the same subject replaces, a number or name that belongs to
+the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document apply to the rest.
 """
 
 import math
@@ -38,7 +38,11 @@ _OBJECT = re.compile(r"\{.*\}", re.S)
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What a model said: merge into these words with this importance (0 or less: the higher of the two), or keep."""
+    """A model's answer: merge into `new_content`, or keep both.
+
+    Attributes:
+        importance: of the merged memory; 0.0 or less means the higher of the two.
+    """
 
     action: Literal["merge", "keep"] = "keep"
     new_content: str = ""
@@ -49,12 +53,12 @@ KEEP = Decision()
 
 
 def make_dedupe_prompt(old: str, new: str) -> str:
-    """The prompt that asks whether two memories say the same."""
+    """Return the prompt that asks whether two memories have the same meaning."""
     return fill_prompt("memory/dedupe", old=msgspec.json.encode(old).decode(), new=msgspec.json.encode(new).decode())
 
 
 def ask_model(decide: Callable[[str], str], old: str, new: str) -> Decision:
-    """What a model says to two memories; KEEP where it cannot be asked."""
+    """Return a model's answer about two memories; KEEP if it cannot be asked."""
     try:
         return read_decision(decide(make_dedupe_prompt(old, new)))
     except (ProviderError, OSError, ValueError, TimeoutError):
@@ -62,7 +66,7 @@ def ask_model(decide: Callable[[str], str], old: str, new: str) -> Decision:
 
 
 def read_decision(answer: str) -> Decision:
-    """The decision in an answer, which may think aloud first and stand in a code fence; KEEP where there is none."""
+    """Return the decision in an answer, which may contain thoughts and a code fence; KEEP if there is none."""
     text = _THOUGHTS.sub("", answer)
     fenced = _FENCE.search(text)
     found = _OBJECT.search(fenced[1] if fenced else text)
@@ -78,7 +82,7 @@ def read_decision(answer: str) -> Decision:
 
 
 def is_known(text: str, known: Iterable[str]) -> bool:
-    """Whether one of these texts says the same as a text that was remembered after them."""
+    """Return whether one of these texts has the same meaning as a text that was saved after them."""
     return any(compare_texts(one, text) == "same" for one in known)
 
 
@@ -92,7 +96,7 @@ _VERDICTS: dict[Relation, Verdict] = {
 
 
 def compare_texts(old: str, new: str) -> Verdict:
-    """What the text of a later memory is to that of an earlier one of the same type."""
+    """Return how the text of a later memory relates to that of an earlier one of the same kind."""
     if has_same_text(old, new) or has_same_text(_NOW.sub(" ", old), _NOW.sub(" ", new)):
         return "same"
     return _VERDICTS[relate_statements(old, new)]
@@ -101,7 +105,11 @@ def compare_texts(old: str, new: str) -> Verdict:
 def decide_contradiction(
     new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float
 ) -> Reconsolidation:
-    """What becomes of `new`. variants: of the known one, each of which gives way only to a surer statement."""
+    """Return what becomes of `new`, which contradicts `known`.
+
+    Args:
+        variants: of the known one; each is replaced only by a statement with more confidence.
+    """
     if is_overruling(new, known, now):
         return Reconsolidation(action="updated")
     # What is not weaker has won above, so that this decides only among the variants.
@@ -111,7 +119,7 @@ def decide_contradiction(
 
 
 def is_overruling(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
-    """Whether a new statement takes the place of a known one."""
+    """Return whether a new statement replaces a known one."""
     if get_trust(known) == TRUST["user"]:
         return (
             get_trust(new) == TRUST["user"]
@@ -121,12 +129,12 @@ def is_overruling(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
 
 
 def get_trust(record: MemoryRecord) -> int:
-    """How far its speaker is trusted: a person further than a model, a model further than a tool's output."""
+    """Return how far the source is trusted: a user more than a model, a model more than a tool's output."""
     return TRUST[record.provenance.asserted_by if record.provenance else "model"]
 
 
 def _get_faded_confidence(record: MemoryRecord, now: float) -> float:
-    """Its confidence as it has faded. Only a person is certain: 1.0 of anyone else means that nobody said how sure."""
+    """Return the faded confidence. For anyone but a user 1.0 means unstated, and the default is used."""
     stated = record.confidence if record.confidence < 1.0 else default_confidence(record.provenance)
     return decay_confidence(stated, max(now - record.accessed, 0.0) / DAY_S)
 
@@ -139,9 +147,12 @@ supersedes without a word of change has less."""
 
 
 class NearestMemory(Struct, frozen=True, kw_only=True):
-    """The memory a new one has most to do with. similarity: the Jaccard index of their words.
+    """The existing memory closest to a new one.
 
-    main: what holds, where `record` is a variant of it. variants: of the one of the two that holds.
+    Attributes:
+        similarity: the Jaccard index of their words.
+        main: the main statement, if `record` is a variant of it.
+        variants: of the main statement.
     """
 
     record: MemoryRecord
@@ -152,9 +163,10 @@ class NearestMemory(Struct, frozen=True, kw_only=True):
 
 
 class SavePlan(Struct, frozen=True, kw_only=True):
-    """What is to be written: `after` in the place of `before`, records of the same id or, for a new one, of none.
+    """What to write: `after` replaces `before`, matched by id; records only in `before` are removed.
 
-    formers: what goes into the archive. What is in `before` alone leaves.
+    Attributes:
+        formers: the versions that end.
     """
 
     remembered: Saved
@@ -164,13 +176,13 @@ class SavePlan(Struct, frozen=True, kw_only=True):
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """The ids of those that leave."""
+        """Return the ids of the removed records."""
         kept = {record.id for record in self.after}
         return tuple(record.id for record in self.before if record.id not in kept)
 
 
 def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
-    """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
+    """Return the live memory of its kind that the new one repeats, replaces, or may repeat; None if there is none."""
     words, is_change = distinctive_words(new.content), announces_change(new.content)
     candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_find_by_subject(index, new))}
     found: list[NearestMemory] = []
@@ -188,7 +200,7 @@ def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory 
 
 
 def _with_variants(index: MemoryIndex, near: NearestMemory, new: str) -> NearestMemory:
-    """With what holds and its variants. What contradicts a variant contradicts what holds."""
+    """Add the main statement and its variants. What contradicts a variant contradicts the main statement."""
     main = index.records.get(near.record.variants_of or "")
     main = main if main is not None and main.is_live and main.id != new else None
     if main is not None and near.verdict == "successor":
@@ -203,7 +215,11 @@ def _closeness(near: NearestMemory) -> tuple[int, float, float]:
 
 
 def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision | None, now: float) -> SavePlan:
-    """What remembering comes to. `decision`: of a model, about a doubtful pair."""
+    """Return what saving a memory changes.
+
+    Args:
+        decision: of a model about a doubtful pair; None if no model was asked.
+    """
     said_at = min(new.created or now, now)
     new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
@@ -216,7 +232,7 @@ def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision 
 
 
 def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> SavePlan:
-    """It takes the place of what is there, or is one of its variants, or is dropped."""
+    """Return the plan for a contradiction: the new one replaces the old one, becomes a variant, or is dropped."""
     old, variants = near.record, near.variants
     outcome = decide_contradiction(new, old, variants, now)
     if outcome.action == "updated":
@@ -237,7 +253,11 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
 
 
 def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: MemoryRecord | None = None) -> SavePlan:
-    """It takes the place of what holds, whose variants are its own from now on. was: the variant it is made of."""
+    """Return the plan in which a record replaces the main statement and takes over its variants.
+
+    Args:
+        was: the variant from which the record was made, if any.
+    """
     old = near.main or near.record
     gone = structs.replace(old, superseded_by=new.id, updated=now)
     others = tuple(variant for variant in near.variants if variant.id != new.id)
@@ -251,7 +271,7 @@ def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: M
 
 
 def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decision | None, now: float) -> SavePlan:
-    """What is there is said again; a variant that has become the surer one holds from now on."""
+    """Return the plan for a repeated statement; a variant that gains more confidence becomes the main statement."""
     old = near.record
     if _repeats(new, old):
         return SavePlan(remembered=Saved(record=old, action="merged", other=near.main or old))
@@ -293,12 +313,12 @@ def _without_now(text: str) -> str:
 
 
 def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
-    """The record by the word of whoever is trusted more: those who said it before, or who says it now."""
+    """Return the record with the provenance of the more trusted of its source and the new one."""
     return structs.replace(record, provenance=new.provenance) if get_trust(new) > get_trust(record) else record
 
 
 def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
-    """Two memories that say the same as one: the older's id, the newer's words, used when either was used last."""
+    """Return two memories of the same meaning as one: the older id, the newer text, the later use."""
     one = _merge_records(old, new, decision, max(old.updated, new.updated))
     return structs.replace(
         one,
@@ -309,7 +329,7 @@ def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None
 
 
 def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
-    """The old memory with the new one's words, tags joined, the higher importance; its id and its beginning stay."""
+    """Return the old memory with the new text, joined tags and the higher importance."""
     content = decision.new_content.strip() if decision else new.content
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
     by_person = new.provenance is not None and new.provenance.asserted_by == "user"
@@ -342,7 +362,7 @@ def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
 
 
 def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
-    """Memories about what the new one says has changed, however few words they share with it."""
+    """Return memories about the subject that the new one says has changed, even if they share few words."""
     if not announces_change(new.content):
         return []
     matches = index.matches(topic_terms(new.content))

@@ -1,4 +1,4 @@
-"""Whether the files a memory names as examples are still what they were when it was stored."""
+"""Whether the files that a memory names as examples have changed since it was stored."""
 
 import hashlib
 import os
@@ -18,16 +18,16 @@ _HASH_CHARS = 32
 
 
 class ExampleFiles:
-    """The files below one project. A file is read again only where its size or its time of change is another."""
+    """The files of one project. A file is read again only if its size or modification time has changed."""
 
     def __init__(self, project: Path) -> None:
         self._project = project
         self._known: dict[tuple[str, int, int, int], str] = {}
 
     def hashes(self, examples: Iterable[str]) -> dict[str, str]:
-        """A hash for each example that is a file of the project of at most 2 MB: half a SHA-256, in hexadecimal.
+        """Return a hash for each example that is a file of the project of at most 2 MB: half a SHA-256, in hexadecimal.
 
-        Links that lead out of the project, folders, pipes and what cannot be read have none.
+        Links that lead out of the project, folders, pipes and unreadable files have none.
         """
         root = self._project.resolve()
         found: dict[str, str] = {}
@@ -38,7 +38,7 @@ class ExampleFiles:
         return found
 
     def freshness(self, bound: Iterable[Mapping[str, str]]) -> list[Freshness]:
-        """For each mapping of examples to the hashes they had, how the files compare; each file is read once."""
+        """Return for each mapping of examples to hashes whether the files have changed. Each file is read once."""
         root, now = self._project.resolve(), dict[str, str | None]()
         found: list[Freshness] = []
         for row in bound:
@@ -50,7 +50,7 @@ class ExampleFiles:
         return found
 
     def _hash(self, path: Path) -> str:
-        """The hash of a regular file; empty where it has none."""
+        """Return the hash of a regular file; "" if it has none."""
         try:
             # A pipe that took the file's place between the look and the opening must not make clio wait.
             fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -72,7 +72,7 @@ class ExampleFiles:
 
 
 def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
-    """Of what files are now and were; None now is a file that is not there."""
+    """Return the state from pairs of present and stored hash; None is a missing file."""
     if not pairs:
         return "unbound"
     if all(now is None for now, _ in pairs):
@@ -81,7 +81,7 @@ def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
 
 
 def _path(root: Path, example: str) -> Path | None:
-    """The file an example names, also as `path:12` or `path:12-20`; None where the project has no such file."""
+    """Return the file that an example names, also as `path:12` or `path:12-20`; None if there is none."""
     for name in (example, *(match[1] for match in [_LINES.fullmatch(example)] if match)):
         try:
             path = (root / name).resolve()
@@ -93,7 +93,7 @@ def _path(root: Path, example: str) -> Path | None:
 
 
 def stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:
-    """The hashes an object of the file keeps, of the examples it has."""
+    """Return the hashes that an object of the file stores for its examples."""
     hashes, examples = raw.get("example_hashes"), raw.get("examples")
     if not isinstance(hashes, dict) or not isinstance(examples, list):
         return {}

@@ -1,4 +1,4 @@
-"""Named notes, one file each, in `.clio/memory/`. Whatever a key holds, its file is in that folder."""
+"""Notes with a key, one file each, in `.clio/memory/`. No key can name a file outside that folder."""
 
 import hashlib
 import re
@@ -28,17 +28,17 @@ _KNOWN = ("key", "content", "timestamp", "version")
 
 
 class StoredNote(Struct, frozen=True, kw_only=True):
-    """A note as its file holds it. unknown: fields of other writers, which a rewrite keeps."""
+    """A note as stored in its file. unknown: fields of other programs, which a rewrite keeps."""
 
     note: Note
     unknown: dict[str, Any] = {}
 
 
 def file_name(key: str) -> str:
-    """The name of a key's file: the key itself if it is plain lower case, else a readable part and a hash.
+    """Return the name of a key's file: the key itself if it is plain lower case, else a readable part and a hash.
 
-    Different keys have different names, on file systems that fold case or Unicode too; no name leaves the folder, and
-    none is one that Windows keeps for a device.
+    Different keys have different names, even on file systems that ignore case or normalize Unicode. No name leads out
+    of the folder, and none is a device name of Windows.
     """
     if PLAIN.fullmatch(key) and not _RESERVED.fullmatch(key):
         return f"{key}.json"
@@ -50,16 +50,19 @@ def file_name(key: str) -> str:
 
 
 def is_own_name(name: str) -> bool:
-    """Whether `file_name` could have made this name, so that its key need not be looked for in the file."""
+    """Return whether `file_name` could have made this name, so that the key need not be read from the file."""
     stem = name.removesuffix(".json")
     return bool(PLAIN.fullmatch(stem) or _HASHED.fullmatch(stem))
 
 
 def decode_note(data: bytes, stem: str) -> StoredNote | None:
-    """The note in a file; None for anything else, and for what a newer clio wrote.
+    """Return the note in a file; None for anything else, and for a note that a newer clio wrote.
 
-    stem: the file's name without its ending, which is the key of a note that names none.
-    The original encoded its texts twice; where that is certain they are mended, and the next `store` writes them so.
+    The original clio encoded its texts twice. Where that is certain they are repaired, and the next `store` writes the
+    repaired text.
+
+    Args:
+        stem: the file's name without its suffix, which is the key of a note without one.
     """
     try:
         raw = decode_json(data)
@@ -80,14 +83,14 @@ def decode_note(data: bytes, stem: str) -> StoredNote | None:
 
 
 def encode_note(stored: StoredNote) -> bytes:
-    """The bytes of a note's file. Raises ValueError for text that is no valid Unicode."""
+    """Return the bytes of a note's file. Raises ValueError for text that is not valid Unicode."""
     note = stored.note
     fields = {"key": note.key, "content": note.content, "timestamp": note.timestamp, "version": VERSION}
     return msgspec.json.encode(fields | stored.unknown)
 
 
 def _text(value: object) -> str:
-    """A value as text: Perl writes the text "0" as the number 0 once it has counted with it."""
+    """Return a value as text. Perl writes the text "0" as the number 0 after using it as a number."""
     if isinstance(value, str):
         return value
     return "" if value is None else msgspec.json.encode(value).decode()
@@ -99,17 +102,17 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Notes:
-    """The notes of one project. Methods raise OSError; a file that is not a note is passed over and left alone."""
+    """The notes of one project. Methods raise OSError. Files that are not notes are ignored."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
 
     def store(self, key: str, content: str) -> bool:
-        """Write a note; True if there was none of that key. A file that is there and is no note is set aside.
+        """Write a note; return True if there was none with that key. A file in its place that is no note is set aside.
 
-        Of two who write one key at the same time the last wins, whole.
-        Raises ValueError for a key that is empty or too long, and for text that is no valid Unicode.
+        If two processes write the same key at the same time, the later one wins as a whole. Raises ValueError for a key
+        that is empty or too long, and for text that is not valid Unicode.
         """
         _check(key, content)
         found = self._find(key)
@@ -123,7 +126,7 @@ class Notes:
         return before is None
 
     def store_page(self, key: str, text: str) -> None:
-        """Write `<key>.md`, a text people read too; a note of that key comes back from whichever is newer.
+        """Write `<key>.md`, a text that users read too; `retrieve` returns it if it is newer than the note.
 
         Raises ValueError for a key that is not a plain lower-case name.
         """
@@ -136,17 +139,17 @@ class Notes:
         write_atomic(path, text.encode("utf-8", "replace"))
 
     def page(self, key: str) -> str:
-        """The text of `<key>.md`; empty if there is none."""
+        """Return the text of `<key>.md`; "" if there is none."""
         path = self._page(key)
         return path.read_text(encoding="utf-8", errors="replace") if path else ""
 
     def retrieve(self, key: str) -> Note | None:
-        """The note of that key; also a text such as `session_progress.md` by its name without the ending."""
+        """Return the note with that key; also a page such as `session_progress.md` by its name without the suffix."""
         found, page = self._find(key), self._page(key)
         return _newer(found[1].note if found else None, _read_page(page) if page else None)
 
     def delete(self, key: str) -> bool:
-        """Delete the note, and the page of that name; False if there is neither."""
+        """Delete the note, and the page of that name; return False if there is neither."""
         found, page = self._find(key), self._page(key)
         files = [path for path in (found[0] if found else None, page) if path]
         for path in files:
@@ -154,7 +157,7 @@ class Notes:
         return bool(files)
 
     def newest_first(self) -> tuple[Note, ...]:
-        """All notes, newest first."""
+        """Return all notes, newest first."""
         if not self._folder.is_dir():
             return ()
         found = [stored.note for path in sorted(self._folder.glob("*.json")) if (stored := _read(path))]
@@ -171,7 +174,7 @@ class Notes:
         return path if PLAIN.fullmatch(key) and _is_own_file(path) else None
 
     def _find(self, key: str) -> tuple[Path, StoredNote] | None:
-        """The file of a key: under the name clio gives it, or under whatever name another program gave it."""
+        """Return the file of a key, under the name clio gives it or any name another program gave it."""
         names = [file_name(key), *([f"{key}.json"] if _PLAIN_ELSEWHERE.fullmatch(key) else [])]
         for path in (self._folder / name for name in names):
             if (stored := _read(path)) and stored.note.key == key:
@@ -201,7 +204,7 @@ def _is_own_file(path: Path) -> bool:
 
 
 def _holds_something_else(path: Path, key: str) -> bool:
-    """Whether a file is no note of this key; one that came just now may be."""
+    """Return whether a file is not a note of this key; another process may have written one just now."""
     stored = _read(path)
     return stored is None or stored.note.key != key
 
@@ -221,7 +224,7 @@ def _read_page(path: Path) -> Note:
 
 
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
-    """The change of a note to this content; None if it is deleted. Raises ValueError like `Notes.store`."""
+    """Return the log entry for a note that gets this content; None deletes it. Raises ValueError like `Notes.store`."""
     if content is not None:
         _check(key, content)
     doing = "deleted" if content is None else "stored" if before is None else "replaced"
@@ -231,7 +234,7 @@ def note_change(key: str, before: Note | None, content: str | None, *, at: float
 
 
 def revert_note(notes: Notes, change: Change) -> None:
-    """Put a note back as it was, if it is not. Raises UserError where somebody wrote it since."""
+    """Restore a note to its state before the change. Raises UserError if it was changed since."""
     was, became = (decode_json(raw, type=str) if bytes(raw) else None for raw in (change.before, change.after))
     note = notes.retrieve(change.key)
     now = note.content if note else None

@@ -1,4 +1,4 @@
-"""Typed memories: remember, recall, forget, compact. Nothing is silently overwritten; every change can be undone."""
+"""Typed memories (`memories.json`): add, search, forget, compact. Every change can be undone."""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -49,9 +49,9 @@ _EVERYTHING = 1 << 60
 
 
 class TypedReading:
-    """The half of a store that looks: nothing here changes a file.
+    """The reading half of a store: nothing here changes a file.
 
-    Methods raise UserError for what cannot be found; StorageError for a file that is not what it should be; OSError.
+    Methods raise UserError for what cannot be found, StorageError for a file that cannot be read, and OSError.
     """
 
     def __init__(
@@ -70,16 +70,20 @@ class TypedReading:
 
     @property
     def path(self) -> Path:
-        """The snapshot's file."""
+        """Return the path of the snapshot."""
         return self._files.path
 
     @property
     def damaged(self) -> int:
-        """How many lines of the files could not be read so far."""
+        """Return how many lines of the files could not be read so far."""
         return self._files.damaged
 
     def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """What `recall` would give, without any of it counting as used. query: words, or the stems of words."""
+        """Return what `recall` would return, without counting it as used.
+
+        Args:
+            query: text, or the stems of words.
+        """
         wanted, unwanted = _parse_type_filter(type)
         most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
         self._files.catch_up()
@@ -89,55 +93,55 @@ class TypedReading:
         return rank_without_query(self._index, most, now, wanted=wanted, unwanted=unwanted)
 
     def keywords_like(self, term: str) -> set[str]:
-        """The stems of keywords that a stem no memory has may be a misspelling of."""
+        """Return stems of keywords of which a stem that no memory contains may be a misspelling."""
         self._files.catch_up()
         return self._index.keywords_like(term)
 
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
-        """The live memories in the order they were made; with those that were superseded if asked."""
+        """Return the live memories in the order they were created; with the superseded ones if asked."""
         self._files.catch_up()
         found = self._index.records.values() if superseded else self._index.live()
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
-        """Those of these that are live, in their order."""
+        """Return the live memories among these, in the order of the ids."""
         self._files.catch_up()
         found = (self._index.records.get(id) for id in ids)
         return [record for record in found if record is not None and record.is_live]
 
     def each(self, type: Kind) -> Iterator[MemoryRecord]:
-        """The memories of one type that hold, in no particular order, without the cost of one; variants do not."""
+        """Return the live memories of one kind without variants, unsorted, which is cheaper than `records`."""
         self._files.catch_up()
         return (one for one in tuple(self._index.live()) if one.kind == type and not one.is_variant)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
-        """What other sources say that contradicts this memory with less confidence: at most three."""
+        """Return the memories that contradict this one with less confidence, at most three."""
         self._files.catch_up()
         return self._index.variants(id)
 
     def count(self) -> int:
-        """How many live memories there are."""
+        """Return the number of live memories."""
         self._files.catch_up()
         return len(self._index)
 
     def has(self, id: str) -> bool:
-        """Whether a memory of that id is here, live or superseded."""
+        """Return whether there is a memory with that id, live or superseded."""
         return id in self._index.records
 
     def find(self, prefix: str) -> MemoryRecord:
-        """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
+        """Return the memory with this id, or the only one whose id begins or ends with it. Raises UserError."""
         self._files.catch_up()
         return self._index.records[_resolve_id(prefix, self._index.records)]
 
     def like(self, prefix: str) -> tuple[str, ...]:
-        """The ids that this may mean: itself, else all that begin or end with it."""
+        """Return the ids that this may mean: itself, otherwise all that begin or end with it."""
         self._files.catch_up()
         return _find_ids(prefix, self._index.records)
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
-        """A memory with what it took the place of and what took its place, variants too, newest first: as each is.
+        """Return a memory with those it replaced, those that replaced it, and variants, newest first.
 
-        Raises UserError.
+        Raises UserError for an unknown id.
         """
         self._files.catch_up()
         found = self._lineage(id, self._files.formers())
@@ -146,10 +150,13 @@ class TypedReading:
         return found
 
     def versions(self, prefix: str = "") -> "tuple[Version, ...]":
-        """Everything each memory ever said, and when, the oldest first; those that left the store too.
+        """Return every version of every memory, oldest first; also of memories that left the store.
 
-        prefix: only of the memory whose id is this, or alone begins or ends with it, and of its `history`.
-        Raises UserError.
+        Args:
+            prefix: an id, or the beginning or end of only one; then only versions of that memory and its `history`.
+
+        Raises:
+            UserError: for an unknown id.
         """
         from clio.memory.store.versions import list_typed_versions
 
@@ -163,7 +170,7 @@ class TypedReading:
         return tuple(version for version in found if version.record.id in related)
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        """What was forgotten or compacted away, oldest first."""
+        """Return the memories that were forgotten or compacted, oldest first."""
         return tuple(one.record for one in self._files.formers() if one.left and one.because != "dropped")
 
     def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
@@ -174,7 +181,7 @@ class TypedReading:
 
 
 def _resolve_id(prefix: str, ids: Collection[str]) -> str:
-    """The id that is this, or alone begins or ends with it. Raises UserError."""
+    """Return the id that is this, or the only one that begins or ends with it. Raises UserError."""
     found = _find_ids(prefix, ids)
     if len(found) > 1:
         raise UserError(f"{len(found)} memories have an id like {prefix!r}; give more of it")
@@ -197,7 +204,7 @@ def _make_unknown_id_error(id: str) -> UserError:
 
 
 def _parse_type_filter(type: str) -> tuple[str, str]:
-    """The type wanted and the type not wanted; empty where there is none."""
+    """Return the kind to include and the kind to exclude, each "" for none. Raises UserError."""
     if type.startswith("!"):
         return "", check_type(type[1:])
     return (check_type(type), "") if type.strip() else ("", "")
@@ -210,7 +217,13 @@ MAX_ASKED = 50
 
 
 class Compacted(Struct, frozen=True, kw_only=True):
-    """How many memories left for the archive, how many stay, how many of those that left are part of another now."""
+    """The result of compaction.
+
+    Attributes:
+        removed: number of memories that were archived.
+        remaining: number of live memories.
+        merged: how many of the removed ones are part of another memory now.
+    """
 
     removed: int
     remaining: int
@@ -218,7 +231,7 @@ class Compacted(Struct, frozen=True, kw_only=True):
 
 
 class _Archived(Struct, frozen=True, kw_only=True):
-    """Memories that left, and their variants, which left with them."""
+    """Memories that were archived, and their variants, which were archived with them."""
 
     wanted: tuple[MemoryRecord, ...]
     variants: tuple[MemoryRecord, ...]
@@ -233,12 +246,13 @@ def _never() -> bool:
 
 
 class TypedStore(TypedReading):
-    """The memories of one project, or of one person, in `memories.json`; several processes may have it open.
+    """The memories of one project, or of one user, in `memories.json`. Several processes may have it open.
 
-    log: where every change is logged first; by default the `memory.log.jsonl` beside the file.
-    Methods raise UserError for what cannot be remembered or found; StorageError for a file that is not what it should
-    be (it is set aside, and the next call goes on with what is left); OSError; TimeoutError where another process does
-    not let go of the lock.
+    Methods raise UserError for what cannot be saved or found; StorageError for a file that cannot be read (it is set
+    aside, and the next call continues with the rest); OSError; TimeoutError if another process holds the lock too long.
+
+    Args:
+        log: the log in which every change is written first; default: `memory.log.jsonl` beside the file.
     """
 
     def remember(
@@ -258,13 +272,15 @@ class TypedStore(TypedReading):
         created: float = 0.0,
         decide: Decide | None = None,
     ) -> Saved:
-        """Keep something; what is known already is confirmed, what has changed takes the old one's place.
+        """Save a memory: one of the same meaning is confirmed, one with another value is replaced.
 
-        importance: drawn into 0.0 to 1.0. keywords: other words it is to be found by.
-        confidence: how sure it is, 0.0 to 1.0; where nobody says, 1.0 for a person's word, 0.8 for a model's, 0.6 for
-            a tool's. What contradicts a surer memory is one of its variants (see `contradiction`).
-        created: when it was said, in seconds since the epoch; 0.0 means now.
-        decide: asked, outside the lock, whether two that share half of their words are one; without it both are kept.
+        Args:
+            importance: clamped to 0.0 to 1.0.
+            keywords: other words by which it can be found.
+            confidence: 0.0 to 1.0; default: 1.0 if a user said it, 0.8 a model, 0.6 a tool. A statement that
+                contradicts a memory with more confidence becomes one of its variants.
+            created: when it was said, in seconds since the epoch; 0.0 means now.
+            decide: asked, without the lock, whether two that share half of their words are one; None keeps both.
         """
         record = MemoryRecord(
             id=new_id(),
@@ -284,9 +300,10 @@ class TypedStore(TypedReading):
         return self.reconsolidate(record, decide)
 
     def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Saved:
-        """Weigh a record that is whole but for its times against what is known, and keep what comes of it.
+        """Compare a record that lacks only its times with the memories, and save the result.
 
-        decide: as for `remember`.
+        Args:
+            decide: as for `remember`.
         """
         record = check_record(record)
         decided: dict[str, Decision] = {}
@@ -309,7 +326,7 @@ class TypedStore(TypedReading):
         return planned.remembered
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
-        """Remember records that are whole but for their times: one change on disk, and one to undo."""
+        """Save records that lack only their times, as one change on disk and one to undo."""
         before: dict[str, MemoryRecord] = {}
         after: dict[str, MemoryRecord] = {}
         formers: list[FormerVersion] = []
@@ -339,10 +356,13 @@ class TypedStore(TypedReading):
         return done
 
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """The memories that answer a query, best first; each counts as used from now on.
+        """Return the memories that match a query, best first; each counts as used.
 
-        limit: 0 means ten, −1 all. type: only that one; "!fact" means all but facts.
-        Without query and type: all preferences, and the best `limit` others.
+        Without query and kind: all preferences, and the best `limit` others.
+
+        Args:
+            limit: 0 means ten, −1 all.
+            type: the only kind to return; "!fact" means all but facts.
         """
         found = self.peek(query, limit, type)
         if not found:
@@ -352,27 +372,26 @@ class TypedStore(TypedReading):
         return tuple(structs.replace(hit, record=self._index.records.get(hit.record.id, hit.record)) for hit in found)
 
     def use(self, ids: Sequence[str]) -> None:
-        """Count these as used now, which keeps them from being pruned. A power failure may take that back."""
+        """Count these as used now, which keeps them from being pruned. A power failure may lose that."""
         with self._changing():
             self._files.append(JournalLine(used=tuple(ids), at=self._clock()), durable=False)
 
     def forget(self, id: str) -> bool:
-        """Put a memory into the archive; False where there is none of that id (any more)."""
+        """Archive a memory; return False if there is none with that id."""
         return self.forget_all((id,)) == 1
 
     def forget_all(self, ids: Iterable[str], what: str = "", because: Because = "forgotten") -> int:
-        """Put memories with their variants into the archive as one change, and one to undo.
+        """Archive memories with their variants as one change, and return how many of these ids existed.
 
-        Returns how many of these ids there were.
-
-        what: words for that change; the memory's own without.
+        Args:
+            what: describes the change; default: the memory's own text.
         """
         with self._changing():
             gone = self._put_away([self._index.records.get(id) for id in dict.fromkeys(ids)], because, what)
         return len(gone.wanted)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
-        """Change fields of a memory; with its words its version rises. Raises UserError where nothing is to change."""
+        """Change fields of a memory; a new text raises its version. Raises UserError if there is nothing to change."""
         if not fields:
             raise UserError("nothing to change was given; name a field and its new value")
         with self._changing():
@@ -391,9 +410,10 @@ class TypedStore(TypedReading):
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
-        """Write records as they are, new or in the place of those with their ids: one change, and one to undo.
+        """Write records, new or replacing those with their ids, as one change; return them with their `since`.
 
-        because: why those that say something else now were changed. Returns them with the time that is noted then.
+        Args:
+            because: why versions with another meaning ended.
         """
         if not changed:
             return ()
@@ -407,9 +427,11 @@ class TypedStore(TypedReading):
         return after
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
-        """Put what has faded into the archive, and join what says the same. Hard limits and explicit rules stay.
+        """Archive faded memories, and merge those of the same meaning. Hard limits and explicit rules stay.
 
-        decide: asked about pairs that share half of their words. stop: asked between memories; what is done stays so.
+        Args:
+            decide: asked about pairs that share half of their words.
+            stop: asked between memories; what is done by then stays done.
         """
         with self._changing():
             now = self._clock()
@@ -421,7 +443,7 @@ class TypedStore(TypedReading):
             return Compacted(removed=len(gone.all) + joined, remaining=len(self._index), merged=joined)
 
     def restore(self, id: str) -> MemoryRecord:
-        """Bring a memory back from the archive. Raises UserError where it is not there."""
+        """Restore a memory from the archive. Raises UserError if it is not there."""
         found = [record for record in self.archived() if record.id == id]
         if not found:
             raise UserError(f"the archive holds no memory {id!r}")
@@ -431,7 +453,7 @@ class TypedStore(TypedReading):
         return record
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
-        """Take a memory with its history over to another store; it is in both for a moment, never in none."""
+        """Move a memory with its history to another store. For a moment it is in both, but never in neither."""
         chain = [record for record in self.history(id) if record.id in self._index.records]
         ids = {record.id for record in chain}
         other._take_over([former for former in self._files.formers() if former.record.id in ids])
@@ -444,7 +466,7 @@ class TypedStore(TypedReading):
     def revert(self, change: Change) -> None:
         """Undo a change exactly. Raises UserError if one of its records was changed since.
 
-        One that was logged by a process that died before it made it is as good as undone.
+        A change logged by a process that died before making it counts as undone.
         """
         before, after = decode_records(change.before), decode_records(change.after)
         with self._changing():
@@ -482,13 +504,17 @@ class TypedStore(TypedReading):
 
     @contextmanager
     def _changing(self) -> Generator[None]:
-        """Alone with the files, and in step with them."""
+        """Hold the lock with the index up to date."""
         with self._files.lock():
             self._files.catch_up()
             yield
 
     def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "SavePlan":
-        """What remembering a record comes to. decided: by a model, of memories that may say the same, by their ids."""
+        """Return what saving a record changes.
+
+        Args:
+            decided: answers of a model about memories that may have the same meaning, by id.
+        """
         from clio.memory.store.deduplication import find_nearest_memory, plan_save
 
         near = find_nearest_memory(self._index, record)
@@ -496,7 +522,7 @@ class TypedStore(TypedReading):
         return plan_save(record, near, decision, self._clock())
 
     def _put_away(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_Archived":
-        """Put those that are there with their variants into the archive. The lock must be held."""
+        """Archive the memories that exist, with their variants. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
         ids = {record.id for record in wanted}
         variants = tuple(one for record in wanted for one in self._index.variants(record.id) if one.id not in ids)
@@ -523,7 +549,7 @@ class TypedStore(TypedReading):
         return self._index.index_alike(stop)
 
     def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
-        """Merge live memories that say the same; the older one stays. Returns how many are gone."""
+        """Merge live memories of the same meaning into the older one; return how many are gone."""
         from clio.memory.store.deduplication import ask_model, find_nearest_memory, join_records
 
         joined = asked = 0
@@ -547,7 +573,7 @@ class TypedStore(TypedReading):
         return joined
 
     def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
-        """Put one memory in the place of two; False where somebody changed either of them meanwhile."""
+        """Replace two memories by one; return False if either was changed meanwhile."""
         with self._changing():
             if any(self._index.records.get(record.id) != record for record in (old, new)):
                 return False
@@ -561,7 +587,7 @@ class TypedStore(TypedReading):
 
 
 def _describe_save(done: Saved) -> str:
-    """What remembering did, for undo."""
+    """Return a description of a save, for undo."""
     what = f"{'confirmed' if done.action == 'merged' else 'remembered'} “{shorten_content(done.record)}”"
     if done.action == "superseded" and done.other:
         what += f" in the place of “{shorten_content(done.other)}”"
@@ -571,7 +597,7 @@ def _describe_save(done: Saved) -> str:
 
 
 def _is_unchanged(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:
-    """Whether a record is as it was, or still not there; how it was used does not count."""
+    """Return whether a record is as before, or still missing, apart from uses."""
     if now is None or then is None:
         return now is then
     return strip_use(now) == strip_use(then)

@@ -1,4 +1,4 @@
-"""What each memory said in the course of time: its versions, when each held, and the changes between them."""
+"""The versions of each memory, when each was valid, and the changes between them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,10 +54,13 @@ _CHANGES = ("changed", "undone")
 def list_ltm_versions(
     document: LtmDocument, endings: Iterable[EndedVersion], archive: Iterable[ArchivedMemory]
 ) -> list[Version]:
-    """Every version of the entries, the oldest first.
+    """Return every version of the memories in `ltm.json`, oldest first.
 
-    endings: in their order. archive: tells of entries that left before clio noted any endings. A former version that is
-    the present one was taken back, or belongs to a change whose process died before it was made.
+    A former version equal to the present one was undone, or its process died before it made the change; it is left out.
+
+    Args:
+        endings: in their order.
+        archive: tells of memories that left before clio recorded endings.
     """
     known: dict[str, list[tuple[Kind, Json, Version]]] = {}
     for id, (kind, raw) in document.by_handle().items():
@@ -87,10 +90,13 @@ def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
 
 
 def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[FormerVersion]) -> list[Version]:
-    """Every version of these memories, the oldest first.
+    """Return every version of these memories, oldest first.
 
-    records: as they are, one of each id. formers: in the order they ended. A former version that is the present one was
-    taken back, or belongs to a change whose process died before it was made.
+    A former version equal to the present one was undone, or its process died before it made the change; it is left out.
+
+    Args:
+        records: the present ones, one for each id.
+        formers: in the order they ended.
     """
     known: dict[str, list[Version]] = {}
     for record in records:
@@ -122,7 +128,7 @@ def _is_same_record(one: MemoryRecord, other: MemoryRecord) -> bool:
 
 
 def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The memory, what it took the place of and what took its place, variants too, newest first; empty if unknown."""
+    """Return the memory, those it replaced, those that replaced it, and variants, newest first; () if unknown."""
     if id not in records:
         return ()
     neighbours: dict[str, set[str]] = {}
@@ -150,13 +156,17 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = (
 
 
 class MemoryChange(Struct, frozen=True, kw_only=True):
-    """One change of what is remembered.
+    """One change of memory.
 
-    superseded: `text` took the place of `before`. variant: it is kept as what other sources say; dropped: only in the
-    archive, since surer statements stand against it.
-    at: seconds since the epoch. kind: of the memory or the entry. by: who said it, "" where nobody knows.
-    text: what it says since; before: what it said until then, or what took its place's words.
-    because: of what was archived or changed, in one word. score: of a preference, 0 to 10.
+    Attributes:
+        at: seconds since the epoch.
+        what: "superseded": `text` replaced `before`; "variant": it contradicts one with more confidence; "dropped":
+            archived at once, because more certain statements contradict it.
+        by: who stated it; "" if unknown.
+        text: the text since the change.
+        before: the text until the change.
+        because: the reason for archiving or changing it, in one word.
+        score: of a preference, 0 to 10.
     """
 
     at: float
@@ -254,10 +264,13 @@ _LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedel
 
 
 def parse_when(text: str, now: float, *, starts: bool = False) -> float:
-    """Seconds since the epoch of "2026-05-01", "2026-05-01 14:30", "30d", "2 weeks ago", "yesterday", "last month".
+    """Return seconds since the epoch for "2026-05-01", "2026-05-01 14:30", "30d", "2 weeks ago" or "last month".
 
-    A day without a time is its last second, so that what was said on it counts; starts: its first, for "since".
-    "last month" is 30 days ago. Raises UserError with examples for anything else.
+    A day without a time is its last second, so that what was said on that day counts. "last month" is 30 days ago.
+    Raises UserError with examples for any other text.
+
+    Args:
+        starts: a day is its first second, as "since" means it.
     """
     said = " ".join(text.casefold().split())
     here = datetime.fromtimestamp(now)
@@ -275,7 +288,7 @@ def parse_when(text: str, now: float, *, starts: bool = False) -> float:
 
 
 def _parse_date(said: str, now: datetime) -> tuple[datetime, bool]:
-    """The time, and whether it is only a day. Raises ValueError, OverflowError."""
+    """Return the time, and whether it is only a day. Raises ValueError, OverflowError."""
     if said == "now":
         return now, False
     if said in ("today", "yesterday"):
