@@ -1,4 +1,4 @@
-"""The archive and the former versions of project knowledge, derived from the change log, and changes as pieces to undo.
+"""Archive and former versions of project memory, derived from the change log, and object states for undo.
 
 The `ltm.archive.json` and `ltm.history.jsonl` of earlier clio versions are read as well, and never written.
 """
@@ -38,7 +38,7 @@ from clio.text.json_data import decode_json
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
-    """One memory of the archive: its object as it was, when and why it left."""
+    """An archived memory: its JSON object, when and why it was archived."""
 
     kind: str
     archived: float
@@ -47,7 +47,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
 
     @property
     def known_kind(self) -> Kind | None:
-        """Its kind; None if this clio knows no such kind, or the object is no memory of it."""
+        """Return its kind; None if this clio does not know the kind, or the object is no memory of it."""
         return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
 
 
@@ -56,7 +56,7 @@ EndReason = Literal["changed", "forgotten", "old", "uncertain", "superseded", "u
 
 
 class EndedVersion(Struct, frozen=True, kw_only=True):
-    """One version of a memory: its object as it was, when and why that ended."""
+    """A former version of a memory: its JSON object, when and why it ended."""
 
     kind: Kind
     id: str
@@ -77,7 +77,7 @@ _MADE_ID = re.compile(r"a-[0-9]+")
 
 
 def is_substitute_id(handle: str) -> bool:
-    """Whether a handle was only made to find a memory of `ltm.archive.json` that has none."""
+    """Return whether an id was made only to find a memory of `ltm.archive.json` that has none."""
     return _MADE_ID.fullmatch(handle) is not None
 
 
@@ -115,13 +115,13 @@ class LtmArchive:
         self._handles: Counter[str] = Counter()
 
     def read(self, document: LtmDocument) -> tuple[ArchivedMemory, ...]:
-        """What is in it, oldest first."""
+        """Return the archived memories, oldest first."""
         self._catch_up()
         live = document.by_handle()
         return tuple(item.kept for item in self._items if not item.is_back(live))
 
     def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
-        """What is in it as memories, the newest to leave first."""
+        """Return the archived memories as records, the latest archived first."""
         found: list[MemoryRecord] = []
         for kept in reversed(self.read(document)):
             if kind := kept.known_kind:
@@ -129,7 +129,7 @@ class LtmArchive:
         return tuple(found)
 
     def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
-        """The newest that says the same as `wanted`."""
+        """Return the latest archived memory with the same meaning as `wanted`."""
         self._catch_up()
         found = self._by_words.get((kind, *get_identity(kind, wanted)))
         if not found:
@@ -138,12 +138,12 @@ class LtmArchive:
         return next((item.kept for item in reversed(found) if not item.is_back(live)), None)
 
     def handles(self) -> frozenset[str]:
-        """The handles of what left, which no new memory may have."""
+        """Return the ids of archived memories, which no new memory may have."""
         self._catch_up()
         return frozenset(self._handles)
 
     def endings(self) -> tuple[EndedVersion, ...]:
-        """The versions that ended, in the order they did; lines that do not parse are passed over."""
+        """Return the former versions in the order they ended; lines that do not parse are skipped."""
         path = self._log.path.with_name(_EARLIER_HISTORY)
         found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
         for logged in self._log.read_changes():
@@ -167,7 +167,7 @@ class LtmArchive:
         return tuple(found.values())
 
     def size(self) -> int:
-        """The size of the files it is derived from, in bytes."""
+        """Return the size of the files it is derived from, in bytes."""
         stamp = _stamp(self._earlier)
         return self._log.size() + (stamp[1] if stamp else 0)
 
@@ -259,7 +259,7 @@ def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
 
 
 class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One object of the file at one moment. kept: it lay in the archive, not in the file."""
+    """One object of the file at one moment. kept: set if it was in the archive, not in the file."""
 
     kind: Kind
     id: str
@@ -269,13 +269,13 @@ class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
-    """An object as it is now, whatever happens to it later. place: where it stands, if that is known."""
+    """Return a copy of an object as it is now."""
     where = document.place(kind, raw) if place is None else place
     return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
 
 
 def read_states(raw: Raw) -> list[ObjectState]:
-    """The pieces a change holds. Raises UserError where it is not one of the project knowledge."""
+    """Return the object states in a change. Raises UserError if it is not a change of project memory."""
     if not bytes(raw):
         return []
     try:
@@ -285,14 +285,14 @@ def read_states(raw: Raw) -> list[ObjectState]:
 
 
 def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
-    """Whether, of these handles, the file has exactly the objects of these pieces."""
+    """Return whether the file has exactly these objects for these ids."""
     wanted = {one.id: one.entry for one in pieces if one.kept is None}
     found = {handle: raw for handle, (_, raw) in document.by_handle().items() if handle in handles}
     return found == wanted
 
 
 def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: Sequence[ObjectState]) -> None:
-    """Make the file as it was: objects that came go, those that went return to their places."""
+    """Restore the objects of `before`: remove added ones, and insert removed ones at their places."""
     known, kept = document.by_handle(), {one.id: one for one in before if one.kept is None}
     for one in after:
         kind, raw = known[one.id]
@@ -312,12 +312,7 @@ def find_ends(
     why: Mapping[str, Because] = MappingProxyType({}),
     successors: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, End]:
-    """How these objects end as they become those, by handle.
-
-    Args:
-        why: of those that leave, by handle.
-        successors: of those whose place another took, the handle of that one.
-    """
+    """Return how the objects of `before` end as they become those of `after`, by id."""
     later = {one.id: one.entry for one in after if one.kept is None}
     found: dict[str, End] = {}
     for one in before:
@@ -329,7 +324,7 @@ def find_ends(
 
 
 def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
-    """Lines of the log that put memories of another archive into this one."""
+    """Return log lines that add memories of another archive to this one."""
     return [
         new_change(
             "ltm",
@@ -344,7 +339,7 @@ def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
 
 
 def make_version_changes(found: Iterable[EndedVersion]) -> list[Change]:
-    """Lines of the log that keep versions of memories that are not in the archive by that."""
+    """Return log lines that store former versions which archiving does not."""
     return [
         new_change(
             "ltm",
@@ -379,12 +374,12 @@ def _read_states_or_none(raw: Raw) -> list[ObjectState]:
 
 
 def add_successor(raw: Json, successor: str) -> Json:
-    """An object that leaves, with the handle of the one that took its place, if any."""
+    """Return the object with the id of its successor, if it has one."""
     return raw | {"superseded_by": successor} if successor else raw
 
 
 def start_new_version(after: Json, now: float) -> None:
-    """Note in an object that it says something else from now on; fields of other programs by those names stay."""
+    """Raise the version of an object and set the time of its meaning; fields of other programs stay."""
     version = after.get("version", 1)
     if isinstance(version, int):
         after["version"] = version + 1
@@ -392,20 +387,20 @@ def start_new_version(after: Json, now: float) -> None:
 
 
 def set_since(raw: Json, now: float) -> None:
-    """Note in an object from when it says what it says, as when it came back from the archive."""
+    """Set the time since when an object has its present meaning, as after restoring it."""
     if isinstance(raw.get("since", now), int | float):
         raw["since"] = now
 
 
 def get_since(raw: Json) -> float:
-    """When an entry came to say what it says; 0.0 where the file does not tell."""
+    """Return since when a memory has its present meaning; 0.0 if the file does not say."""
     return to_number(raw.get("since"), 0.0) or to_number(raw.get("timestamp"), 0.0)
 
 
 def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
-    """Whether two states of an entry say different things or vouch for them differently.
+    """Return whether two states of a memory differ in meaning or source.
 
-    That it was confirmed, helped once more or went well makes no other version of it.
+    A confirmation or a use does not make another version.
     """
     return _get_meaning(kind, one) != _get_meaning(kind, other)
 

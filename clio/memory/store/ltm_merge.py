@@ -1,4 +1,4 @@
-"""Pure changes of the objects of `ltm.json`: a draft checked, an entry confirmed by another, brought back, changed."""
+"""Pure changes to objects of `ltm.json`: check a draft, confirm, restore and change a memory."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -32,13 +32,13 @@ TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
 
 
 def find_same(kind: Kind, section: Iterable[Any], new: Json) -> Json | None:
-    """The object of a section that says what `new` says; None where none does."""
+    """Return the object of a section with the same meaning as `new`; None if there is none."""
     wanted = get_identity(kind, new)
     return next((raw for raw in section if is_ltm_object(kind, raw) and get_identity(kind, raw) == wanted), None)
 
 
 def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
-    """The other solutions to the same error, newest first."""
+    """Return the other solutions to the same error, newest first."""
     error, solution = get_identity("solution", new)
     found: list[Json] = []
     for raw in section:
@@ -49,7 +49,7 @@ def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
 
 
 def find_insert_position(kind: Kind, section: list[Any], new: Json) -> int:
-    """Where a new object goes: at the end, but a solution before the older ones to the same error."""
+    """Return the index for a new object: the end, but before older solutions to the same error."""
     older = find_other_solutions(section, new) if kind == "solution" else []
     return min((place for place, raw in enumerate(section) if any(raw is one for one in older)), default=len(section))
 
@@ -117,7 +117,7 @@ def revive_memory(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bo
 
 
 def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
-    """Write a new rule's path as the file already writes it."""
+    """Write the path of a new rule in the form that the file already has."""
     wanted = normalize_rule_path(to_text(new.get("context")))
     for raw in section:
         if isinstance(raw, dict):
@@ -128,12 +128,12 @@ def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
 
 
 def get_confirmed_at(raw: Json) -> float:
-    """When an object was last said."""
+    """Return when an object was last confirmed."""
     return max(to_number(raw.get("updated"), 0.0), to_number(raw.get("timestamp"), 0.0))
 
 
 def make_label(kind: Kind, raw: Json) -> str:
-    """The beginning of its text, for a sentence about it."""
+    """Return the beginning of its text, for messages."""
     return truncate_line(get_main_text(kind, raw), 60)
 
 
@@ -278,7 +278,7 @@ def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -
 
 
 def replace_surrogates(text: str) -> str:
-    """The text in valid Unicode, with a question mark for what no file could hold."""
+    """Return the text as valid Unicode, with a question mark for each lone surrogate."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
