@@ -169,6 +169,7 @@ class Ledger:
             return
         make_folder(self.path.parent)
         with self._lock():
+            # Read under the lock: another clio may just have compacted the file.
             compacted_bytes = self._read_header().compacted_bytes
             writer = LineWriter(self.path, _encoder.encode(LedgerHeader()))
             try:
@@ -218,6 +219,7 @@ class Ledger:
     def _write(self, content: LedgerContent, today: str) -> None:
         """Replace the file by this content, compacted unless `today` is "". Damaged lines stay in the file."""
         assert self.path is not None
+        # Damaged lines may be repairable by hand; a rewrite is the last moment at which they are still as they were.
         back_up_damaged_file(self.path)
         entries = compact_entries(content.entries, today) if today else content.entries
         lines = [*content.damaged, *map(_encoder.encode, entries)]

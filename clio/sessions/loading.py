@@ -73,6 +73,7 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
     ]
     order = [message.id for message in history]
     threads = _decode_threads(document.get("yarn"), known, session_id, order)
+    # The archive has trimmed messages, and the history those that were never trimmed; neither alone is complete.
     messages = _merge_orders(threads.get(session_id, []), order)
     for name in threads:
         messages = _merge_orders(messages, threads[name]) if name != session_id else messages
@@ -166,6 +167,7 @@ def _decode_message(entry: Json, known: dict[str, Message], session_id: str) -> 
 def _convert_message(entry: Json, id: str) -> Message:
     content, created = _decode_content(entry.get("content")), _find_created(entry)
     try:
+        # The strict form first: it keeps fields, such as reasoning, that the tolerant reading below does not know.
         message = msgspec.convert(entry | {"id": id}, Message)
     except msgspec.ValidationError:
         pass
@@ -343,6 +345,7 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     read = read_lines(files.journal)
     lines = read.lines
     header = _read_valid_header(lines, files.journal)
+    # clio was killed between writing the snapshot and deleting the journal; replaying it would repeat each message.
     if header is not None and header.journal == merged_journal:
         return msgspec.structs.replace(loaded, merged=True)
     replayed = session_format.replay_journal(lines, loaded.state)
@@ -382,12 +385,14 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
     try:
         return _decode_any_snapshot(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        # One number out of range, such as 1e999, would otherwise cost the session all its messages.
         if (repaired := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
                 loaded, merged_journal = _decode_any_snapshot(repaired, files, outputs)
                 warning = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
                 warnings = (*loaded.warnings, warning)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
+        # The schema is added so that the text is not taken for the Perl program's and its encoding repaired.
         rescued = decode_foreign_session(
             {"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue_snapshot(data), files.id
         )
@@ -419,6 +424,7 @@ def _decode_any_snapshot(data: bytes, files: SessionFiles, outputs: bool) -> tup
     foreign = decode_foreign_session(
         decode_json(data, type=dict[str, Any]), files.id, _read_todos_file(files.attachments / "todos.json")
     )
+    # Only the Perl program's sessions have such a directory; it writes no schema.
     stored = find_stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
     foreign.state.messages = [attach_output(message, stored) for message in foreign.state.messages]
     return LoadedSession(
@@ -442,8 +448,10 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
     end = _index_after(state, upto)
     messages = state.messages[:end]
     copied = {message.id for message in messages}
+    # A trim has a time but no position; the first message that is not copied tells which trims came later.
     until = state.messages[end].created if end < len(state.messages) else float("inf")
     earlier_trims = list(takewhile(lambda trim: trim.created < until, state.trims))
+    # Messages that a later trim removed were in the window at this point, so the fork has them again.
     restored = {id for trim in state.trims[len(earlier_trims) :] for id in trim.dropped}
     window = {*state.window_ids, *restored}
     return SessionState(
@@ -519,6 +527,8 @@ def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSess
     referenced = {name: path for name, path in stored.items() if any(name.startswith(handle) for handle in handles)}
     for name, path in referenced.items():
         make_folder(target.blobs)
+        # A stored output never changes, so both sessions can share one file; deleting a session removes only its own
+        # name.
         link_or_copy(path, target.blobs / name)
     for digest, read in output_readers(loaded.outputs).items():
         if digest not in referenced and any(digest.startswith(handle) for handle in handles):

@@ -116,6 +116,7 @@ class BlobStore:
             return
         while self._unsynced:
             path = self._unsynced.pop()
+            # `git clean` or the user may have deleted it since; a missing file needs no fsync.
             if path.exists():
                 fd = os.open(path, os.O_RDWR)  # Windows syncs only files open for writing
                 try:
@@ -123,6 +124,8 @@ class BlobStore:
                 finally:
                     os.close(fd)
         if self._folder is not None and self._folder.is_dir():
+            # The names are stored in the directory: without this a power failure can lose a file whose content is on
+            # the disk.
             sync_folder(self._folder)
 
     def _store(self, folder: Path, digest: str, data: bytes) -> None:
@@ -174,6 +177,7 @@ def output_readers(outputs: Iterable[StoredOutput]) -> dict[str, Callable[[], st
 
 def read_stored_output(path: Path) -> str:
     """Return the text of an output file, with doubly encoded UTF-8 repaired. Raises OSError, also for a link."""
+    # A repository can bring a link to any file of the user's, whose content would then be sent to the model.
     if path.is_symlink():
         raise FileNotFoundError(f"{str(path)!r} is a link")
     return repair_double_utf8(read_regular(path).decode("utf-8", errors="replace"))
@@ -292,6 +296,7 @@ class SessionDisk:
 
     def save_whole(self) -> None:
         """Write the snapshot and start a new journal, if anything has changed since the last snapshot."""
+        # A session that was only looked at keeps its time of change and its place in the list.
         if not self._has_changes or not self._state.messages:
             return
         self.flush()  # the journal too, in case the snapshot cannot be written
@@ -304,7 +309,10 @@ class SessionDisk:
             return
         self.unsaved = None
         self._has_changes = False
+        # The file is now clio's own: flags such as `foreign` and `corrupt` would copy or move it again at the next
+        # snapshot.
         self._loaded = LoadedSession(state=self._state, clean=len(self._state.messages))
+        # A new id, or a snapshot that already contains the old journal would make a reader skip this one.
         self._journal_id = new_id()
         self._writer = self._new_writer()
 
@@ -318,6 +326,8 @@ class SessionDisk:
         """Create the directory, acquire the lock and delete a merged journal before the first write. Raises OSError."""
         if self._lock is not None and not self._lock.is_held:
             make_ignored_folder(self._files.folder, self._files.folder.parent)
+            # Before the first byte: a kill right after it would leave a session that counts as brought by the
+            # repository.
             if self._before_first_write is not None:
                 self._before_first_write(self._files.id)
             self._acquire_lock(self._lock)

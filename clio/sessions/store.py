@@ -157,6 +157,8 @@ class SessionStore:
         files = self._files(session_id)
         is_foreign = not self.is_own(session_id)
         if is_foreign and persist and self._own is not None:
+            # Before the session is recorded as this user's: otherwise the project would count as one that clio had
+            # worked in before, and a clone's sessions as the user's own.
             self._own.record_former_projects()
         if persist:
             session = self._open_for_writing(files)
@@ -168,10 +170,13 @@ class SessionStore:
             loaded = load_session(files)
             outputs = output_readers(loaded.outputs)
             session = Session(loaded.state, None, BlobStore(files.blobs, writable=False, external=outputs))
+        # Servers refuse a request in which a tool call has no result, so a session that was killed in mid-call could
+        # never go on.
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         if is_foreign:
             session.mark_foreign(FOREIGN_WARNING)
+            # Once per opening without messages in between: each further copy would change the end of the request.
             if session.messages and not is_foreign_notice(session.messages[-1]):
                 session.append(UserMessage(content=FOREIGN_NOTICE, origin="recovery", created=time.time()))
         return session
@@ -304,8 +309,11 @@ class SessionStore:
         for info in self.list():
             if info.delegated is not None and info.parent == session_id:
                 self.delete(info.id)
+        # Held while deleting: a running clio would write the session's next message into a new journal.
         lock = self._lock(files)
         try:
+            # By prefix, so that copies of damaged files and the original program's file go as well: deleting must leave
+            # no text.
             for name in sorted(list_file_names(self.folder)):
                 if name.startswith((f"{session_id}.json", f"{session_id}.journal.jsonl")):
                     (self.folder / name).unlink(missing_ok=True)
@@ -356,6 +364,8 @@ class SessionStore:
         lock = FileLock(files.lock, files.id)
         try:
             is_acquired = lock.acquire()
+        # Network file systems without locks: a session belongs to one user and one process, so it is opened and says
+        # so.
         except OSError:
             return lock
         if not is_acquired:

@@ -60,6 +60,7 @@ class Job:
 
     async def stop(self) -> None:
         """End it and everything it started; does nothing if it has already ended."""
+        # A stopped command did not fail because of the sandbox, so there is nothing to offer again.
         self._explain_failure = None
         await self.process.stop()
         self._waiting.cancel()

@@ -48,6 +48,7 @@ class LaunchRequest(Struct, frozen=True, kw_only=True):
         """Encode the request for the launcher. Raises ValueError for a NUL character."""
         env = [f"{name}={value}" for name, value in self.env.items()]
         texts = [str(self.cwd.absolute()), self.script, *self.argv, *env]
+        # The kernel ends each argument at a NUL, so the program would get other arguments than those that were judged.
         if any("\0" in text for text in texts):
             raise ValueError("embedded null byte")
         cwd, script, *rest = map(os.fsencode, texts)
@@ -102,6 +103,8 @@ class Launcher:
         if self._control is None or self._owner != os.getpid():
             self._start()
         assert self._control is not None
+        # The descriptors travel with the first byte only. A socket may accept less than the whole body, and repeating
+        # `sendmsg` would pass them a second time.
         sent = self._control.sendmsg([body], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
         self._control.sendall(body[sent:])
 
@@ -110,10 +113,14 @@ class Launcher:
         with theirs:
             try:
                 self._process = subprocess.Popen(
+                    # Isolated and without site packages: no PYTHON variable and no .pth file of the environment may
+                    # change what starts commands, and it starts sooner.
                     [sys.executable, "-I", "-S", "-B", _CHILD],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    # In the project's directory it would keep a deleted directory or an unmountable file system busy
+                    # until clio exits.
                     cwd="/",
                     env={name: os.environ[name] for name in _LAUNCHER_VARIABLES if name in os.environ},
                     start_new_session=True,
@@ -122,10 +129,13 @@ class Launcher:
                 ours.close()
                 raise LauncherMissing(f"no command can be started: {error}") from error
         self._control, self._owner = ours, os.getpid()
+        # Without this message the launcher takes the closed socket for a killed clio and ends daemons that commands
+        # started on purpose.
         atexit.register(self.release)
 
     def release(self) -> None:
         """Tell the launcher that clio exits normally; it exits too."""
+        # A forked child inherits the connection; only the process that opened it may end the commands.
         if self._owner != os.getpid():
             return
         with contextlib.suppress(OSError):
@@ -175,6 +185,7 @@ async def launch_command(
     except BaseException as error:
         for read, _ in pipes:
             os.close(read)
+        # A confined command is not started this way: its script sets up the confinement inside the launcher.
         if not isinstance(error, LauncherMissing) or request.script or request.input_bytes:
             raise
         return await loop.subprocess_exec(
@@ -188,6 +199,8 @@ async def launch_command(
             start_new_session=True,
         )
     finally:
+        # clio's copies of the writing ends must go, or the pipes would never report their end after the command has
+        # closed its own.
         for _, write in pipes:
             os.close(write)
         if null_fd >= 0:

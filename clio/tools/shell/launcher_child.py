@@ -56,6 +56,7 @@ class Launcher:
         """Handle requests until clio exits; then end the processes that must not continue."""
         woken, wake = os.pipe()
         os.set_blocking(wake, False)
+        # With the default action the signal is dropped and `set_wakeup_fd` writes nothing: a handler has to exist.
         signal.signal(signal.SIGCHLD, _ignore_signal)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         poll = select.poll()
@@ -75,6 +76,7 @@ class Launcher:
             head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS * 4))
         except OSError:
             head, ancillary = b"", []
+        # The socket closed without a length of 0: clio was killed, even by SIGKILL, which it cannot handle itself.
         if len(head) < 4:
             self._end_all()
             return False
@@ -84,6 +86,8 @@ class Launcher:
             return False
         fds = [fd for _, _, data in ancillary for fd in struct.unpack(f"={len(data) // 4}i", data)]
         for fd in fds:
+            # Received descriptors must not leak into commands: one that holds another's pipe open would delay the end
+            # of its output.
             os.set_inheritable(fd, False)
         body = bytearray()
         while len(body) < length:
@@ -106,8 +110,13 @@ class Launcher:
         pid = os.fork()
         if pid == 0:
             try:
+                # A session of its own: all its processes can be found by it, and Ctrl-C in the terminal does not reach
+                # them.
                 os.setsid()
+                # If this program itself is killed, the kernel ends the command.
                 _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+                # Python ignores SIGPIPE and SIGXFSZ, and ignored signals stay ignored after exec: `yes | head` would
+                # report an error instead of ending.
                 for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
                     signal.signal(number, signal.SIG_DFL)
                 signal.set_wakeup_fd(-1)
@@ -115,9 +124,11 @@ class Launcher:
                     os.dup2(fd, target)
                 os.chdir(cwd)
                 if script:
+                    # A script runs without exec, so nothing closes the launcher's own descriptors for it.
                     os.closerange(3, max(report, status, *streams, self._control.fileno(), 64) + 64)
                     os.environb.clear()
                     os.environb.update(entry.split(b"=", 1) for entry in env)  # type: ignore[arg-type]
+                    # `_exit` in the child: handlers and buffers copied by the fork belong to the launcher.
                     os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(argument) for argument in argv]))
                 if given:
                     argv[argv.index(GIVEN)] = _open_input_bytes(given)
@@ -126,6 +137,7 @@ class Launcher:
                 os.write(report, b"%d" % (error.errno or 0))
             finally:
                 os._exit(127)
+        # The child closes the other end by exec; this copy would keep the following read waiting for ever.
         os.close(report)
         error = os.read(error_pipe, 16)  # returns when exec closes the pipe
         os.close(error_pipe)
@@ -165,10 +177,12 @@ class Launcher:
 
     def _end_all(self) -> None:
         """End everything below this process, first with SIGTERM, then SIGKILL, repeated while more processes appear."""
+        # Collected first: `_reap` forgets leaders that end, but members of their sessions may still run.
         leaders = set(self._running)
         self._signal(signal.SIGTERM, leaders)
         self._wait_gone(_TERM_GRACE_S)
         until = time.monotonic() + _KILL_S
+        # Repeated, because a process may fork between the listing and the signal.
         while self._signal(signal.SIGKILL, leaders) and time.monotonic() < until:
             self._wait_gone(0.02)
 
@@ -224,6 +238,8 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
         except (FileNotFoundError, NotADirectoryError) as error:
             missing = error if len(folders) == 1 else missing
         except OSError as error:
+            # As execvp does: a program without permission in one directory of PATH does not hide a usable one in a
+            # later directory, but explains the failure better than "not found".
             refused = refused or error
     raise refused or missing
 
@@ -287,6 +303,8 @@ def _list_processes() -> list[tuple[int, int]]:
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                # The second field is the program's name in parentheses, which may itself contain spaces and
+                # parentheses.
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue

@@ -87,6 +87,7 @@ class TerminalText:
     """
 
     def __init__(self) -> None:
+        # Incremental: the pipe may split a character, whose halves would otherwise become two U+FFFD.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._open = ""
 
@@ -98,6 +99,7 @@ class TerminalText:
         if "\r" in self._open:  # a progress bar: forget the redrawn versions now, or the line grows without end
             whole = _find_complete_length(self._open)
             self._open = _keep_last_redraw(_ESCAPE.sub("", self._open[:whole])) + self._open[whole:]
+        # A program that never writes a newline would otherwise grow this buffer without limit.
         if len(self._open) > _MAX_LINE:
             whole = _find_complete_length(self._open)
             lines, self._open = lines + self._open[:whole], self._open[whole:]
@@ -162,6 +164,7 @@ def list_descendants(top: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
+            # The program's name before this is in parentheses and may contain spaces and parentheses itself.
             parent = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(entry.name))
     found = children.get(top, [])
@@ -197,6 +200,7 @@ async def wait_for_any_exit(pids: Sequence[int]) -> None:
     watched: list[int] = []
     try:
         for pid in pids:
+            # A pidfd also reports processes that are not children of clio, such as those a command left behind.
             watched.append(os.pidfd_open(pid))
             loop.add_reader(watched[-1], ended.set)
         await ended.wait()
@@ -211,6 +215,8 @@ async def wait_for_any_exit(pids: Sequence[int]) -> None:
 def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
     """Ask a process and its children to end, or kill them; does nothing on other systems, or if it has ended."""
     if sys.platform == "win32" and running:
+        # Windows has no SIGTERM. Ctrl-Break reaches a process group, for which the command was started in a group of
+        # its own.
         if gently:
             os.kill(leader, signal.CTRL_BREAK_EVENT)
         else:
@@ -327,6 +333,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
         otherwise they are stopped, and `left_behind` is set.
         """
         await self._exited.wait()
+        # Listed again after each wait: the members may have started others meanwhile.
         while with_children and (members := self._members()):
             await wait_for_any_exit(members)
         with contextlib.suppress(TimeoutError):
@@ -353,6 +360,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
             self._signal(gently=False)
         with contextlib.suppress(TimeoutError):  # killed processes disappear at once, except on a busy machine
             await asyncio.wait_for(self._wait_until_gone(), _KILL_WAIT_S)
+        # Only now the keeper itself: killing it earlier would leave the processes it watches without a parent that ends
+        # them.
         if self.is_running:
             self._signal(gently=False, keeper_too=True)
         await self._exited.wait()
@@ -431,6 +440,7 @@ async def start_command_process(
                 stderr=subprocess.STDOUT,
                 cwd=str(cwd),
                 env=environment,
+                # Without a group of its own Ctrl-Break for the command would end clio as well.
                 creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
             )
             _, process = await start_process(starting, stop_started_process)
@@ -479,6 +489,8 @@ async def run_process(
         await process.stop(TERM_GRACE_S)
         return process, True
     except asyncio.CancelledError:
+        # Awaited before the cancellation goes on, so that no command still changes files after the screen says it was
+        # interrupted.
         await process.stop(CANCEL_GRACE_S)
         raise
     return process, False

@@ -49,6 +49,8 @@ class RunCommandTool:
         if "\0" in call.command:
             raise ToolRetry("the command contains a NUL character; leave it out")
         if sys.platform != "win32":
+            # While the policy judges and the user may still read the question, Python starts; the command then waits
+            # for a fork only.
             LAUNCHER.start_early()
 
         outside = isinstance(call, SandboxedCommandArgs) and call.outside
@@ -72,6 +74,7 @@ class RunCommandTool:
     ) -> ToolOutput:
         started = time.time()
         sandbox = None if outside else self._sandbox
+        # Before anything that could run a hook: a background job may have changed .git/config or a hook meanwhile.
         restored = await restore_files_changed_by_jobs(self._sandbox)
         root, confinement, refused = self._workspace.root, self._jobs.confinement, ""
         if confined is not None and confinement is not None:
@@ -93,6 +96,8 @@ class RunCommandTool:
             command=command, exit_code=None if timed_out else _get_exit_code(process), commits=commits
         )
         summary = state.partition(";")[0]
+        # Told once per session: a file left in /tmp by one command is not seen by the next, which looks like a lost
+        # file.
         if not outside and not note and not self._has_explained_tmp and self._uses_private_tmp(command):
             self._has_explained_tmp, note = True, PRIVATE_TMP_NOTE
         result = "\n".join(filter(None, (f"[{state}]", text or "(no output)", restored, note)))

@@ -27,10 +27,14 @@ _SETTINGS = {
     "MANPAGER": "cat",
     "SYSTEMD_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    # A program that asks for a password would wait for ever: nobody can answer it. `true` answers with nothing.
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
     "GH_PROMPT_DISABLED": "1",
+    # `git status` would rewrite the index, which is read-only here, and could disturb a git of the user's.
     "GIT_OPTIONAL_LOCKS": "0",
+    # Build tools fetch and run other versions of themselves or of dependencies; a command that runs without a question
+    # may do neither.
     "GOTOOLCHAIN": "local",
     "GOFLAGS": "-mod=readonly",
     "GOPROXY": "off",
@@ -38,14 +42,17 @@ _SETTINGS = {
     "npm_config_offline": "true",
     "npm_config_ignore_scripts": "true",
     "npm_config_update_notifier": "false",
+    # npm writes a log into the home directory at each call; the confinement would report that as a denied write.
     "npm_config_logs_max": "0",
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "NO_UPDATE_NOTIFIER": "1",
     "GH_NO_UPDATE_NOTIFIER": "1",
     "npm_config_fund": "false",
+    # With it, gdb and objdump ask a server for debug information before they print anything.
     "DEBUGINFOD_URLS": "",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
+    # The workspace is read-only, and a module of the project beside the script must not replace one of Python's.
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONSAFEPATH": "1",
 }
@@ -78,6 +85,7 @@ _SECRET_WORDS = frozenset(
     "pass password passwd passphrase passcode pwd pw secret secrets token tokens credential credentials creds key keys"
     " apikey auth authorization cookie cookies pat pin dsn jwt bearer".split()
 )
+# "PWD" and "SSH_AUTH_SOCK" contain words of secrets but are a path and a socket; sockets have a list of their own.
 _NEVER_SECRET = frozenset({"PWD", "OLDPWD", *_SOCKET_VARIABLES})
 
 
@@ -102,6 +110,7 @@ def build_confined_environment(
     }
     for name in list_withheld_variables(result) if confined else ():
         del result[name]
+    # A socket leads out of the confinement: that of Docker gives control over the whole machine.
     if confined and not network:
         result = {name: value for name, value in result.items() if name not in _SOCKET_VARIABLES}
     result = make_command_environment(result)
@@ -115,6 +124,7 @@ def list_withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, value in env.items() if _is_secret(name) or _contains_secret(name, value))
 
 
+# The same environment is examined before each command; redaction looks at every value.
 @lru_cache(1000)
 def _contains_secret(name: str, value: str) -> bool:
     return bool(Redactor().redact(f"{name}={value}\n{value}").counts)
@@ -186,6 +196,8 @@ async def run_sandboxed(
     """
     if sandbox is None or not sandbox.is_enabled:
         return *await run_process(command, root, timeout_s=timeout_s, on_progress=on_progress, env=env), ""
+    # Before the files are remembered: a change by a background job would otherwise be what is restored after this
+    # command.
     before = await restore_files_changed_by_jobs(sandbox)
     argv = make_shell_argv(command) if isinstance(command, str) else command
     enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
@@ -195,6 +207,7 @@ async def run_sandboxed(
         undone = restore_guarded_files(guard, root)  # also if cancelled; blocks only for a few small files
     notes = [before, undone]
     if process.exit_code != 0 and sandbox.known:
+        # Programs report a denial in their own words, if at all, so the model is told what the sandbox forbids.
         notes.append(describe_denial(process.output.text(), sandbox.known, network=sandbox.network))
     return process, timed_out, "\n".join(filter(None, notes))
 
@@ -221,6 +234,8 @@ async def run_confined(
     Args:
         sandbox: used if the command cannot be confined.
     """
+    # The stored test of the confinement may be out of date, as after a change of the system's settings; it is repeated
+    # once.
     for attempt in (1, 2):
         env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
         if enclosed is None:
@@ -272,6 +287,7 @@ def _find_refused(
             return ""
         # Tools such as git begin errors with "fatal" or "error". If only filters ran, such words are data they printed.
         speakers = programs if programs <= PROGRAMS.keys() else programs | {"fatal", "error"}
+    # "API_KEY is not set" in the output is a denial too if clio removed the variable.
     withheld = [name for name in os.environ if name not in env]
     return find_denied_action(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
 
