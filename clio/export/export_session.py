@@ -193,6 +193,7 @@ def _escape_markdown(text: str) -> str:
 
 def _is_self_contained(text: str) -> bool:
     """Whether a paragraph after the text stays separate, and the text has no HTML, images or unsafe links."""
+    # A text after it shows whether an open fence, list or HTML block would swallow what follows.
     tokens = _make_parser().parse(f"{text}\n\n{_END_MARK}")
     inline = [child for token in tokens for child in token.children or ()]
     if any(token.type in ("html_block", "html_inline", "image") for token in [*tokens, *inline]):
@@ -211,6 +212,7 @@ def _make_parser() -> "MarkdownIt":
         def validateLink(self, url: str) -> bool:
             return True  # viewers may accept links that this parser rejects
 
+    # Tables are not part of CommonMark, but the sites on which such files are read render them.
     return LenientMarkdown("commonmark").enable("table")
 
 
@@ -247,6 +249,7 @@ def escape_invisible(json_text: str) -> str:
 
 
 def _escape_character(found: re.Match[str]) -> str:
+    # JSON escapes characters beyond U+FFFF as two surrogates.
     units = found[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
@@ -349,6 +352,7 @@ class ExportCleaner:
         if len(text) <= max_chars:
             return self.text(text), 0
         head_chars, tail_chars = max_chars * 2 // 3, max_chars - max_chars * 2 // 3
+        # Only the two ends are redacted, because an output may have many megabytes.
         head = self.text(text[: head_chars + _OVERLAP_CHARS])[:head_chars]
         tail = self.text(text[-(tail_chars + _OVERLAP_CHARS) :])[-tail_chars:]
         head = head[: head.rfind("\n") + 1] or head
@@ -399,6 +403,7 @@ def collect_export(
     exported = list(_export_messages(messages, anchors, results, outputs, cleaner))
     times = [message.created for message in messages if message.created]
     models = dict.fromkeys(message.model for message in messages if isinstance(message, AssistantMessage))
+    # Bills also name models whose answers left no message, such as that of a side question.
     models |= dict.fromkeys(cleaner.text(bill.model) for bill in state.bills)
     title = cleaner.text(" ".join((state.name or find_first_words(messages) or "An empty session").split()))
     return ExportedSession(
@@ -406,6 +411,7 @@ def collect_export(
         id=cleaner.text(state.id),
         title=title,
         named=state.name is not None,
+        # Only the folder's name: the file is shared, and the path contains the user's name.
         project=cleaner.text(PurePath(state.working_directory).name),
         parent=cleaner.text(state.parent) if state.parent else None,
         created=state.created_at or min(times, default=0.0),
@@ -458,6 +464,7 @@ def _match_results(messages: Sequence[Message]) -> dict[tuple[int, str], ToolMes
         if isinstance(message, AssistantMessage):
             callers |= {call.id: index for call in message.tool_calls}
         elif isinstance(message, ToolMessage) and message.tool_call_id in callers:
+            # The first one: an imported or repaired session may contain a second result for a call.
             found.setdefault((callers[message.tool_call_id], message.tool_call_id), message)
     return found
 
@@ -539,6 +546,7 @@ def _make_anchors(ids: Sequence[str]) -> list[str]:
     for number, id in enumerate(ids, 1):
         is_valid = 0 < len(id) <= _MAX_ANCHOR_CHARS and _ANCHOR_CHARS.issuperset(id)
         anchor = f"m-{id}" if is_valid else f"m-{number}"
+        # Two anchors with one name would send each link to the first of them.
         while anchor in used:
             anchor += f"-{number}"
         used.add(anchor)
@@ -553,6 +561,7 @@ def _insert_trims(
     anchors: Sequence[str],
     cleaner: ExportCleaner,
 ) -> Iterator[Entry]:
+    # Reversed, so that of messages with the same id the first one counts.
     indexes = {message.id: index for index, message in reversed(list(enumerate(messages)))}
     waiting: dict[int, list[ExportedTrim]] = {}
     for number, trim in enumerate(trims, 1):
@@ -674,6 +683,7 @@ def export_session(
         case "md":
             return render_as_markdown(export)
         case "json":
+            # Invisible characters are escaped, not spelled out: a program gets the exact text back.
             text = msgspec.json.format(msgspec.json.encode(export), indent=2).decode("utf-8")
             return escape_invisible(text) + "\n"
         case _:

@@ -95,6 +95,8 @@ class ImportCleaner:
                 model = message.model[:_NAME_CHARS]
                 return structs.replace(message, content=self.text(message.content), tool_calls=calls, model=model)
             case ToolMessage():
+                # The output of another agent's tool may contain clio's own frames, such as `<hook_note`, which only
+                # clio may write.
                 whole = neutralize_tool_output(message.content if imported.whole is None else imported.whole)
                 output, blob = self._store_long_text(whole, self._max_chars)
                 side_effects = message.side_effects and msgspec.convert(
@@ -154,6 +156,7 @@ class ImportCleaner:
                 continue
             name = self.text(image.name) or f"image {number}.{_SUFFIXES[image.media_type]}"
             blob = self._blobs.add_data(data)
+            # Written at once, as images may have many megabytes each.
             self._blobs.flush()
             parts.append(ImagePart(blob=blob, media_type=image.media_type, name=name, size=len(data)))
         return tuple(parts), notes
@@ -199,6 +202,8 @@ class ResultOrder:
             self._results[message.tool_call_id] = message
             if len(waiting) == 1:
                 yield from self.close()
+        # Servers accept no message between a call and its results, so what came in between waits. A new turn means that
+        # the result will not come.
         elif is_turn_start(message) or len(self._held) >= _MAX_HELD:
             yield from self.close()
             yield from self.feed(message)
@@ -227,6 +232,7 @@ class ResultOrder:
                 )
             else:
                 yield structs.replace(result, name=result.name or call.name)
+        # Fed again: a message held back may itself be an answer with calls.
         for message in held:
             yield from self.feed(message)
 
@@ -261,6 +267,7 @@ class DuplicateSessions:
         fingerprints, has_deleted = set(prints), False
         for other in self._list_others(id, opening):
             if self._read_fingerprints(other) <= fingerprints:
+                # The session may be open in another clio; two copies of a conversation are no loss.
                 with suppress(ClioError, OSError):
                     self._store.delete(other)
                     self._find_openings()[opening].discard(other)
@@ -369,6 +376,7 @@ class SessionIntake:
             self._write(self._order.end())
             stored = _read_head(self.files)
             fate = self._decide_fate(stored, since)
+            # An agent that resumes may copy its conversation into a new file, under a new key.
             if fate == "new" and self._twins.has_session(self.files.id, self._opening, self._fingerprints):
                 fate = "known"
             if fate in ("new", "grown") and not self._dry_run:
@@ -393,6 +401,7 @@ class SessionIntake:
         for message in messages:
             number = len(self._ids)
             id = message.id or derive_id(f"{self.files.id}\n{number}\n{type(message).__name__}".encode())
+            # Files that were copied or continued repeat earlier lines with their ids.
             if id in self._ids:
                 continue
             created = message.created or self._updated  # formats without times: that of the message before
@@ -403,6 +412,8 @@ class SessionIntake:
             self._ids[id] = None
             self._fingerprints.append(fingerprint_message(message))
             first_words = find_first_words([message])
+            # Text and time together identify a copied conversation; the ids do not, because some versions give copied
+            # lines new ones.
             if first_words and created and not self._opening:
                 self._opening = self._fingerprints[-1].hex()
             self._first_words = self._first_words or first_words
@@ -466,6 +477,8 @@ def _read_head(files: SessionFiles) -> session_format.SnapshotHead | None:
     """Return the head of the stored session; None if there is none."""
     try:
         with open_regular(files.snapshot, None) as file:
+            # The digest is at the beginning of the file, so an import of unchanged conversations reads no session
+            # whole.
             data = file.read(HEAD_BYTES)
             head = session_format.decode_snapshot_head(data)
             return head or session_format.decode_snapshot_head(data + file.read())
@@ -513,6 +526,7 @@ class ImportLedger:
         """Return the stored record; an empty one if the file is missing or damaged."""
         try:
             document = load_document(self._path, FORMAT)
+        # The ledger only saves reading; without it, everything is read again and nothing is written.
         except (StorageError, OSError):
             return Imports()
         return document.value if document else Imports()
@@ -632,6 +646,7 @@ class Importer:
         completed: list[SourceFile] = []
         noted_at = started_at
         if not dry_run and new:
+            # With a .gitignore of its own: imported conversations must not get into the user's next commit.
             make_ignored_folder(self._folder, self._folder.parent)
 
         def report_progress(position: int) -> None:
@@ -668,6 +683,7 @@ class Importer:
             for piece in READERS[file.agent](file.path, report.tally, progress):
                 intake = intakes.get(piece.key)
                 if intake is None:
+                    # One conversation at a time: each open intake holds a lock and a temporary file.
                     if file.agent in _SEQUENTIAL:
                         self._finish_sessions(intakes, report, fates, since, dry_run)
                     intake = intakes[piece.key] = self._open_intake(file, piece.key, report.tally, dry_run)
@@ -684,6 +700,7 @@ class Importer:
         finally:
             for intake in intakes.values():
                 intake.discard()
+        # A file with a conversation that was skipped is read again next time; otherwise it would never be imported.
         return not (fates["busy"] or fates["old"]) and unread == len(report.tally.unreadable)
 
     def _open_intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> SessionIntake:

@@ -136,6 +136,7 @@ def _restore_undecodable_bytes(text: str, plan: PlannedChange, like: TextFile, n
     """
     after = (plan.after or b"").removeprefix(like.bom).decode(like.encoding, DECODE_ERRORS.get(like.encoding, "strict"))
     full_text = like.text + "\n" + after
+    # U+FFFD may also be an ordinary character of the file; then nothing has to be restored.
     if "\ufffd" not in text or to_printable(full_text) == full_text:
         return text
     originals: dict[str, set[str]] = {}
@@ -193,6 +194,8 @@ def write_changes(planned: Sequence[PlannedChange], workspace: Workspace, read_l
         ToolRetry: a file changed since the plan was made.
         ToolFailed: writing failed.
     """
+    # All files are checked before the first is written, because the user may have edited one while the question was
+    # open.
     for plan in planned:
         _check_unchanged(plan, workspace)
     undo: list[_Undo] = []
@@ -229,6 +232,7 @@ def _check_target(plan: PlannedChange, workspace: Workspace) -> None:
 def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
     change = plan.change
     shown = workspace.display(change.path)
+    # A command may have replaced a folder by a link meanwhile, and the write would land outside the approved path.
     if os.path.realpath(plan.target) != str(plan.target):
         raise ToolRetry(f"{workspace.display(plan.target)!r} leads elsewhere since just now; look at it again")
     if plan.before is not None and read_bytes(change.path, shown)[0] != plan.before:
@@ -244,6 +248,7 @@ def _apply_change(plan: PlannedChange, undo: list[_Undo]) -> None:
     removes_old_path = change.moved_to is not None or plan.after is None
     if plan.after is not None:
         for folder in reversed([folder for folder in plan.target.parents if not folder.exists()]):
+            # One by one, so that a failure removes exactly the folders this change has created.
             folder.mkdir()
             undo.append(_Undo(path=folder, folder=True))
         undo.append(_Undo(path=plan.target, data=None if removes_old_path else plan.before, mode=plan.mode))
@@ -263,6 +268,7 @@ def _write(path: Path, data: bytes, mode: int) -> None:
 def _roll_back(undo: list[_Undo]) -> list[Path]:
     """Undo everything, newest first; return the paths for which that failed."""
     failed: list[Path] = []
+    # Newest first: a created folder can be removed only after the file in it.
     for step in reversed(undo):
         try:
             if step.folder:
@@ -296,6 +302,7 @@ def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, likenes
     if likeness >= MIN_CLOSE_LIKENESS or not searched_keys:
         return ""
     symbols = list_definitions(split_lines(old))
+    # Lines such as "}" are in every file, so a hit of them says nothing.
     needle = max(searched_keys, key=len)
     if len(needle) < 4 and not symbols:
         return ""
@@ -304,12 +311,14 @@ def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, likenes
     first_line_matches: list[str] = []
     ends = time.monotonic() + _SEARCH_LIMIT_S
     names = list_files_within(workspace.root, limit_s=_SEARCH_LIMIT_S, most=_MAX_FILES) or []
+    # Files of the same language first, because the search may run out of time.
     for name in sorted(names, key=lambda name: PurePath(name).suffix != path.suffix):
         if time.monotonic() > ends or len(whole_matches) == _MAX_NAMED:
             break
         other = workspace.root / name
         if other == path or (lines := _read_lines(other)) is None:
             continue
+        # Normalized as in the edit itself: a text that `edit_file` would accept there must be found there.
         keys = [normalize_line(line) for line in lines]
         if (at := _find_block(keys, searched_keys)) is not None:
             whole_matches.append(f"{name!r}, line {at + 1}")
@@ -387,6 +396,7 @@ class EditFileTool:
             elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, match.likeness)
             raise ToolRetry(f"{name!r} is unchanged: {to_printable(elsewhere or match.message)}")
         after = match.apply(file.text)
+        # Planned and shown now; written only after approval, if the file is still the same.
         planned = plan_file_update(path, file, after, name)
         counts = diff_texts(file.text, after, name, name).counts
 
@@ -478,6 +488,7 @@ class WriteFileTool:
         """Prepare the change. Raises ToolRetry if the file exists and the model does not know its present content."""
         path = resolve_workspace_path(self._workspace, args.path)
         name = self._workspace.display(path)
+        # `Path` drops the slash at the end, so the file would be created under the folder's name.
         if args.path.endswith(("/", "\\")):
             raise ToolRetry(f"{args.path!r} names a folder; give the path of a file, missing folders are made")
         old = read_for_change(self._workspace, path) if path_exists(path, name) else None
@@ -495,8 +506,10 @@ class WriteFileTool:
             return plan_new_file(path, name, content)
         if self._read_log.has_changed(path, old.data):
             raise ToolRetry(f"{name!r} changed on disk since you read it; read it again before you overwrite it")
+        # A model that has not seen a file would replace content it does not know of. An empty file has none to lose.
         if old.data and not self._read_log.has_seen(path):
             raise ToolRetry(f"{name!r} exists and you have not read it; read it first, or change it with edit_file")
+        # Models write "\n" only; without this, each overwrite of a CRLF file would change all of its lines.
         after = content if find_main_ending(old.text) == "\n" else normalize_newlines(content).replace("\n", "\r\n")
         if after == old.text:
             raise ToolRetry(f"{name!r} has exactly this content already; nothing to write")
@@ -552,6 +565,7 @@ class ApplyPatchTool:
         rows_left = _MAX_PATCH_ROWS
         for section in _merge_updates(parse_patch(args.patch)):
             plan, section_kinds, changed = self._plan(section)
+            # The second section would be planned on the file's present text and silently undo the first.
             for path in {plan.change.path, plan.target}:
                 if path in seen_paths:
                     raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections; use one")

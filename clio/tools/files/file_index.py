@@ -69,6 +69,7 @@ class LinearGlob:
         """Add the step that begins at this position; return the position after it."""
         char = glob[at]
         begins = at == 0 or glob[at - 1] == "/"
+        # `a/**/b` also matches `a/b`: the three steps together may be skipped, which is why their place is marked.
         if begins and glob.startswith("**/", at):
             self._folders |= 1 << len(self._steps)
             self._add(_is_none)
@@ -76,6 +77,7 @@ class LinearGlob:
             self._add("/".__eq__)
             return at + 3
         if glob.startswith("**", at):
+            # In git, `**` that is not a whole path component means the same as `*`.
             component = begins and at + 2 == len(glob)
             self._add(_is_any if component or not as_git else _is_no_slash, loops=True)
             return at + 2
@@ -171,6 +173,7 @@ def make_path_matcher(pattern: str) -> Callable[[str], bool]:
     """
     negative = pattern.startswith("!")
     text = pattern[1:] if negative else pattern
+    # ripgrep and the walk return paths without "./", so a pattern with it would match nothing.
     text = text.removeprefix("./")
     if text.endswith("/"):
         text += "**"
@@ -287,8 +290,10 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
         return verdict
 
     def _verdict(self, path: str, *, folder: bool) -> bool | None:
+        # Most paths match no rule: one test of all rules together spares the loop over them.
         if self.combined is not None and not self.combined.fullmatch(path):
             return None
+        # As in git, the last rule that matches decides.
         for rule in reversed(self.rules):
             if (folder or not rule.folders_only) and rule.matches(path):
                 return rule.ignores
@@ -300,6 +305,8 @@ def parse_ignore_rules(text: str) -> IgnoreRules:
     """Parse the text of an ignore file; invalid lines are skipped, as git does."""
     lines = islice((line for line in text.splitlines() if len(line) <= _MAX_RULE_CHARS), _MAX_RULES)
     rules = tuple(rule for line in lines if (rule := _parse_rule(line)) is not None)
+    # A rule with many wildcards is matched by `LinearGlob`: inside one regular expression `*a*a*a*…b` backtracks
+    # without limit.
     if any(not rule.expression for rule in rules):
         return IgnoreRules(rules=rules, combined=None)
     together = "|".join(rule.expression for rule in rules)
@@ -316,6 +323,7 @@ def _parse_rule(line: str) -> _Rule | None:
     glob = glob.rstrip("/") if folders_only else glob
     if not glob:
         return None
+    # git applies a rule without a slash at every depth.
     if "/" not in glob:
         glob = f"**/{glob}"
     if glob.endswith("/**"):
@@ -363,6 +371,7 @@ def find_ripgrep() -> str | None:
 
 def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
     """Return options that make ripgrep list the same files, whatever the user's own configuration of it."""
+    # Without the user's own ripgrep settings and global ignore file, both engines list the same files on every machine.
     options = ["--no-config", "--no-require-git", "--no-ignore-global", "--no-messages", "--color=never"]
     if hidden:
         options.append("--hidden")
@@ -392,6 +401,7 @@ def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, r
     names = _list_with_ripgrep(program, root, folder, hidden) if program else None
     if names is None:
         names = list(walk_files(root, folder, hidden=hidden))
+    # ripgrep prints in the order in which its threads finish; sorted, the same call gives the same answer.
     prefix = "" if folder == root else folder.relative_to(root).as_posix() + "/"
     return sorted((prefix + name for name in names), key=make_path_sort_key)
 
@@ -436,6 +446,7 @@ def _list_with_ripgrep(
             process.kill()
 
     with process:
+        # At the same time: looking through all folders first would delay every listing, although such files are rare.
         watcher = start_daemon_thread(watch, "ignore-rules")
         try:
             listed = process.communicate(timeout=limit_s)[0]
@@ -446,6 +457,7 @@ def _list_with_ripgrep(
             watcher.join()
     if costly.is_set():
         return None
+    # ripgrep ends with 2 if it could not read one folder; the files it did list are still right.
     if process.returncode not in (0, 1) and not listed:
         return None
     names = os.fsdecode(listed).replace(os.sep, "/").split("\0")
@@ -458,6 +470,7 @@ def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
     Checks all folders above and below, the nearest first, until `is_over` returns True. It runs at the same time as
     ripgrep.
     """
+    # ripgrep also reads the ignore files of the folders above.
     for above in folder.parents:
         if any(_is_costly(f"{above}{os.sep}{name}") for name in _RIPGREP_FILES):
             return True
@@ -488,6 +501,7 @@ def _is_costly(path: str) -> bool:
         return True
     if not path.endswith(f"{os.sep}.git"):
         return False
+    # In a linked worktree `.git` is a file that names the repository, whose exclude file ripgrep reads too.
     git = path
     if os.path.isfile(path):  # noqa: PTH113 - raises nothing
         git = os.path.join(os.path.dirname(path), _read_first_line(path).removeprefix("gitdir:").strip())  # noqa: PTH118, PTH120
@@ -558,6 +572,7 @@ def _is_own_data(path: str) -> bool:
 
 def _is_ignored(path: str, rules: list[_FolderRules], *, folder: bool) -> bool:
     """Whether the nearest rule that applies to the path excludes it."""
+    # A rule in a nearer folder takes precedence over one further up.
     for base, folder_rules in reversed(rules):
         below = path[len(base) :]
         verdict = folder_rules.get_verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
@@ -570,6 +585,7 @@ def _read_rules(folder: Path) -> list[_FolderRules]:
     """Return the rules of a folder, those with lowest precedence first."""
     found: list[_FolderRules] = []
     base = str(folder).rstrip(os.sep) + os.sep
+    # In rising precedence, as git and ripgrep have it.
     for name in (".git/info/exclude", *_IGNORE_FILES):
         try:
             data = read_project_file(folder / name, folder, _MAX_IGNORE_BYTES)

@@ -134,6 +134,7 @@ async def search_with_ripgrep(program: str, query: SearchQuery) -> SearchResult:
     matched = file_matches = 0
     lines: list[FoundLine] = []
     async with contextlib.aclosing(
+        # Sorted, ripgrep uses one thread, but its first files are then the same in every run and in both engines.
         _read_records(_build_command(program, query, "--json", "--sort=path"), query)
     ) as records:
         async for record in records:
@@ -144,12 +145,15 @@ async def search_with_ripgrep(program: str, query: SearchQuery) -> SearchResult:
                 if file_matches < query.max_lines:
                     lines.append(_make_found_line(data, hit=record.type == "match"))
                 file_matches += record.type == "match"
+            # ripgrep finds out that a file is binary only after it has printed matches; it reports the offset at the
+            # end.
             elif record.type == "end" and data.path is not None and data.binary_offset is None:
                 path = _relative_path(data.path.value())
                 if not query.accepts(path):
                     continue
                 files.append(FileHits(path=path, lines=lines))
                 matched += file_matches
+                # The rest is only counted, by a second call that prints no lines and may use all threads.
                 if matched >= query.max_lines:
                     break
     if matched < query.max_lines:
@@ -172,7 +176,9 @@ async def _count_totals(program: str, query: SearchQuery, files: list[FileHits])
 
 
 def _build_command(program: str, query: SearchQuery, *mode: str) -> list[str]:
+    # `auto` takes PCRE2 for look-around, which Python's engine has too; `--crlf` lets `$` match before "\r\n".
     command = [program, *mode, "--with-filename", "--engine=auto", "--crlf"]
+    # A file that is named is searched whatever its size, as the model asked for exactly that one.
     if query.file is None:
         command.append(f"--max-filesize={MAX_EDIT_BYTES}")
     command += make_ripgrep_options(query.root, query.folder, hidden=True)
@@ -198,6 +204,7 @@ async def _read_output_lines(command: list[str], query: SearchQuery) -> AsyncGen
     """
     process = await asyncio.create_subprocess_exec(*command, cwd=query.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     assert process.stdout and process.stderr
+    # Read at the same time: a full pipe of errors would block ripgrep while clio waits for its output.
     errors = asyncio.create_task(process.stderr.read())
     rule_check = asyncio.create_task(_kill_if_costly(process, query.folder))
     try:
@@ -235,6 +242,7 @@ async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> 
 def _raise_for(errors: str, query: SearchQuery) -> None:
     """Raise the error ripgrep reported; files it could not read are ignored."""
     causes = [line.strip().removeprefix("error: ") for line in errors.splitlines() if line.strip()]
+    # Exit code 2 also stands for a folder without permission; only the text tells a wrong pattern apart.
     if any("regex" in line.lower() or "pcre2" in line.lower() for line in causes):
         cause = next((line for line in reversed(causes) if not line.startswith(("~", "^"))), "")
         raise make_bad_pattern_error(query.pattern, cause.removeprefix("rg: "))
@@ -260,6 +268,8 @@ def search_with_python(query: SearchQuery) -> SearchResult:
     flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
     try:
         pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
+        # One search over the whole text passes over most files; an empty pattern, which matches everywhere, switches
+        # that off.
         whole = "" if _NEEDS_LINE_SEARCH.search(query.pattern) else query.pattern
         anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
         return _search_files(query, pattern, anywhere)
@@ -310,9 +320,11 @@ def _read_searchable_text(path: str) -> str | None:
             data = file.read(MAX_EDIT_BYTES + 1)
     except OSError:
         return None
+    # UTF-16 text is full of NUL bytes; its byte order mark tells it from a binary file.
     if len(data) > MAX_EDIT_BYTES or (b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))):
         return None
     try:
+        # Most files are ASCII, for which the detection of encodings can be skipped.
         return data.decode("ascii").replace("\r\n", "\n")
     except UnicodeDecodeError:
         pass
@@ -361,6 +373,7 @@ class SearchTextTool:
         """Prepare a search. Raises ToolRetry for an invalid pattern or glob."""
         if not args.pattern:
             raise ToolRetry("the pattern is empty; say what to search for")
+        # ripgrep refuses a literal newline, and Python would match nothing: the answer must be the same.
         if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
             raise make_bad_pattern_error(args.pattern, "a search goes line by line, and a line holds no newline")
         if "\0" in args.pattern:
@@ -377,6 +390,8 @@ class SearchTextTool:
             try:
                 async with asyncio.timeout(self._limit_s):
                     found = await self._search(self._query(args, path, accepts, names))
+            # A search at the root of a file system or in a slow network folder would otherwise hold up the turn for
+            # ever.
             except TimeoutError:
                 raise ToolFailed(
                     f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
