@@ -254,7 +254,7 @@ class Conversation:
             ConfigError: spending is limited and the price of the model is unknown.
         """
         runtime, session = self.runtime, self.session
-        runtime.spending.check_start(self.provider)
+        runtime.spending.check_price_known(self.provider)
         for sentence in await asyncio.to_thread(runtime.sandbox.describe_trouble):
             runtime.warn(sentence)
         # Hooks of the last turn may still run in the background; their notes belong to this one.
@@ -539,7 +539,7 @@ class Conversation:
         replacement, replacement_mentions = runtime.pending_input.take_replacement()
         mentions = await mentioned.fragments(f"{text}\n{replacement_mentions}")
         added = [*runtime.hooks.pop_notes(), *runtime.pending_input.take_fragments(), *mentions, *replacement]
-        restored = await asyncio.to_thread(runtime.turn_files.make_fragments)
+        restored = await asyncio.to_thread(runtime.turn_files.make_restore_fragments)
         return [*runtime.planning.begin_turn(), *restored, *memories, *added]
 
     def _show_memory_notices(self) -> None:

@@ -380,7 +380,7 @@ class ModelRequest:
         while (provider := self._fallback.pick_provider(self._provider, excluded)) is not None:
             try:
                 if provider is not self._provider:
-                    self._spending.check_start(provider)
+                    self._spending.check_price_known(provider)
             except ConfigError as error:
                 self._emit(Notice(text=f"{provider.model} at {provider.name} cannot be used instead: {error}"))
                 excluded.append(provider)

@@ -221,7 +221,7 @@ class Runtime:
         if self._light_provider is None:
             try:
                 self._light_provider = self.providers.open(name)
-                self.spending.check_start(self._light_provider)
+                self.spending.check_price_known(self._light_provider)
             except ConfigError as error:
                 self.warn(f"light_model {name!r} is not used: {error}")
                 self._light_provider = provider

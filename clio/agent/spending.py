@@ -18,7 +18,7 @@ from clio.text.formatting import MICROS_PER_DOLLAR, Cost, format_money
 
 MIN_ANSWER_TOKENS = 256
 """Tokens; a request that can pay only for a shorter answer is not worth its price."""
-_PRICE_UNIT_TOKENS = 1_000_000
+_TOKENS_PER_PRICE = 1_000_000
 
 
 class SpendingLimitReached(Exception):
@@ -26,7 +26,7 @@ class SpendingLimitReached(Exception):
 
 
 class Spending:
-    """What one clio process has spent.
+    """Counts what one clio process has spent, and enforces the spending limit.
 
     Attributes:
         cap: spending limit in micro-dollars; None for no limit.
@@ -42,7 +42,7 @@ class Spending:
         self.run_cost = Cost()
         self.problem = ""
         self.sharer_count = 1
-        self._assumed = 0  # micro-dollars of requests without a bill, estimated
+        self._estimated_micros = 0  # micro-dollars of requests without a bill, estimated
         self._active: list[Reservation] = []  # requests that were sent and are not billed yet
         self._waiters: list[asyncio.Future[None]] = []
         # Model and input tokens of the last request, by conversation; "" is the newest of all conversations.
@@ -50,7 +50,7 @@ class Spending:
         self._limit_problem = ""  # why the limit can no longer be enforced
         self._session_id, self._bill_count, self._session_cost = "", 0, Cost()
 
-    def check_start(self, provider: Provider) -> None:
+    def check_price_known(self, provider: Provider) -> None:
         """Raise ConfigError if spending is limited and the price of this model is unknown."""
         if self.cap is None or states_cost(provider.name):
             return
@@ -60,13 +60,13 @@ class Spending:
     async def reserve(
         self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
     ) -> "Reservation":
-        """Reserve money for one request: the minimum cost of its input, and as long an answer as its share pays for.
+        """Reserve money for one request: the minimum cost of its input, and this conversation's share for its answer.
 
-        If only requests in progress keep it above the limit, wait for their bills.
+        If the request would fit once the requests in progress are billed, wait for their bills.
 
         Args:
             output_tokens: the longest answer to pay for.
-            conversation: id of the conversation; what the server saw of it in the last request counts as cached.
+            conversation: id of the conversation. The input of its last request is assumed to be cached by the server.
 
         Raises:
             SpendingLimitReached: the request must not be sent.
@@ -77,29 +77,35 @@ class Spending:
             if self._limit_problem:
                 raise SpendingLimitReached(self._limit_problem)
             price = self._find_price(provider)
-            rate = price.rate_for(prompt_tokens).output if price else 0
+            output_rate = price.rate_for(prompt_tokens).output if price else 0
             min_cost = self._compute_min_cost(price, provider.model, prompt_tokens, conversation)
-            answer = _compute_cost(min(MIN_ANSWER_TOKENS, output_tokens), rate)
-            free = self.cap - self._spent - sum(other.amount for other in self._active)
-            if min_cost + answer <= free:
+            min_answer_cost = _compute_cost(min(MIN_ANSWER_TOKENS, output_tokens), output_rate)
+            unreserved = self.cap - self._spent - sum(other.amount for other in self._active)
+            if min_cost + min_answer_cost <= unreserved:
                 break
             # Not even the cheapest outcome of the requests in progress would leave enough: waiting cannot help.
             if (
-                min_cost + answer > self.cap - self._spent - sum(other.min_cost for other in self._active)
+                min_cost + min_answer_cost > self.cap - self._spent - sum(other.min_cost for other in self._active)
                 or not self._active
             ):
                 raise SpendingLimitReached(
                     f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
-                    f"next request costs {format_money(min_cost + answer)} or more; raise the limit, or ask for less"
+                    f"next request costs {format_money(min_cost + min_answer_cost)} or more; raise the limit, or ask "
+                    "for less"
                 )
             await self._wait_for_bill()
-        # Active requests have reserved their share already; what is free is divided among the other conversations.
-        share = max(free // max(self.sharer_count - len(self._active), 1) - min_cost, answer)
-        max_output = max(share * _PRICE_UNIT_TOKENS // rate, 1) if rate else None
+        # Active requests have reserved their share already; the rest is divided among the other conversations.
+        answer_budget = max(unreserved // max(self.sharer_count - len(self._active), 1) - min_cost, min_answer_cost)
+        max_output = max(answer_budget * _TOKENS_PER_PRICE // output_rate, 1) if output_rate else None
         if max_output is not None and max_output >= output_tokens:
-            max_output, share = None, _compute_cost(output_tokens, rate)
+            max_output, answer_budget = None, _compute_cost(output_tokens, output_rate)
         reservation = Reservation(
-            self, provider, conversation, min_cost=min_cost, answer=share if rate else 0, max_output_tokens=max_output
+            self,
+            provider,
+            conversation,
+            min_cost=min_cost,
+            answer_micros=answer_budget if output_rate else 0,
+            max_output_tokens=max_output,
         )
         self._active.append(reservation)
         return reservation
@@ -120,7 +126,7 @@ class Spending:
         self.settle(reservation, 0)
         return cost
 
-    def count_unbilled(self, reservation: "Reservation", usage: Usage) -> None:
+    def count_estimate(self, reservation: "Reservation", usage: Usage) -> None:
         """See `Reservation.count_estimate`."""
         price = self._find_price(reservation.provider) if self.cap is not None else None
         if price is None and self.cap is not None:
@@ -129,9 +135,9 @@ class Spending:
             )
         self.settle(reservation, price.cost(usage) if price else 0)
 
-    def settle(self, reservation: "Reservation", assumed_micros: int) -> None:
-        """Release the money a request reserved; add `assumed_micros` for which no server has sent a bill."""
-        self._assumed += assumed_micros
+    def settle(self, reservation: "Reservation", estimated_micros: int) -> None:
+        """Release the money a request reserved, count `estimated_micros` as spent, and wake waiting requests."""
+        self._estimated_micros += estimated_micros
         if reservation in self._active:
             self._active.remove(reservation)
         waiters, self._waiters = self._waiters, []
@@ -145,7 +151,10 @@ class Spending:
         await waiter
 
     def get_session_cost(self, session: Session) -> Cost | None:
-        """Return what the session has cost so far; None before its first bill. Adds only bills that are new since."""
+        """Return what the session has cost so far; None before its first bill.
+
+        The sum is cached: a call adds only the bills since the last call.
+        """
         bills = session.bills
         if session.id != self._session_id or len(bills) < self._bill_count:
             self._session_id, self._bill_count, self._session_cost = session.id, 0, Cost()
@@ -156,16 +165,16 @@ class Spending:
 
     @property
     def _spent(self) -> int:
-        return self.run_cost.micro_dollars + self._assumed
+        return self.run_cost.micro_dollars + self._estimated_micros
 
     def _compute_min_cost(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
-        """Return the minimum cost of the input: what the server saw in the last request counts as cached."""
+        """Return the minimum cost of the input, in micro-dollars; 0 if the price is unknown."""
         if price is None:
             return 0
         last_model, last_tokens = self._last_inputs.get(conversation) or self._last_inputs.get("", ("", 0))
-        # The last request's input counts as cached: a higher bound would stop work that can be paid for.
+        # The last request's input counts as cached: a higher estimate would stop work that can be paid for.
         cached_tokens = min(last_tokens, prompt_tokens) if last_model == model else 0
-        # Where the provider charges for cache writes, each request writes all new tokens
+        # Providers that charge for cache writes charge for all tokens that are not cached yet.
         new_tokens = prompt_tokens - cached_tokens
         return price.cost(
             Usage(prompt_tokens=prompt_tokens, cached_tokens=cached_tokens, cache_write_tokens=new_tokens)
@@ -180,7 +189,9 @@ class Spending:
 
 
 class Reservation:
-    """One request in progress, as a context manager: it ends with a bill, an estimate, or broken off.
+    """One request in progress, as a context manager.
+
+    Call `count_bill` or `count_estimate` when the request ends. Without either, leaving the context counts `min_cost`.
 
     Attributes:
         min_cost: minimum cost of the input, in micro-dollars.
@@ -195,39 +206,43 @@ class Reservation:
         conversation: str,
         *,
         min_cost: int = 0,
-        answer: int = 0,
+        answer_micros: int = 0,
         max_output_tokens: int | None = None,
     ) -> None:
         self.provider = provider
         self.conversation = conversation
         self.min_cost = min_cost
-        self.amount = min_cost + answer
+        self.amount = min_cost + answer_micros
         self.max_output_tokens = max_output_tokens
         self._spending = spending
         self._is_open = True
 
     def count_bill(self, usage: Usage, stated_cost: int | None) -> int | None:
-        """Count the cost that the server stated, else the cost by price; return it, or None if neither is known."""
+        """Count the cost of the request and return it, in micro-dollars; None if it is unknown.
+
+        Args:
+            stated_cost: the cost that the server reported; None to compute it from the price of the model.
+        """
         self._is_open = False
         return self._spending.count_bill(self, usage, stated_cost)
 
     def count_estimate(self, prompt_tokens: int, answer_tokens: int) -> None:
         """Count an estimated cost towards the limit, because the server sent no bill."""
         self._is_open = False
-        self._spending.count_unbilled(self, Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
+        self._spending.count_estimate(self, Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
 
     def __enter__(self) -> "Reservation":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Count a request that broke off as the minimum it must have cost."""
+        """Count a request that failed or was cancelled as the minimum it must have cost."""
         if self._is_open:
             self._is_open = False
             self._spending.settle(self, self.min_cost)
 
 
 def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) -> Spending:
-    """Return the counter for a configuration. Reads no file yet; an incognito run keeps no ledger."""
+    """Return the `Spending` for a configuration. Reads no file yet; an incognito run writes no ledger."""
     config = loaded.config
     return Spending(
         PriceBook(loaded.home, now),
@@ -237,11 +252,11 @@ def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) ->
 
 
 def _compute_cost(tokens: int, rate: int) -> int:
-    return tokens * rate // _PRICE_UNIT_TOKENS
+    return tokens * rate // _TOKENS_PER_PRICE
 
 
 class LedgerWriter:
-    """Writes the ledger. Each problem with the ledger or the prices is reported once per run."""
+    """Adds bills to the ledger. Each problem with the ledger or the prices is reported once per run."""
 
     def __init__(self, spending: Spending, project: Path) -> None:
         self._spending = spending
@@ -258,12 +273,12 @@ class LedgerWriter:
             sentences.append(
                 f"the cost of this turn is missing from /cost days: {error_cause(error)}; /cost rebuild adds it later"
             )
-        new = [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self._reported]
-        self._reported.update(new)
-        return new
+        unreported = [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self._reported]
+        self._reported.update(unreported)
+        return unreported
 
     def _explain_new_unpriced_models(self, entries: list[LedgerEntry]) -> Iterator[str]:
-        """Yield a sentence for each model without a price, once ever: the ledger shows whether it was used before."""
+        """Yield a sentence for each unpriced model that the ledger does not contain, so each is reported only once."""
         models = {(entry.server, entry.model) for entry in entries if entry.unpriced_tokens}
         if not models or self._spending.problem:
             return

@@ -1,4 +1,4 @@
-"""Record which files a call changes, tell the model which were restored, and render changes as diffs."""
+"""Record which files a tool call changes, tell the model which files the user restored, and render changes as diffs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,14 +25,20 @@ _MAX_PATHS = 30
 """Files named in one sentence to the model."""
 _MAX_NOTE_TOKENS = 400
 _STALE_FILES_ADVICE = "What you remember of these files may be out of date; read them before you edit them."
-
-
 _MAX_DIFFED_BYTES = 2_000_000
+"""A change of a larger file is described by its sizes only."""
 _NO_FILE = "/dev/null"
+"""The name that a unified diff shows for a file that does not exist."""
 
 
 class RenderedChange(Struct, frozen=True, kw_only=True):
-    """A change of one file. text: a unified diff, or a line in its place. what: "new", "deleted" or "changed"."""
+    """A change of one file, ready to be shown.
+
+    Attributes:
+        what: "new", "deleted" or "changed".
+        text: a unified diff, or one line with the sizes if the content cannot be shown as text.
+        added, removed: numbers of lines.
+    """
 
     path: str
     what: str
@@ -42,15 +48,15 @@ class RenderedChange(Struct, frozen=True, kw_only=True):
 
 
 class TurnFileRecorder:
-    """Connects the turns of a clio process to its checkpoints. Each problem is reported once and never ends a turn.
+    """Records the file changes of each turn as checkpoints. Each problem is reported once and never ends a turn.
 
     Args:
-        only_reads: whether a command provably changes nothing.
-        clean: replaces secrets.
+        only_reads: returns whether a command provably changes nothing.
+        clean: returns a text with its secrets replaced.
         enabled: False to record nothing.
 
     Attributes:
-        before_change: awaited before files that are about to change are read; it may raise ToolFailed.
+        before_change: a hook that is awaited before the files of an edit are recorded; it may raise ToolFailed.
     """
 
     def __init__(
@@ -74,14 +80,14 @@ class TurnFileRecorder:
         self._reported: set[str] = set()
 
     def begin_session(self, session: Session) -> None:
-        """Assign file changes from now on to the turns of another session."""
+        """Record file changes from now on under the turns of another session."""
         self._session = session
 
     async def record_before(self, action: Action, *, may_change: bool = False) -> None:
-        """Record the state before an approved call; returns when the files it may change are known.
+        """Record the state of the files that an approved call may change; return when the call may start.
 
         Args:
-            may_change: whether it may change files although the policy judged that it only reads.
+            may_change: True to record a command even if `only_reads` says that it changes nothing.
         """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
@@ -106,13 +112,16 @@ class TurnFileRecorder:
         self._report_checkpoint_messages()
 
     def record_after(self) -> None:
-        """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
+        """Record what the call changed, whether it succeeded or not.
+
+        Returns at once: the work runs in the background, and the next `record_before` waits for it.
+        """
         if self._is_call_recorded:
             self._is_call_recorded = False
             self.checkpoints.after()
 
     async def end_turn(self) -> None:
-        """End the turn; returns when all its changes are recorded, because later ones are the user's own."""
+        """End the turn. Waits until all its changes are recorded, because later ones are the user's own."""
         turn = get_running_turn(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
@@ -125,7 +134,7 @@ class TurnFileRecorder:
             self.checkpoints.end_turn(turn)
 
     def recover(self) -> None:
-        """Complete what a killed process left unfinished. Call it once, before anything else."""
+        """Complete the recording or restoring that a killed process left unfinished. Call it once, at the start."""
         if self.enabled:
             try:
                 self.checkpoints.recover()
@@ -135,8 +144,8 @@ class TurnFileRecorder:
                 )
             self._report_checkpoint_messages()
 
-    def make_fragments(self) -> list[Fragment]:
-        """Return text for the model about files that were restored since the last message."""
+    def make_restore_fragments(self) -> list[Fragment]:
+        """Return a note for the model about files that /undo or /redo restored since the last message."""
         session = self._session
         if not session.messages:
             return []
@@ -157,20 +166,17 @@ class TurnFileRecorder:
         return render_change(change, self.checkpoints, self._clean)
 
     def render_step(self, step: "RestoreStep") -> RenderedChange:
-        """Return what taking this step would do to its file."""
-        return self._render_step_change(step, step.file.target)
+        """Return what this step of a restore would do to its file."""
+        self.checkpoints.store_current(step.file.path)
+        return self.render_change(Change(path=step.file.path, before=step.current, after=step.file.target))
 
     def render_lost_edits(self, step: "RestoreStep") -> RenderedChange:
-        """Return the later changes by others that this step would discard; the whole change if they are not known."""
+        """Return the changes made after the turn that this step would discard; if there are none, the whole step."""
         expected = step.file.expected
         if step.current == expected:
-            return self._render_step_change(step, step.file.target)
+            return self.render_step(step)
         self.checkpoints.store_current(step.file.path)
         return self.render_change(Change(path=step.file.path, before=expected, after=step.current))
-
-    def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> RenderedChange:
-        self.checkpoints.store_current(step.file.path)
-        return self.render_change(Change(path=step.file.path, before=step.current, after=target))
 
     def _report_checkpoint_messages(self) -> None:
         for sentence in self.checkpoints.pop_messages():
@@ -196,7 +202,7 @@ def _list_changed_paths(action: ChangeFiles) -> list[Path]:
 
 
 def _describe_restore(record: ChangeRecord, message_ids: set[str]) -> str:
-    """Describe one restore, if it concerns turns the model knows about."""
+    """Return a sentence about one restore; "" if it undid none of these messages' turns."""
     paths = [change.path for change in record.changes]
     if not paths or not (record.kind == "redo" or message_ids & set(record.reverted)):
         return ""
@@ -223,7 +229,7 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     if not text or not (diff.added or diff.removed):
         # An empty file was created or deleted, or only permissions changed.
         text = f"--- {names[0]}\n+++ {names[1]}\n"
-    if mode_lines:  # below the names of the files
+    if mode_lines:  # they go between the file names and the hunks
         old_name, new_name, hunks = text.split("\n", 2)
         text = "\n".join((old_name, new_name, mode_lines + hunks))
     return RenderedChange(
@@ -242,11 +248,12 @@ def _render_mode_lines(before: FileState | None, after: FileState | None) -> lis
 
 
 def _format_mode(state: FileState) -> str:
+    """Return the mode as git writes it: six octal digits that begin with the file type, 120 or 100."""
     return f"{0o120000 if state.link is not None else 0o100000 | state.mode:o}"
 
 
 def _read_text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
-    """Return the content as text; None if it is not text that can be shown."""
+    """Return the content as text; None if it is binary, too large or not stored."""
     from clio.tools.files.text_file import NotText, decode_file
 
     data = checkpoints.read_content(state) if state is None or state.size <= _MAX_DIFFED_BYTES else None

@@ -114,7 +114,7 @@ def _apply_change(
 ) -> None:
     path = resolve_path(root, change.path)
     try:
-        current = read_file_state(path, objects, keep=False)
+        current = read_file_state(path, objects, store_content=False)
         if is_redirected_by_link(root, change.path):
             skipped.append((change.path, "its folder is reached through a link"))
         elif current == change.after:
@@ -293,7 +293,7 @@ class ChangeRecorder:
     def prepare(self) -> None:
         """Prepare the first scan of the workspace in advance."""
         self._load()
-        self._scanner.probe()
+        self._scanner.detect_git()
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> None:
         """Note that a call is about to write these files. Paths are absolute with links resolved."""
@@ -302,7 +302,7 @@ class ChangeRecorder:
             self._before_command(turn, paths)
             return
         path_by_name = {self._get_change_path(path): path for path in paths}
-        files = {name: read_file_state(path, self._objects, keep=True) for name, path in path_by_name.items()}
+        files = {name: read_file_state(path, self._objects, store_content=True) for name, path in path_by_name.items()}
         self._running_call = _RunningCall(
             turn=turn, files=files, missing_folders=list_missing_folders(self._root, list(path_by_name.values()))
         )
@@ -322,7 +322,7 @@ class ChangeRecorder:
         base = self._last_scan if time.monotonic() - self._last_scan_at < _MAX_SCAN_AGE_S else None
         base = base or self._scan()
         files = {
-            name: read_file_state(path, self._objects, keep=True)
+            name: read_file_state(path, self._objects, store_content=True)
             for path in paths
             if base.get(name := self._get_change_path(path)) is None
         }
@@ -395,7 +395,7 @@ class ChangeRecorder:
     def _scan(self, copying_s: float = MAX_COPY_S) -> WorkspaceSnapshot:
         self._load()
         if self._scan_cache.was_deleted():
-            self._scanner.discard_copies()
+            self._scanner.forget_copies()
         self._last_scan = scan = self._scanner.scan(copying_s)
         self._report_missing(scan)
         return scan
@@ -413,7 +413,10 @@ class ChangeRecorder:
         return msgspec.structs.replace(change, unsure=True) if is_late else change
 
     def _find_file_changes(self, call: _RunningCall, *, unsure: bool = False) -> list[Change]:
-        after = {name: read_file_state(resolve_path(self._root, name), self._objects, keep=True) for name in call.files}
+        after = {
+            name: read_file_state(resolve_path(self._root, name), self._objects, store_content=True)
+            for name in call.files
+        }
         return [
             Change(path=name, before=before, after=after[name], unsure=unsure)
             for name, before in sorted(call.files.items())
@@ -437,7 +440,7 @@ class ChangeRecorder:
         created = {change.path.rpartition("/")[0] for change in changes if change.before is None} - {""}
         if not created:
             return []
-        old_folders = base.folders()
+        old_folders = base.list_folders()
         new: set[str] = set()
         for folder in created:
             while folder and folder not in old_folders:
@@ -488,9 +491,11 @@ class ChangeRecorder:
                 f"/undo does not cover {pending_count:,} files of this folder yet; later scans copy them"
             )
         self._report_uncovered([*scan.repositories], "repositories of their own")
-        if scan.beyond and "beyond" not in self._reported:
-            self._reported.add("beyond")
-            self.messages.append(f"/undo covers the first {MAX_FILES:,} files here; {scan.beyond:,} more are left out")
+        if scan.excess_count and "too many" not in self._reported:
+            self._reported.add("too many")
+            self.messages.append(
+                f"/undo covers the first {MAX_FILES:,} files here; {scan.excess_count:,} more are left out"
+            )
 
     def _report_uncovered(self, paths: Sequence[str], why: str) -> None:
         new = [path for path in paths if path not in self._reported]
@@ -668,7 +673,9 @@ class Checkpoints:
 
     def store_current(self, path: str) -> FileState | None:
         """Store the present content of a file and return its state, so that `content` can return it."""
-        return self._run_and_wait(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
+        return self._run_and_wait(
+            lambda: read_file_state(resolve_path(self.root, path), self._objects, store_content=True)
+        )
 
     def list_restores_since(self, time: float) -> list[ChangeRecord]:
         """Return the restores made after that time."""
@@ -738,7 +745,7 @@ class Checkpoints:
         for file in plan_undo(records):
             if file.target == file.expected and not file.between:
                 continue
-            current = read_file_state(resolve_path(self.root, file.path), self._objects, keep=False)
+            current = read_file_state(resolve_path(self.root, file.path), self._objects, store_content=False)
             step = judge_step(file, current, blocked=is_redirected_by_link(self.root, file.path))
             if step.verdict != "same" and not self._can_restore(file.target):
                 step = msgspec.structs.replace(step, verdict="lost")
@@ -761,7 +768,7 @@ class Checkpoints:
         changes: list[Change] = []
         for step in chosen:
             path = step.file.path
-            current = read_file_state(resolve_path(self.root, path), self._objects, keep=True)
+            current = read_file_state(resolve_path(self.root, path), self._objects, store_content=True)
             if current != step.current:
                 raise UserError(f"{path!r} has just changed, so nothing was restored; check it and try again")
             changes.append(Change(path=path, before=current, after=step.file.target))

@@ -20,12 +20,14 @@ from clio.storage.files import make_folder, read_regular, write_atomic
 
 
 class ScannedFile(NamedTuple):
-    """One scanned file. A tuple, because there are many.
+    """One file whose metadata or content was read. A named tuple saves memory: there may be 100,000.
 
     Attributes:
-        signature: metadata that changes when the file is touched; empty if that cannot be determined.
+        signature: metadata that changes when the file is written; empty if a change might go unnoticed.
+        id: name of its content in the object store; "" if git has the content, or for a link. It begins with
+            `NOT_STORED_PREFIX` if the content was not copied.
         blob: git's object name of its content; "" outside git.
-        id: see `FileState`; "" if git has the content.
+        link: target of a symbolic link; None for a regular file.
     """
 
     signature: tuple[int, ...]
@@ -37,7 +39,7 @@ class ScannedFile(NamedTuple):
 
 
 class CleanFile(NamedTuple):
-    """One tracked file whose content is that of a blob."""
+    """One tracked file that is unchanged. blob: git's object name of its content."""
 
     blob: str
     mode: int
@@ -45,19 +47,22 @@ class CleanFile(NamedTuple):
 
 
 class WorkspaceSnapshot(NamedTuple):
-    """All covered files of a workspace.
+    """All files of a workspace that /undo covers, by path.
 
     Attributes:
-        clean: unchanged tracked files, except those in `rows` or `missing`. Snapshots of the same index share it.
+        clean: files that were unchanged when git's index was read. Snapshots of the same index share it, so it may
+            contain files that have changed since: `rows` and `missing` take precedence.
+        rows: changed, untracked and other files that had to be read.
+        missing: tracked files that do not exist.
         repositories: folders of other repositories, which are not covered.
-        beyond: files left out because there are too many.
+        excess_count: number of files left out because there are too many.
     """
 
     clean: Mapping[str, CleanFile]
     rows: Mapping[str, ScannedFile]
     missing: frozenset[str] = frozenset()
     repositories: tuple[str, ...] = ()
-    beyond: int = 0
+    excess_count: int = 0
 
     def get(self, path: str) -> ScannedFile | CleanFile | None:
         """Return the file at a path; None if there is none."""
@@ -66,8 +71,8 @@ class WorkspaceSnapshot(NamedTuple):
             return row
         return self.clean.get(path)
 
-    def folders(self) -> set[str]:
-        """Every folder that contains a file, at any depth."""
+    def list_folders(self) -> set[str]:
+        """Return every folder that contains a file, at any depth."""
         found: set[str] = set()
         for paths in (self.rows, self.clean):
             for path in paths:
@@ -108,13 +113,13 @@ _REGULAR_MODES = (b"100644", b"100755")
 
 
 class TrackedFiles(Struct, frozen=True, kw_only=True):
-    """The content of git's index.
+    """The paths in git's index.
 
     Attributes:
-        blobs: the object name of each regular file whose changes git notices.
-        special: other tracked paths, which must be read: links, files with a filter, files in a merge, and files git
-            was told not to check.
-        submodules: folders of other repositories.
+        blobs: the object name of each regular file for which git's own comparison is reliable.
+        special: other tracked paths, which must always be read: links, files with a filter, files with a merge
+            conflict, and files that git was told to assume unchanged.
+        submodules: folders of submodules.
     """
 
     blobs: dict[str, str]
@@ -123,7 +128,14 @@ class TrackedFiles(Struct, frozen=True, kw_only=True):
 
 
 class ChangedPaths(Struct, frozen=True, kw_only=True):
-    """Tracked files that may differ from the index, tracked files that are missing, and untracked files."""
+    """The difference between working tree and index.
+
+    Attributes:
+        touched: tracked files that may differ from the index.
+        missing: tracked files that do not exist.
+        others: untracked files.
+        repositories: untracked folders that are repositories themselves; each ends with a slash.
+    """
 
     touched: frozenset[str]
     missing: frozenset[str]
@@ -138,7 +150,7 @@ class GitTree:
         self.folder = folder
         self._index = index
 
-    def index_key(self) -> tuple[int, ...]:
+    def get_index_key(self) -> tuple[int, ...]:
         """Return a key that changes whenever the index does."""
         try:
             status = self._index.stat()
@@ -146,41 +158,42 @@ class GitTree:
             return ()
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
-    def tracked(self) -> TrackedFiles:
-        """Read the index. Raises StorageError if git fails."""
-        listing = self._start("ls-files", "--stage", "-v", "-z")
-        # Negated on purpose: `attr:filter` matches a filter that is just set, but all real filters have a name.
-        unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
+    def list_tracked(self) -> TrackedFiles:
+        """Return the paths in the index. Raises StorageError if git fails."""
+        index_listing = self._start("ls-files", "--stage", "-v", "-z")
+        # `:(attr:filter)` matches only an attribute without a value, but filters have one (`filter=lfs`). So ask for
+        # the files without the attribute.
+        unfiltered_listing = self._start("ls-files", "-z", ":(attr:!filter)")
         blobs: dict[str, str] = {}
         special: set[str] = set()
-        unfiltered_paths = set(self._finish(unfiltered).split(b"\0"))
+        unfiltered_paths = set(self._finish(unfiltered_listing).split(b"\0"))
         submodules: list[str] = []
-        for entry in self._finish(listing).split(b"\0"):
+        for entry in self._finish(index_listing).split(b"\0"):
             if not entry:
                 continue
             fields, _, raw_path = entry.partition(b"\t")
-            tag, mode, sha, stage = fields.split(b" ")
+            tag, mode, object_name, stage = fields.split(b" ")
             path = os.fsdecode(raw_path)
             if mode == b"160000":
                 submodules.append(path)
             elif mode in _REGULAR_MODES and tag == b"H" and stage == b"0" and raw_path in unfiltered_paths:
-                blobs[path] = sha.decode("ascii")
+                blobs[path] = object_name.decode("ascii")
             else:
                 special.add(path)
         for path in special:
             blobs.pop(path, None)
         return TrackedFiles(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
 
-    def changed(self) -> ChangedPaths:
-        """Compare working tree and index by metadata only; no file is read.
+    def list_changed(self) -> ChangedPaths:
+        """Return the difference between working tree and index by metadata only; no file is read.
 
         Raises StorageError if git fails.
         """
-        differing = self._start("diff-files", "--name-status", "--ignore-submodules=all", "-z")
-        unknown = self._start("ls-files", "--others", "--exclude-standard", "-z")
-        words = [os.fsdecode(word) for word in self._finish(differing).split(b"\0")]
-        rows = list(zip(words[::2], words[1::2], strict=False))
-        others = {os.fsdecode(path) for path in self._finish(unknown).split(b"\0") if path}
+        diff_files = self._start("diff-files", "--name-status", "--ignore-submodules=all", "-z")
+        untracked_files = self._start("ls-files", "--others", "--exclude-standard", "-z")
+        fields = [os.fsdecode(word) for word in self._finish(diff_files).split(b"\0")]
+        rows = list(zip(fields[::2], fields[1::2], strict=False))
+        others = {os.fsdecode(path) for path in self._finish(untracked_files).split(b"\0") if path}
         return ChangedPaths(
             touched=frozenset(path for status, path in rows if status != "D"),
             missing=frozenset(path for status, path in rows if status == "D"),
@@ -188,13 +201,13 @@ class GitTree:
             repositories=tuple(sorted(path for path in others if path.endswith("/"))),
         )
 
-    def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
+    def read_object_sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         """Return the size in bytes of each object that exists."""
         lines = self._query_objects("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
         rows = [line.split(b" ") for line in lines]
         return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
 
-    def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+    def read_objects(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """Return the unfiltered content of each object that exists."""
         names = sorted(set(blobs))
         if not names:
@@ -203,11 +216,11 @@ class GitTree:
         found: dict[str, bytes] = {}
         offset = 0
         while (end := output.find(b"\n", offset)) >= 0:
-            words = output[offset:end].split(b" ")
+            header = output[offset:end].split(b" ")
             offset = end + 1
-            if len(words) == 3 and words[1] == b"blob":
-                size = int(words[2])
-                found[words[0].decode("ascii")] = output[offset : offset + size]
+            if len(header) == 3 and header[1] == b"blob":
+                size = int(header[2])
+                found[header[0].decode("ascii")] = output[offset : offset + size]
                 offset += size + 1
         return found
 
@@ -215,9 +228,9 @@ class GitTree:
         process = self._start(command, option, stdin=subprocess.PIPE)
         return self._finish(process, "".join(f"{name}\n" for name in blobs).encode("ascii"))
 
-    def _start(self, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+    def _start(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
         try:
-            return start_git(self.folder, *words, stdin=stdin)
+            return start_git(self.folder, *arguments, stdin=stdin)
         except OSError as error:
             raise StorageError(
                 f"git cannot be run ({error.strerror}), so /undo cannot revert changes by commands"
@@ -254,10 +267,10 @@ def compute_blob_name(data: bytes, sample_name: str) -> str:
     return digest.hexdigest()
 
 
-def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+def start_git(folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
     """Start a git command that only reads. Raises OSError if it cannot be started."""
     return subprocess.Popen(
-        readonly_git_command(folder, *words),
+        readonly_git_command(folder, *arguments),
         cwd=folder,
         env=readonly_git_environment(),
         stdin=stdin,
@@ -275,15 +288,16 @@ def _communicate(process: "subprocess.Popen[bytes]", stdin: bytes | None) -> tup
 
 
 MAX_FILE_BYTES = 20_000_000
-"""Larger files are not covered."""
+"""Larger files are not copied, so /undo cannot restore them."""
 MAX_COPIED_BYTES = 200_000_000
-"""Limit of bytes copied per scan; later scans continue."""
+"""Maximum number of bytes copied in one scan; later scans copy the rest."""
 MAX_COPY_S = 3.0
-"""Seconds a command waits at most for copies to be made; later scans make the rest."""
+"""Maximum time that the copies may delay a command; later scans copy the rest."""
 MAX_FILES = 100_000
 """Files beyond this number are not scanned."""
 _RACY_NS = 50_000_000
-"""A file written this shortly before it was read may be written again within the same clock tick, unnoticed."""
+"""A file written this shortly before it was read gets no signature: another write in the same tick of the file system's
+clock would not change its times."""
 _CLIO_FOLDER = ".clio"
 
 FileLister = Callable[[Path], Sequence[str]]
@@ -291,7 +305,11 @@ FileLister = Callable[[Path], Sequence[str]]
 
 
 class ScanCache(Struct, frozen=True, kw_only=True):
-    """The state of a workspace at the last scan; a cache that may be lost."""
+    """The state of a workspace at the last scan; only a cache, so it may be deleted at any time.
+
+    Attributes:
+        key: result of `GitTree.get_index_key` for the index from which the other fields were made.
+    """
 
     key: tuple[int, ...] = ()
     blobs: dict[str, str] = {}
@@ -306,9 +324,10 @@ class Scanner:
     """Scans one workspace repeatedly.
 
     Args:
-        root: absolute, links resolved.
-        excluded: folders inside it that are not covered, such as clio's own.
-        max_copies_bytes: limit in bytes for copies of present files, which leaves room for earlier versions.
+        root: the workspace; absolute, with links resolved.
+        excluded: folders in the workspace that are not covered, such as clio's own.
+        max_copies_bytes: maximum size of the copies of present files. It is less than the size of the object store,
+            which also contains earlier versions.
     """
 
     def __init__(
@@ -327,31 +346,37 @@ class Scanner:
         self._max_copies_bytes = max_copies_bytes
         self._excluded = (_CLIO_FOLDER + "/", *_list_relative_folders(root, excluded))
         self._git: GitTree | None = None
-        self._is_probed = False
+        self._has_detected_git = False
         self.cache = ScanCache()
 
-    def probe(self) -> None:
+    def detect_git(self) -> None:
         """Determine once whether the workspace is a git working tree."""
-        if not self._is_probed:
-            self._git, self._is_probed = find_git_tree(self._root), True
+        if not self._has_detected_git:
+            self._git, self._has_detected_git = find_git_tree(self._root), True
 
     def scan(self, copying_s: float = MAX_COPY_S) -> WorkspaceSnapshot:
-        """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
-        seconds.
+        """Return a snapshot of the workspace, and copy content that git does not have to the object store.
 
-        Raises StorageError, OSError.
+        Args:
+            copying_s: maximum time for the copies, in seconds.
+
+        Raises:
+            StorageError, OSError.
         """
-        if self._git is not None and not self._git.index_key():
-            self._is_probed = False
-        self.probe()
+        if self._git is not None and not self._git.get_index_key():
+            self._has_detected_git = False
+        self.detect_git()
         copied_bytes = sum(
             row.size for row in self.cache.rows.values() if row.id and not row.id.startswith(NOT_STORED_PREFIX)
         )
         budget = _Budget(min(MAX_COPIED_BYTES, self._max_copies_bytes - copied_bytes), copying_s)
         return self._scan_with_git(self._git, budget) if self._git else self._scan_without_git(budget)
 
-    def discard_copies(self) -> None:
-        """Note that copies were deleted to make room, so the next scan must check which remain."""
+    def forget_copies(self) -> None:
+        """Forget the scanned files, so that the next scan reads and copies them again.
+
+        Call this after copies were deleted to make room.
+        """
         self.cache = _replace_rows(self.cache, {}, self.cache.missing)
 
     def is_too_large(self, size: int) -> bool:
@@ -364,7 +389,7 @@ class Scanner:
         Raises StorageError, OSError.
         """
         blobs = {file.blob for file in files if file is not None and _is_in_git(file)}
-        data = self._git.contents(blobs) if self._git and blobs else {}
+        data = self._git.read_objects(blobs) if self._git and blobs else {}
         return [None if file is None else self._make_state(file, data.get(file.blob)) for file in files]
 
     def _make_state(self, file: ScannedFile | CleanFile, data: bytes | None) -> FileState:
@@ -376,7 +401,7 @@ class Scanner:
 
     def _scan_with_git(self, git: GitTree, budget: "_Budget") -> WorkspaceSnapshot:
         self._read_index(git)
-        changed = git.changed()
+        changed = git.list_changed()
         cache = self.cache
         special = {path for path in cache.special if path not in changed.missing}
         paths = sorted(path for path in changed.touched | special | changed.others if self._is_covered(path))
@@ -384,32 +409,36 @@ class Scanner:
         rows = self._scan_files(paths[:MAX_FILES], budget, sample_name)
         missing = changed.missing | {path for path in paths if path not in rows}
         self.cache = _replace_rows(cache, rows, missing)
-        beyond = max(0, len(paths) - MAX_FILES)
-        return WorkspaceSnapshot(cache.clean, rows, missing, (*cache.submodules, *changed.repositories), beyond)
+        excess_count = max(0, len(paths) - MAX_FILES)
+        return WorkspaceSnapshot(cache.clean, rows, missing, (*cache.submodules, *changed.repositories), excess_count)
 
     def _read_index(self, git: GitTree) -> None:
-        """Update from the index. A file counts as clean only if its size equals its blob's, which rules out filters."""
-        key = git.index_key()
+        """Update the cache from git's index, if the index has changed.
+
+        A file counts as clean only if it has the size of its blob: otherwise a filter changed it on checkout.
+        """
+        key = git.get_index_key()
         if key == self.cache.key:
             return
-        tracked = git.tracked()
+        tracked = git.list_tracked()
         clean = {path: file for path, file in self.cache.clean.items() if tracked.blobs.get(path) == file.blob}
         new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_covered(path)}
-        sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
+        sizes = git.read_object_sizes(list(dict.fromkeys(new.values()))) if new else {}
         for path, blob in new.items():
             try:
                 status = os.lstat(self._prefix + path)
             except OSError:  # missing from the working tree, or in an unreadable folder
                 continue
-            # Git may compare times by the second, so a file changed in the second of the index is read each time.
+            # Git may compare times by the second, so a file changed in the same second as the index, or later, cannot
+            # be known to be clean.
             is_settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
             if is_settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = CleanFile(blob, stat.S_IMODE(status.st_mode), status.st_size)
-        unmatched = frozenset(path for path in tracked.blobs if path not in clean and self._is_covered(path))
+        dirty = frozenset(path for path in tracked.blobs if path not in clean and self._is_covered(path))
         self.cache = ScanCache(
             key=key,
             blobs=tracked.blobs,
-            special=tracked.special | unmatched,
+            special=tracked.special | dirty,
             submodules=tracked.submodules,
             clean=clean,
             rows=self.cache.rows,
@@ -419,7 +448,7 @@ class Scanner:
         listed = [path for path in self._list_files(self._root) if self._is_covered(path)]
         rows = self._scan_files(listed[:MAX_FILES], budget, "")
         self.cache = ScanCache(rows=rows)
-        return WorkspaceSnapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
+        return WorkspaceSnapshot({}, rows, excess_count=max(0, len(listed) - MAX_FILES))
 
     def _scan_files(self, paths: Sequence[str], budget: "_Budget", sample_name: str) -> dict[str, ScannedFile]:
         rows: dict[str, ScannedFile] = {}
@@ -430,7 +459,7 @@ class Scanner:
                 # Fast path for most files: an untouched file costs one stat call.
                 try:
                     untouched = known.signature == make_signature(lstat(prefix + path))
-                except OSError:  # gone meanwhile
+                except OSError:  # deleted meanwhile
                     continue
                 if untouched:
                     rows[path] = known
@@ -443,7 +472,7 @@ class Scanner:
     def _scan_file(
         self, path: str, known: ScannedFile | None, budget: "_Budget", sample_name: str
     ) -> ScannedFile | None:
-        """Scan a path; None if it is something that is not covered, such as a pipe."""
+        """Return a file after reading and, if necessary, copying it; None if it is not covered, such as a pipe."""
         full_path = self._prefix + path
         now = time.time_ns()
         try:
@@ -454,7 +483,7 @@ class Scanner:
             if not stat.S_ISREG(status.st_mode):
                 return None
             signature = make_signature(status)
-            fits = budget.fits(status.st_size)
+            fits = budget.allows(status.st_size)
             if (
                 known is not None
                 and known.signature == signature
@@ -468,37 +497,37 @@ class Scanner:
                 )
             with open(full_path, "rb") as file:  # noqa: PTH123 - speed
                 data = file.read(MAX_FILE_BYTES + 1)
-        except OSError:  # gone meanwhile, or not ours to read
+        except OSError:  # deleted meanwhile, or not readable
             return None
         if max(status.st_mtime_ns, status.st_ctime_ns) > now - _RACY_NS:
             signature = ()
         blob = compute_blob_name(data, sample_name) if sample_name else ""
         if blob and blob == self.cache.blobs.get(path):
             return ScannedFile(signature, mode, len(data), "", blob)
-        budget.left -= len(data)
+        budget.bytes_left -= len(data)
         return ScannedFile(signature, mode, len(data), self._objects.put(data), blob)
 
     def _is_covered(self, path: str) -> bool:
-        """Names that are no valid Unicode cannot be written into the log."""
+        """Whether a path is covered; file names that are not valid Unicode cannot be written to the change log."""
         return not path.startswith(self._excluded) and (path.isascii() or _is_unicode(path))
 
 
 class _Budget:
     """The bytes and seconds left for copying."""
 
-    def __init__(self, left: int, seconds: float) -> None:
-        self.left = left
-        self._until = time.monotonic() + seconds
+    def __init__(self, bytes_left: int, seconds: float) -> None:
+        self.bytes_left = bytes_left
+        self._deadline = time.monotonic() + seconds
 
-    def fits(self, size: int) -> bool:
-        return size <= min(self.left, MAX_FILE_BYTES) and time.monotonic() < self._until
+    def allows(self, size: int) -> bool:
+        return size <= min(self.bytes_left, MAX_FILE_BYTES) and time.monotonic() < self._deadline
 
 
-def read_file_state(path: Path, objects: ObjectStore, *, keep: bool) -> FileState | None:
+def read_file_state(path: Path, objects: ObjectStore, *, store_content: bool) -> FileState | None:
     """Return the present state of the file at an absolute path; None if there is no file or link.
 
     Args:
-        keep: store its content.
+        store_content: copy the content to the object store; otherwise only its name there is computed.
 
     Raises:
         OSError: if it cannot be read.
@@ -515,7 +544,7 @@ def read_file_state(path: Path, objects: ObjectStore, *, keep: bool) -> FileStat
     if status.st_size > MAX_FILE_BYTES:
         return FileState(mode=mode, size=status.st_size, id=f"{NOT_STORED_PREFIX}{status.st_size}-{status.st_mtime_ns}")
     data = path.read_bytes()
-    return FileState(mode=mode, size=len(data), id=objects.put(data) if keep else compute_object_id(data))
+    return FileState(mode=mode, size=len(data), id=objects.put(data) if store_content else compute_object_id(data))
 
 
 def _is_unicode(text: str) -> bool:
@@ -558,14 +587,20 @@ class _StoredCache(Struct, kw_only=True):
 
 
 class ScanCacheFile:
-    """The cache file of one workspace. The last writer wins, because it can be rebuilt. folder: None stores nothing."""
+    """The cache file of one workspace.
+
+    It has no lock: if several processes write it, the last one wins, which is safe for a cache.
+
+    Args:
+        folder: the directory of the file; None to store nothing.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / SCAN_CACHE_NAME if folder else None
         self._stored: _StoredCache | None = None
 
     def load(self) -> tuple[str, ScanCache]:
-        """Return its id and content; an empty id if there is none that can be read."""
+        """Return the id and the content of the stored cache; "" and an empty cache if it cannot be read."""
         stored = _read_cache_file(self.path) if self.path else None
         if stored is None:
             return "", ScanCache()
@@ -573,14 +608,17 @@ class ScanCacheFile:
         return stored.id, stored.cache
 
     def was_deleted(self) -> bool:
-        """Whether the file was deleted since the last access, maybe with copies it names. True once per deletion."""
+        """Whether the file was deleted since the last access; the copies it names may be deleted, too.
+
+        Returns True only once per deletion.
+        """
         if self._stored is None or self.path is None or self.path.exists():
             return False
         self._stored = None
         return True
 
     def save(self, cache: ScanCache) -> str:
-        """Write the cache if it differs, and return its id. Raises OSError."""
+        """Write the cache if it differs from the stored one, and return its id. Raises OSError."""
         stored = self._stored
         if stored is None or stored.cache != cache:
             stored = self._stored = _StoredCache(version=_VERSION, id=new_id(), cache=cache)

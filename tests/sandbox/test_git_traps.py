@@ -94,9 +94,9 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
     get_git_author(root)
     tree = find_git_tree(root)
     assert tree is not None
-    assert "a.x" in str(tree.changed())
-    known = tree.tracked()
-    tree.contents(known.blobs.values())
+    assert "a.x" in str(tree.list_changed())
+    known = tree.list_tracked()
+    tree.read_objects(known.blobs.values())
     (root / "deep" / "AGENTS.md").write_text("be kind\n", encoding="utf-8")
     below = FolderInstructions(
         root, root.parent, TokenEstimator(), start=root, clean=lambda text: text, window_tokens=100_000
