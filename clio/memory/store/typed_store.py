@@ -251,8 +251,7 @@ class TypedStore(TypedReading):
     Methods raise UserError for what cannot be saved or found; StorageError for a file that cannot be read (it is set
     aside, and the next call continues with the rest); OSError; TimeoutError if another process holds the lock too long.
 
-    Args:
-        log: the log in which every change is written first; default: `memory.log.jsonl` beside the file.
+    Every change is written first to the log given to the constructor; default: `memory.log.jsonl` beside the file.
     """
 
     def remember(
