@@ -54,25 +54,25 @@ class ListFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class FindFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of find_files."""
 
-    pattern: Annotated[str, Meta(description="glob, or a part of a path")]
+    pattern: str
 
 
 class SearchTextArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of search_text."""
 
-    pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
+    pattern: str
     path: Annotated[str, Meta(description="folder or file; the project by default")] = "."
     glob: Annotated[str | None, Meta(description="only such files: *.py, src/**/*.ts, !tests/**")] = None
     ignore_case: bool = False
-    context: Annotated[int, Meta(description="lines shown around each match", ge=0, le=20)] = 0
+    context: Annotated[int, Meta(description="lines around each match", ge=0, le=20)] = 0
 
 
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
     """Arguments of run_command."""
 
-    command: Annotated[str, Meta(description="Shell command line")]
-    timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
-    background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
+    command: str
+    timeout_s: Annotated[int, Meta(ge=1, le=3600)] | None = None
+    background: bool = False
 
 
 class SandboxedCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
@@ -89,9 +89,9 @@ def get_command_args(*, sandboxed: bool) -> type[RunCommandArgs]:
 class JobOutputArgs(Struct, frozen=True, kw_only=True):
     """Arguments of job_output."""
 
-    job: Annotated[str, Meta(description='Name such as "job1"')]
-    offset: Annotated[int, Meta(ge=0, description="Character to begin at; default: what is new")] | None = None
-    wait_s: Annotated[int, Meta(ge=0, le=60, description="Wait so long for its end first")] = 0
+    job: Annotated[str, Meta(description='such as "job1"')]
+    offset: Annotated[int, Meta(ge=0, description="first character")] | None = None
+    wait_s: Annotated[int, Meta(ge=0, le=60)] = 0
 
 
 class JobStopArgs(Struct, frozen=True, kw_only=True):
@@ -106,31 +106,31 @@ class GitArgs(Struct, frozen=True, kw_only=True):
     operation: Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
     action: Annotated[
         Literal["list", "create", "switch", "push", "pop"] | None,
-        Meta(description="branch: list, create, switch; stash: list, push, pop"),
+        Meta(description="of branch and stash"),
     ] = None
     path: Annotated[str, Meta(description="diff, log, show, blame: only this path")] = ""
-    revision: Annotated[str, Meta(description="Commit, branch or range")] = ""
-    staged: Annotated[bool, Meta(description="diff: what is staged")] = False
-    n: Annotated[int, Meta(ge=1, le=500, description="log: how many")] = 20
+    revision: Annotated[str, Meta(description="commit, branch or range")] = ""
+    staged: bool = False
+    n: Annotated[int, Meta(ge=1, le=500)] = 20
     lines: Annotated[str, Meta(pattern=r"^(\d+,\d+)?$", description='blame: "10,40"')] = ""
-    name: Annotated[str, Meta(description="branch: its name")] = ""
-    message: Annotated[str, Meta(description="commit, stash")] = ""
-    paths: Annotated[tuple[str, ...], Meta(description='commit: what to stage and commit; ["."] is all')] = ()
-    remote: Annotated[str, Meta(description="push: to where")] = ""
+    name: Annotated[str, Meta(description="of the branch")] = ""
+    message: str = ""
+    paths: Annotated[tuple[str, ...], Meta(description='what to commit; ["."] is all')] = ()
+    remote: str = ""
 
 
 class WebFetchArgs(Struct, frozen=True, kw_only=True):
     """Arguments of web_fetch."""
 
-    url: Annotated[str, Meta(description="http or https")]
+    url: str
 
 
 class ReadOutputArgs(Struct, frozen=True, kw_only=True):
     """Arguments of read_output."""
 
     handle: str
-    offset: Annotated[int, Meta(ge=1, description="First line, from 1")] = 1
-    limit: Annotated[int, Meta(ge=1, le=2000, description="Lines")] = 300
+    offset: Annotated[int, Meta(ge=1)] = 1
+    limit: Annotated[int, Meta(ge=1, le=2000)] = 300
 
 
 class UseSkillArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -281,11 +281,12 @@ def make_args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, 
             return node
         mapping = cast("dict[str, Any]", node)
         if "$ref" in mapping:
-            return plain(definitions[str(mapping["$ref"]).rsplit("/", 1)[-1]])
+            definition = definitions[str(mapping["$ref"]).rsplit("/", 1)[-1]]
+            return plain({key: value for key, value in definition.items() if key != "description"})
         described = {key: plain(value) for key, value in mapping.items() if _is_key_sent(key, value, describe)}
         return _without_null(described)
 
-    # The struct's docstring is for programmers; the model gets the tool's description.
+    # The docstrings of structs are for programmers; the model gets the tool's description.
     whole = {key: value for key, value in definitions[top].items() if key != "description"}
     properties: dict[str, Any] = whole.get("properties", {})
     sent = {name: node for name, node in properties.items() if _is_sent(node, describe)}
@@ -308,8 +309,10 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
 def _is_key_sent(key: str, value: Any, describe: bool) -> bool:
     """Whether to send a key of the schema.
 
-    Titles repeat names and null defaults are obvious; each would cost tokens in every request.
+    Titles repeat names, null defaults and empty lists are obvious; each would cost tokens in every request.
     """
+    if key == "required" and value == []:
+        return False
     if key in ("title", "$defs", "default", "x-rare"):
         return isinstance(value, dict)  # a property that happens to have that name
     return describe or key != "description" or isinstance(value, dict)

@@ -226,9 +226,9 @@ _LIST_CHARS = 4_000
 class DelegateArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of delegate."""
 
-    task: Annotated[str, Meta(description="the whole task in words, with all that must be known; nothing else is")]
-    agent: Annotated[str, Meta(description="one of the listed agents; left out: a general one")] = ""
-    tools: Annotated[tuple[str, ...], Meta(description="the only tools it may use; left out: all", max_length=30)] = ()
+    task: Annotated[str, Meta(description="the whole task, with all that must be known")]
+    agent: Annotated[str, Meta(description="one of the listed agents")] = ""
+    tools: Annotated[tuple[str, ...], Meta(description="the only tools it may use; default: all", max_length=30)] = ()
     model: Annotated[str, Meta(description="another model of the same server")] = ""
 
 

@@ -33,7 +33,6 @@ def test_references_are_resolved_and_nulls_left_out() -> None:
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "description": "One item.",
                     "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
                     "required": ["name"],
                 },

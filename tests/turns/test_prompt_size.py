@@ -23,7 +23,7 @@ def fixed_tokens(body: dict[str, Any]) -> float:
 
 def test_the_whole_profile(make_harness: MakeHarness) -> None:
     body = first_request(make_harness, max_model_len=128_000)
-    assert fixed_tokens(body) <= 4_000
+    assert fixed_tokens(body) <= 3_550
     assert len(body["messages"][0]["content"]) / CHARS_A_TOKEN <= 900
     assert {"apply_patch", "web_fetch", "git", "job_stop"} <= {tool["function"]["name"] for tool in body["tools"]}
 
