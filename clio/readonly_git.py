@@ -1,8 +1,10 @@
 """Run read-only git commands so that they start no other program, whatever a repository's settings contain.
 
-An unpacked or copied directory brings its own `.git/config`, so this applies before and after the user trusts it.
-Features with a switch are switched off. Filters (`filter.NAME.clean`) have none: each configured filter is given an
-empty command, so that such files are compared as they are on disk.
+The settings of a repository (`.git/config`) can make git start programs, and an unpacked or copied directory brings its
+own settings. So this applies whether or not the user trusts the directory.
+
+Features that an option can disable are disabled. There is no option against filters (`filter.NAME.clean`), so each
+configured filter is given an empty command; files with a filter are then compared as they are on disk.
 """
 
 import errno
@@ -22,9 +24,9 @@ SAFE_SWITCHES = (
     *("-c", "status.submoduleSummary=false"),
     *("-c", "submodule.recurse=false"),
 )
-"""For commands that may change something too."""
+"""Options against programs that any git command may start; also used for commands that change something."""
 NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-"""A status that refreshes the index writes it, which would run the `post-index-change` hook."""
+"""Needed even for `git status`: it may rewrite the index, which runs the `post-index-change` hook."""
 _COMMAND_FLAGS: Mapping[str, tuple[str, ...]] = {
     # git reads a submodule with the submodule's own settings, which have not been checked
     "status": ("--ignore-submodules=dirty",),
@@ -33,10 +35,11 @@ _COMMAND_FLAGS: Mapping[str, tuple[str, ...]] = {
     "log": ("--no-ext-diff", "--no-textconv"),
     "blame": ("--no-textconv",),
 }
+# They do not read files of the working tree, so they run no filter.
 _COMMANDS_WITHOUT_FILTERS = frozenset(
     ("cat-file", "check-ignore", "config", "hash-object", "rev-parse", "symbolic-ref", "var")
 )
-_QUIET_VARIABLES = {
+_NONINTERACTIVE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -45,23 +48,25 @@ _QUIET_VARIABLES = {
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "C",
 }
-_REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
+_LOCATION_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
+"""Variables that make git use another repository than that of the directory."""
 _UNRESOLVABLE_PREFIXES = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
-"""Beginnings of paths that only git can resolve."""
+"""Beginnings of paths that only git can resolve: `%(prefix)/`, `~user/`."""
+# Files that git reads for most commands, relative to the `.git` directory.
 _GIT_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
 _LARGE_FILES = frozenset(("index", "packed-refs", "shallow"))
-"""Those of git's files that are large in a large repository."""
-# The four limits are far above any repository seen; beyond them a hostile one could keep clio or git busy.
+"""Files of `_GIT_FILES` that may be large in a large repository."""
+# Four limits far above what ordinary repositories need. Without them a hostile one could keep clio or git busy.
 _MAX_FILE_BYTES = 16_000_000
 _MAX_SETTING_LINES = 5_000
 _MAX_INCLUDES = 10
 _MAX_FILTERS = 100
 _TIMEOUT_S = 10.0
 _MTIME_GRANULARITY_S = 2.0
-"""Seconds. A file changed more recently may change again without a new modification time."""
+"""Seconds. A file changed less than this ago may change again and have the same modification time."""
 
 
 class GitSetting(Struct, frozen=True):
@@ -85,11 +90,16 @@ class GitSetting(Struct, frozen=True):
 
 
 class GitSettings(Struct, frozen=True):
-    """The settings of a directory. marks: change whenever one of the files may have changed; None if unknown."""
+    """The git settings that apply in a directory.
+
+    Attributes:
+        files: the files that affect the settings, including missing ones; None if they are unknown.
+        fingerprint: differs after any change of these files or of git's variables; None if that cannot be determined.
+    """
 
     items: tuple[GitSetting, ...]
     files: tuple[Path, ...] | None
-    marks: tuple[object, ...] | None
+    fingerprint: tuple[object, ...] | None
 
 
 _settings_cache: dict[Path, GitSettings] = {}
@@ -105,23 +115,26 @@ def readonly_git_command(folder: Path, *words: str) -> list[str]:
         OSError: git cannot be run, a filter cannot be switched off, or the repository refers to a place outside.
     """
     name, *rest = words
-    # First of all: the commands that list the settings would block on a pipe themselves.
+    # Checked first, because the git commands that list the settings would themselves block on a named pipe.
     _check_readable(folder)
     filters: list[str] = []
     if name not in _COMMANDS_WITHOUT_FILTERS:
         filters = list_filter_options(folder)
-        elsewhere = find_outside_target(folder, read_git_settings(folder))
-        if elsewhere is not None:
-            raise OSError(errno.EPERM, f"its {elsewhere[0]} leads to {str(elsewhere[1])!r}, which is not part of it")
+        outside_target = find_outside_target(folder, read_git_settings(folder))
+        if outside_target is not None:
+            raise OSError(
+                errno.EPERM, f"its {outside_target[0]} leads to {str(outside_target[1])!r}, which is not part of it"
+            )
     return ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *filters, name, *_COMMAND_FLAGS.get(name, ()), *rest]
 
 
 def readonly_git_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for `readonly_git_command`: git takes no lock, asks nothing and fetches nothing."""
-    return {**env, **_QUIET_VARIABLES}
+    return {**env, **_NONINTERACTIVE_VARIABLES}
 
 
 def _check_readable(folder: Path) -> None:
+    """Raise OSError if a git command would read a file of the repository forever or for very long."""
     path = find_blocking_file(folder)
     if path is not None:
         raise OSError(errno.EINVAL, "it is not a file, so this is not a repository clio can read", str(path))
@@ -130,8 +143,8 @@ def _check_readable(folder: Path) -> None:
 def find_blocking_file(folder: Path) -> Path | None:
     """Return a path that a read-only git command would read forever or for very long; None if there is none.
 
-    That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
-    file of settings or patterns of more than `_MAX_FILE_BYTES`.
+    Such a path is a pipe or a device where git expects one of its own files or a file named in the settings, or a file
+    of settings or patterns larger than `_MAX_FILE_BYTES`.
     """
     top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
@@ -150,9 +163,9 @@ def find_blocking_file(folder: Path) -> Path | None:
 
 
 def _may_block(path: Path, *, large: bool = False) -> bool:
-    """Whether reading a path may not end: neither a directory nor a file of limited size.
+    """Whether reading a path may never end or take very long: a pipe, a device, or a file above the size limit.
 
-    large: allow any file size.
+    large: allow files of any size.
     """
     try:
         status = path.stat()
@@ -196,7 +209,7 @@ def _find_blocking_value(config: Path, bases: tuple[Path, ...], seen: set[Path])
 
 
 def describe_blocking_file(folder: Path) -> str | None:
-    """Describe what `find_blocking_file` finds in one sentence; None if there is nothing."""
+    """Return a sentence about the path that `find_blocking_file` finds; None if it finds none."""
     path = find_blocking_file(folder)
     if path is None:
         return None
@@ -220,7 +233,10 @@ def run_git(folder: Path, *words: str, timeout_s: float, stdin: str = "") -> str
 
 
 def list_filter_options(folder: Path) -> list[str]:
-    """Return the options that give every filter an empty command. Raises OSError as `readonly_git_command`."""
+    """Return the git options that give every configured filter an empty command.
+
+    Raises OSError if there are too many filters, or one has a name that an option cannot contain.
+    """
     names = _list_filter_names(folder)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
@@ -235,8 +251,9 @@ def list_filter_options(folder: Path) -> list[str]:
 def find_outside_target(folder: Path, settings: GitSettings) -> tuple[str, Path] | None:
     """Return the setting that points git outside the directory, and the path it points to; None if there is none.
 
-    Linked worktrees, submodules and repositories made with --separate-git-dir also have their data outside, but that
-    data names this directory. The author of an unpacked archive cannot arrange that, so these are allowed.
+    The data of a linked worktree, a submodule or a repository made with --separate-git-dir is outside too. It is
+    allowed if it names this directory as its working tree, because the author of an unpacked archive cannot write that
+    name into a directory outside the archive.
     """
     top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
@@ -253,7 +270,7 @@ def find_outside_target(folder: Path, settings: GitSettings) -> tuple[str, Path]
     worktree = Path(os.path.realpath(git / worktree_settings[-1])) if worktree_settings else working_tree
     if not worktree.is_relative_to(working_tree):
         return "core.worktree", worktree
-    linked = _read_line(git / "gitdir")
+    linked = _read_line(git / "gitdir")  # in a linked worktree: the path of its `.git` file
     points_back = bool(worktree_settings) or (
         linked != "" and os.path.realpath(git / linked) == str(working_tree / ".git")
     )
@@ -288,7 +305,7 @@ def read_git_settings(folder: Path) -> GitSettings:
     Raises OSError if git cannot be run, takes too long or cannot read its settings.
     """
     cached = _settings_cache.get(folder)
-    if cached is not None and cached.files is not None and cached.marks == _compute_marks(cached.files):
+    if cached is not None and cached.files is not None and cached.fingerprint == _compute_fingerprint(cached.files):
         return cached
     _check_readable(folder)
     started_at = time.time()
@@ -297,20 +314,20 @@ def read_git_settings(folder: Path) -> GitSettings:
     _settings_cache.pop(folder, None)
     if files is None:
         return GitSettings(items, None, None)
-    marks = _compute_marks(files)
+    fingerprint = _compute_fingerprint(files)
     changed = [path.stat().st_ctime for path in files if path.exists()]
     if max(changed, default=0.0) >= started_at - _MTIME_GRANULARITY_S:
-        return GitSettings(items, files, None)
-    _settings_cache[folder] = GitSettings(items, files, marks)
+        return GitSettings(items, files, None)  # not cached: a further change could go unnoticed
+    _settings_cache[folder] = GitSettings(items, files, fingerprint)
     return _settings_cache[folder]
 
 
 def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
-    words = _list_settings_with_git(folder, "--show-scope")
+    words = _run_git_config(folder, "--show-scope")
     if words is not None:
         rows = zip(words[::3], words[1::3], words[2::3], strict=False)
     else:  # git before 2.26 does not report the scope
-        words = _list_settings_with_git(folder)
+        words = _run_git_config(folder)
         if words is None:
             raise OSError(errno.EINVAL, "git cannot read its settings")
         rows = (("", origin, setting) for origin, setting in zip(words[::2], words[1::2], strict=False))
@@ -318,7 +335,7 @@ def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
     return tuple(GitSetting(scope, origin, key, value if sign else None) for scope, origin, (key, sign, value) in split)
 
 
-def _list_settings_with_git(folder: Path, *options: str) -> list[str] | None:
+def _run_git_config(folder: Path, *options: str) -> list[str] | None:
     try:
         done = subprocess.run(
             ["git", "config", "--null", "--show-origin", *options, "--list"],
@@ -342,14 +359,14 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
     """
     directories = (folder, *folder.parents)
     top = next((directory for directory in directories if (directory / ".git").exists()), None)
-    if top is None or any(os.environ.get(name) for name in _REDIRECTING_VARIABLES):
+    if top is None or any(os.environ.get(name) for name in _LOCATION_VARIABLES):
         return None
     home = Path(os.environ.get("HOME", "/"))
     git = top / ".git"
     if git.is_dir() and not os.path.lexists(git / "HEAD"):
         return None  # git skips such a directory and searches further up
-    own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
-    files = {home / ".gitconfig", own, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
+    xdg_config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
+    files = {home / ".gitconfig", xdg_config, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
     # A directory with a HEAD of its own may be a bare repository, which git would find first.
     files |= {directory / "HEAD" for directory in directories if directory.is_relative_to(top)}
     if any(setting.key == "extensions.worktreeconfig" for setting in settings):
@@ -372,12 +389,12 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
     return tuple(sorted(files))
 
 
-def _compute_marks(files: Iterable[Path]) -> tuple[object, ...]:
+def _compute_fingerprint(files: Iterable[Path]) -> tuple[object, ...]:
     variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("GIT_", "HOME", "XDG_"))))
-    return (variables, *map(_compute_file_mark, files))
+    return (variables, *map(_compute_file_fingerprint, files))
 
 
-def _compute_file_mark(path: Path) -> tuple[int, ...]:
+def _compute_file_fingerprint(path: Path) -> tuple[int, ...]:
     try:
         status = path.stat()
     except OSError:

@@ -411,7 +411,7 @@ class SummaryMessage:
     def _add_trim(self, trim: Trim, limit: int) -> None:
         self._cover_until(min(self._end_of(trim), limit))
         if trim.dropped:
-            from clio.memory.transcripts.thread_archive import first_user_words
+            from clio.memory.transcripts.thread_archive import extract_first_user_text
 
             indexes = (self._short_term.place_of(id) for id in trim.dropped)
             own = [
@@ -419,7 +419,7 @@ class SummaryMessage:
                 for index in indexes
                 if index is not None and index >= self._session.own_from
             ]
-            first_words = first_user_words(own)
+            first_words = extract_first_user_text(own)
             again = sum(id in self._listed for id in trim.dropped)
             self._listed.update(trim.dropped)
             span = TrimmedSpan(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=first_words)

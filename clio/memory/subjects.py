@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory import subject_words as words
-from clio.text.similarity import compute_jaccard, distinctive_words
+from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.text.vocabulary import stem_word
 
 Relation = Literal["same", "supersedes", "unclear", "different"]
@@ -170,7 +170,9 @@ def relate_statements(old: str, new: str) -> Relation:
         return _relate_by_digits(old, new)
     sentences, later = _SENTENCE_END.split(old), _SENTENCE_END.split(new)
     if len(sentences) > 1 or len(later) > 1:
-        return _relate_texts(sentences, later, compute_jaccard(distinctive_words(old), distinctive_words(new)))
+        return _relate_texts(
+            sentences, later, compute_jaccard(extract_distinctive_words(old), extract_distinctive_words(new))
+        )
     return _relate_sentences(old, new)
 
 
@@ -189,7 +191,7 @@ def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> 
 
 def _relate_sentences(old: str, new: str) -> Relation:
     one, other = parse_statement(old), parse_statement(new)
-    similarity = compute_jaccard(distinctive_words(old), distinctive_words(new))
+    similarity = compute_jaccard(extract_distinctive_words(old), extract_distinctive_words(new))
     if _is_same(one, other, old, new, similarity):
         return "same"
     relation = _relate_parsed(one, other, similarity)

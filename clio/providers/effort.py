@@ -1,4 +1,4 @@
-"""Reasoning effort: which of the common levels a model accepts, learned from rejected requests."""
+"""Choose the reasoning effort to send to a model, and learn from rejected requests which levels it accepts."""
 
 import re
 
@@ -7,7 +7,7 @@ from clio.providers.failure import extract_complaint, says_unsupported
 from clio.text.json_data import as_list
 from clio.text.lazy_regex import LazyRegex
 
-_LESSON = "efforts"
+_ACCEPTED_KEY = "efforts"
 _ABOUT_EFFORT = LazyRegex(
     # "does not support parameter reasoningEffort", "output_config.effort: …", "effort level 'xhigh'"
     r"effort"
@@ -18,11 +18,13 @@ _ABOUT_EFFORT = LazyRegex(
     r"|(?:not|n't) (?:support|accept|allow|have)\w* reasoning\b",
     re.IGNORECASE,
 )
+# Errors with words such as "thinking" or "reasoning" that concern something else: summaries, signatures, limits.
 _NOT_ABOUT_EFFORT = LazyRegex(
     r"reasoning[. ]summar|summary|encrypted|budget_tokens|signature|reasoning_content|reasoning_details"
     r"|(?:max_tokens|context)\b.{0,60}(?:exceed|length|window|maximum)|thinking blocks?",
     re.IGNORECASE,
 )
+# The server does not know the request field itself: "unrecognized request argument", "extra inputs".
 _FIELD_REFUSED = LazyRegex(
     r"extra_forbidden|extra inputs|unrecogni[sz]ed (?:request )?(?:argument|parameter|field|key)|unexpected keyword"
     r"|(?:unknown|unsupported|invalid) (?:name|field|parameter|param|argument|property)|additional propert"
@@ -31,6 +33,7 @@ _FIELD_REFUSED = LazyRegex(
     r"(?!\s*[:=]?\s*(?:level|of)?\s*['\"`\\])",
     re.IGNORECASE,
 )
+# The beginning of a list of accepted values: "supported values are", "must be one of", "expected".
 _LISTS_VALUES = LazyRegex(
     r"\b(?:supported|supports|valid|allowed|accepted|possible|permitted|available)\s+(?:\w+\s+){0,2}?"
     r"(?:values|options|efforts|levels|choices)"
@@ -39,11 +42,11 @@ _LISTS_VALUES = LazyRegex(
 )
 _LEVEL = LazyRegex(r"(?<![\w-])(?:none|minimal|low|medium|high|xhigh|max)(?![\w-])", re.IGNORECASE)
 _WORD = LazyRegex(r"[\w-]+")
-_BETWEEN_LEVELS = frozenset(
+_WORDS_BETWEEN_LEVELS = frozenset(
     ("and", "or", "default", "auto", "null", "off", "on", "true", "false", "the", "string", "ultra")
 )
 """Words that may occur between the levels of a list."""
-_LEAD_WORDS = 4
+_MAX_WORDS_BEFORE_LEVELS = 4
 """Maximum number of words between "supported values" and the first level, as in "for this model are"."""
 
 
@@ -51,8 +54,8 @@ class EffortLevels:
     """The levels that one model accepts.
 
     Args:
-        lessons: stores what was learned from rejections; see `Lessons`.
-        known: the levels that its maker documents, () if there is no choice.
+        lessons: keeps what was learned from rejections, across processes; the accepted levels are stored in it.
+        known: the levels that the maker of the model documents; () if it accepts none.
     """
 
     def __init__(self, model: str, lessons: Lessons, known: tuple[str, ...] = EFFORTS) -> None:
@@ -66,9 +69,9 @@ class EffortLevels:
     @property
     def accepted(self) -> tuple[str, ...]:
         """The levels that may be sent, from least to most."""
-        if _LESSON not in self._lessons:
+        if _ACCEPTED_KEY not in self._lessons:
             return self._known
-        accepted = as_list(self._lessons[_LESSON])
+        accepted = as_list(self._lessons[_ACCEPTED_KEY])
         return tuple(level for level in EFFORTS if level in accepted)
 
     @property
@@ -86,7 +89,7 @@ class EffortLevels:
         return self._sent
 
     def find_nearest(self, level: str) -> str:
-        """Return the level as `choose` does, without recording it as sent."""
+        """Return the level that `choose` would return, without recording it as sent."""
         if level == AUTO or level not in EFFORTS:
             return ""
         offered = [other for other in self.accepted if level == "none" or other != "none"]
@@ -94,30 +97,34 @@ class EffortLevels:
         return min(offered, key=lambda other: abs(EFFORTS.index(other) - index), default="")
 
     def adapt(self, refusal: str) -> str | None:
-        """Learn from the rejection of the level that was sent last; see `WireProtocol.adapt`."""
+        """Learn from the rejection of the level that was sent last.
+
+        Returns the sentence for the user if the request is worth repeating, with the effort that is chosen now; None if
+        the rejection is not about the effort.
+        """
         if not self._sent:
             return None
         name = rf"(?<![\w.-]){re.escape(self._model)}(?![\w-])"
         complaint = re.sub(name, "", extract_complaint(refusal))  # the names of some models end in "-thinking"
-        listed = _find_listed_levels(complaint)
-        if not (_is_about_effort(complaint) or (len(listed) > 1 and _names_level(complaint, self._sent))):
+        listed = _extract_listed_levels(complaint)
+        if not (_is_about_effort(complaint) or (len(listed) > 1 and _mentions_level(complaint, self._sent))):
             return None
         if listed:
             return self._accept_only(listed)
         if _FIELD_REFUSED.search(complaint):
             return self.give_up()
-        if _names_level(complaint, self._sent) or self._sent == "none":  # such as "reasoning cannot be disabled"
+        if _mentions_level(complaint, self._sent) or self._sent == "none":  # such as "reasoning cannot be disabled"
             return self._accept_only(self.accepted)
         return self.give_up() if says_unsupported(complaint) else None
 
     def give_up(self) -> str:
-        """Stop sending an effort to this model. Returns the sentence for the user."""
+        """Stop sending an effort to this model; return the sentence for the user."""
         return self._accept_only(())
 
     def _accept_only(self, levels: tuple[str, ...] | list[str]) -> str:
-        """Use the nearest of these levels from now on. The rejected level is never sent again."""
+        """Accept only these levels, except rejected ones, and choose again; return the sentence for the user."""
         self._refused.add(self._sent)
-        self._lessons[_LESSON] = [level for level in EFFORTS if level in levels and level not in self._refused]
+        self._lessons[_ACCEPTED_KEY] = [level for level in EFFORTS if level in levels and level not in self._refused]
         chosen = self._sent = self.find_nearest(self._requested)
         instead = f"using {chosen!r}" if chosen else "using its default"
         return f"{self._model} does not support effort {self._requested!r}: {instead}"
@@ -127,12 +134,12 @@ def _is_about_effort(complaint: str) -> bool:
     return bool(_ABOUT_EFFORT.search(complaint)) and not _NOT_ABOUT_EFFORT.search(complaint)
 
 
-def _names_level(complaint: str, level: str) -> bool:
+def _mentions_level(complaint: str, level: str) -> bool:
     """Whether the complaint contains this level as a word."""
     return any(found.lower() == level for found in _LEVEL.findall(complaint))
 
 
-def _find_listed_levels(complaint: str) -> list[str]:
+def _extract_listed_levels(complaint: str) -> list[str]:
     """Return the levels that a rejection lists as accepted."""
     for intro in _LISTS_VALUES.finditer(complaint):
         found: list[str] = []
@@ -140,7 +147,7 @@ def _find_listed_levels(complaint: str) -> list[str]:
             level = word.lower()
             if level in EFFORTS:
                 found.append(level)
-            elif level not in _BETWEEN_LEVELS and (found or number >= _LEAD_WORDS):
+            elif level not in _WORDS_BETWEEN_LEVELS and (found or number >= _MAX_WORDS_BEFORE_LEVELS):
                 break
         if found:
             return found

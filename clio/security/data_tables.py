@@ -3,9 +3,9 @@
 A file is a JSON object with one member for each table. The module that uses a file declares a `Struct` with the names,
 the types and the meaning of its tables. In these types:
 
-- `WordSet` is written as a text of words, or as an array of such texts.
-- `LazyRegex` is written as a regular expression, or as an array of the parts it is joined from.
-- `ByName[T]` is an object. A key with blanks is several names, which share the value.
+- `WordSet` is written as words separated by spaces in one string, or in an array of strings.
+- `LazyRegex` is written as a regular expression, or as an array of strings that are joined to one.
+- `ByName[T]` is written as an object. A key with spaces lists several names, which share the value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,9 +26,10 @@ class WordSet(frozenset[str]):
 
 
 class ByName(Mapping[str, T]):
-    """A value for each name, such as that of a program.
+    """A read-only mapping from names, such as those of programs, to values of one type.
 
-    A value is converted when it is first looked up: few are used, and converting all takes longer than reading a file.
+    A value is converted to the type when it is first looked up: few values are used, and converting all of them takes
+    longer than reading the file.
     """
 
     def __init__(self, values: Mapping[str, Any], type: Any) -> None:
@@ -52,7 +53,7 @@ class ByName(Mapping[str, T]):
 
 
 def load_tables(name: str, type: type[T]) -> T:
-    """Return the tables of `data/<name>.json` as `type`, a Struct.
+    """Return the tables of `data/<name>.json` as an object of `type`, a Struct with one field for each table.
 
     Raises:
         UserError: if the file is missing, or its content does not have that type: the installation is damaged.

@@ -354,7 +354,7 @@ def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple
 def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None:
     """Return the repository git finds from a directory; None for none. Raises OSError."""
     known = _layout_cache.get(place)
-    if known is not None and settings.marks is not None and known[0] == settings.marks:
+    if known is not None and settings.fingerprint is not None and known[0] == settings.fingerprint:
         return known[1]
     words = ("--absolute-git-dir", "--git-common-dir", "--git-path", "hooks", "--git-path", "index", "--show-toplevel")
     try:
@@ -373,8 +373,8 @@ def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None
         layout = _RepositoryLayout(git_dir, common, hooks, index, _find_worktree_folder(place, git_dir), top)
     elif lines != [""]:
         raise OSError(0, "its paths are not plain names")
-    if settings.marks is not None:
-        _layout_cache[place] = settings.marks, layout
+    if settings.fingerprint is not None:
+        _layout_cache[place] = settings.fingerprint, layout
     return layout
 
 

@@ -215,7 +215,7 @@ def compile_partial(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return _compiler.compile(tree, flags)
 
 
-def list_first_letters(pattern: str, flags: int = 0) -> tuple[str, ...]:
+def list_literal_prefixes(pattern: str, flags: int = 0) -> tuple[str, ...]:
     """Return lower-case texts such that every match of `pattern` begins with one; () if there are too many.
 
     Searching for them takes a hundredth of the time of a search with the pattern.

@@ -18,7 +18,7 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def distinctive_words(text: str) -> frozenset[str]:
+def extract_distinctive_words(text: str) -> frozenset[str]:
     """Return the different words of a text without those of one or two letters; all words if nothing else remains."""
     words = frozenset(split_words(text))
     return frozenset(word for word in words if len(word) > 2 or not (word.isascii() and word.isalpha())) or words

@@ -315,7 +315,7 @@ def _with_whole_output(session: Session, message: Message) -> Message:
 
 def _get_messages_between(session: Session, archive: ThreadArchive, first: str, last: str) -> Sequence[Message]:
     ends = [_get_message_id(session, end.strip().removeprefix("#")) for end in (first, last)]
-    chosen = archive.between(ends[0], ends[1])
+    chosen = archive.list_messages_between(ends[0], ends[1])
     if not chosen:
         raise ToolRetry(
             f"no messages from {first!r} to {last!r}: give ids, or places from 1 to {len(session.messages)}, as in "
@@ -333,7 +333,7 @@ def _get_message_id(session: Session, end: str) -> str:
 
 
 def _get_trimmed_span(session: Session, archive: ThreadArchive, handle: str) -> Sequence[Message]:
-    chosen = archive.thread(handle)
+    chosen = archive.list_messages_of_trim(handle)
     if chosen:
         return chosen
     handles = [trim.handle for trim in session.trims]

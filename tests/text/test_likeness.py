@@ -15,8 +15,8 @@ from clio.text.similarity import (
     LshIndex,
     compute_jaccard,
     compute_signature,
-    distinctive_words,
     estimate_jaccard,
+    extract_distinctive_words,
     find_differences,
 )
 
@@ -111,7 +111,7 @@ def test_texts_with_the_same_meaning_have_no_differences(one: str, other: str) -
 
 
 def test_numbers_versions_and_paths_are_single_words() -> None:
-    assert distinctive_words("Port 8080, python 3.11.2, src/app.py") == {
+    assert extract_distinctive_words("Port 8080, python 3.11.2, src/app.py") == {
         "port",
         "8080",
         "python",

@@ -292,7 +292,7 @@ def typed_empty(given: Input) -> Output:
 
 
 def typed_plural(given: Input) -> Output:
-    content = similarity.distinctive_words(given["content"])
+    content = similarity.extract_distinctive_words(given["content"])
     return {
         "hits": [count_hits(similarity.split_words(query), content) for query in given["queries"]],
     }

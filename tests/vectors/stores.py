@@ -41,7 +41,7 @@ from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.text.bandit import Arm, choose_arm
 from clio.text.scoring import DEFAULT_SCORE
-from clio.text.similarity import compute_jaccard, distinctive_words
+from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.tokens import TokenEstimator
 from tests.support.clock import Clock
 from tests.vectors.pure import Adapter, Input, Output, posterior_after
@@ -273,7 +273,9 @@ def dedup(given: Input) -> Output:
         store.remember(given["existing"], given["type"])
         action = store.remember(given["new"], given["type"]).action
         return {
-            "true_jaccard": compute_jaccard(distinctive_words(given["existing"]), distinctive_words(given["new"])),
+            "true_jaccard": compute_jaccard(
+                extract_distinctive_words(given["existing"]), extract_distinctive_words(given["new"])
+            ),
             "decision": DECISIONS[action],
             "count": store.count(),
         }
@@ -287,7 +289,7 @@ def never_overwritten(given: Input) -> Output:
         return {
             "old_value_retrievable": {given["existing"], given["new"]} <= contents,
             "jaccard_all_tokens": compute_jaccard(
-                distinctive_words(given["existing"]), distinctive_words(given["new"])
+                extract_distinctive_words(given["existing"]), extract_distinctive_words(given["new"])
             ),
         }
 

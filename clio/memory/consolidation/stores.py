@@ -41,7 +41,7 @@ from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired
 from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, decay_confidence
-from clio.text.similarity import LshIndex, compute_signature, distinctive_words
+from clio.text.similarity import LshIndex, compute_signature, extract_distinctive_words
 
 # The files to copy for a dry run. trusted.json is included because untrusted shared memories are not read.
 _PROJECT_PATTERNS = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
@@ -382,7 +382,7 @@ def find_outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord]
         there = [entry for entry in entries if entry.kind == kind]
         known = {entry.id: entry for entry in (*facts, *there)}
         alike: LshIndex[str] = LshIndex()
-        signatures = {id: compute_signature(distinctive_words(entry.content)) for id, entry in known.items()}
+        signatures = {id: compute_signature(extract_distinctive_words(entry.content)) for id, entry in known.items()}
         for id, one in signatures.items():
             alike.add(id, one)
         for old in there:

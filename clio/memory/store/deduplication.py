@@ -29,7 +29,7 @@ from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, decay_confidence, smooth_score
-from clio.text.similarity import compute_jaccard, distinctive_words
+from clio.text.similarity import compute_jaccard, extract_distinctive_words
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
@@ -183,13 +183,13 @@ class SavePlan(Struct, frozen=True, kw_only=True):
 
 def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
     """Return the live memory of its kind that the new one repeats, replaces, or may repeat; None if there is none."""
-    words, is_change = distinctive_words(new.content), announces_change(new.content)
+    words, is_change = extract_distinctive_words(new.content), announces_change(new.content)
     candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_find_by_subject(index, new))}
     found: list[NearestMemory] = []
     for old in candidates.values():
         if old.id == new.id:
             continue
-        similarity = compute_jaccard(distinctive_words(old.content), words)
+        similarity = compute_jaccard(extract_distinctive_words(old.content), words)
         if words and similarity < _MIN_SIMILARITY and not is_change:
             continue
         verdict = compare_texts(old.content, new.content)

@@ -195,9 +195,9 @@ def indexed_terms(record: MemoryRecord) -> frozenset[str]:
 
 
 def _signature(content: str) -> tuple[int, ...]:
-    from clio.text.similarity import compute_signature, distinctive_words
+    from clio.text.similarity import compute_signature, extract_distinctive_words
 
-    return compute_signature(distinctive_words(content))
+    return compute_signature(extract_distinctive_words(content))
 
 
 def _is_indexed_alike(one: MemoryRecord, other: MemoryRecord) -> bool:

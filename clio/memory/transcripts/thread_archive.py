@@ -1,7 +1,9 @@
-"""The thread archive: every message of a session, including those that trimming removed from the window. Read-only.
+"""Access to every message of a session, including those that trimming removed from the window. Read-only.
 
-The seed document calls it "YaRN" (yet another recurrence navigation). It is unrelated to YaRN, the method of extending
-rotary position embeddings.
+The window is the part of a session that is sent to the model. A trim is one removal of messages from it.
+
+The specification calls the archive "YaRN" (yet another recurrence navigation). It is unrelated to YaRN, the method of
+extending rotary position embeddings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +25,14 @@ from clio.text.vocabulary import (
     tokenize,
 )
 
-PHRASE_BONUS = 1.0
-"""As much as the greatest coverage, so that a message with the exact phrase always comes first."""
+_PHRASE_BONUS = 1.0
+"""Bonus for the exact phrase. Other scores are at most 1.0, so a message with the phrase always comes first."""
 _POSITION_BONUS = 1e-6
 """Bonus per position in the session: it only decides between equal scores."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A message found by a search. Scores are comparable only within one search."""
+class ArchiveHit(Struct, frozen=True, kw_only=True):
+    """A message found by a search. Scores are comparable only within one search; higher is better."""
 
     message: Message
     score: float
@@ -51,39 +53,41 @@ class ThreadArchive:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._places: dict[str, int] = {}
+        self._positions_by_id: dict[str, int] = {}
         self._indexed = 0
 
     def get(self, ids: Iterable[str]) -> tuple[Message, ...]:
         """Return the messages with these ids, in the order of the ids; unknown ids are ignored."""
-        places = self._index()
-        return tuple(self._session.messages[places[id]] for id in ids if id in places)
+        positions = self._update_index()
+        return tuple(self._session.messages[positions[id]] for id in ids if id in positions)
 
     def trim(self, handle: str) -> Trim | None:
         """Return the trim with a handle such as "t3", or None."""
         folded = handle.strip().casefold()
         return next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
 
-    def thread(self, handle: str) -> tuple[Message, ...]:
+    def list_messages_of_trim(self, handle: str) -> tuple[Message, ...]:
         """Return the messages that a trim removed from the window, oldest first; for the session's id, all messages."""
         if handle.strip() == self._session.id:
             return tuple(self._session.messages)
         found = self.trim(handle)
         return self.get(found.dropped) if found else ()
 
-    def between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
+    def list_messages_between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
         """Return the messages from one id to the other, inclusive; the ids may be given in any order.
 
         An id may be abbreviated to a unique beginning of at least four characters, or a unique end of at least eight.
         The result is empty if one of them is unknown.
         """
-        ends = [self._place(id.strip()) for id in (first_id, last_id)]
+        ends = [self._find_position(id.strip()) for id in (first_id, last_id)]
         if None in ends:
             return ()
-        first, last = sorted(place for place in ends if place is not None)
+        first, last = sorted(position for position in ends if position is not None)
         return tuple(self._session.messages[first : last + 1])
 
-    def search(self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None) -> tuple[Found, ...]:
+    def search(
+        self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None
+    ) -> tuple[ArchiveHit, ...]:
         """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
 
         Messages without a word of the query, and texts that clio inserted, are not found. A word that no message
@@ -93,56 +97,61 @@ class ThreadArchive:
             limit: maximum number of messages; None for all.
             within: search only these messages.
         """
-        found = _rank(query, self._session.messages if within is None else within)
+        found = _rank_messages(query, self._session.messages if within is None else within)
         return found if limit is None else found[: max(limit, 0)]
 
-    def stats(self) -> ArchiveStats:
+    def compute_stats(self) -> ArchiveStats:
         """Return the size of the archive."""
         messages = self._session.messages
         times = [message.created for message in messages if message.created]
         return ArchiveStats(
             messages=len(messages),
-            archived=len(messages) - len(set(self._session.window_ids) & self._index().keys()),
+            archived=len(messages) - len(set(self._session.window_ids) & self._update_index().keys()),
             trims=len(self._session.trims),
             first_created=min(times, default=0.0),
             last_created=max(times, default=0.0),
         )
 
-    def _place(self, start: str) -> int | None:
-        places = self._index()
-        if start in places:
-            return places[start]
-        found = [place for id, place in places.items() if id.startswith(start)] if len(start) >= 4 else []
+    def _find_position(self, start: str) -> int | None:
+        """Return the position of the message with this id or abbreviated id; None if unknown or ambiguous."""
+        positions = self._update_index()
+        if start in positions:
+            return positions[start]
+        found = [position for id, position in positions.items() if id.startswith(start)] if len(start) >= 4 else []
         if not found and len(start) >= 8:
-            found = [place for id, place in places.items() if id.endswith(start)]
+            found = [position for id, position in positions.items() if id.endswith(start)]
         return found[0] if len(found) == 1 else None
 
-    def _index(self) -> dict[str, int]:
+    def _update_index(self) -> dict[str, int]:
+        """Return the position of each message by id, after adding messages that are new since the last call."""
         messages = self._session.messages
-        for place in range(self._indexed, len(messages)):
-            self._places.setdefault(messages[place].id, place)
+        for position in range(self._indexed, len(messages)):
+            self._positions_by_id.setdefault(messages[position].id, position)
         self._indexed = len(messages)
-        return self._places
+        return self._positions_by_id
 
 
-def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
+def _rank_messages(query: str, messages: Sequence[Message]) -> tuple[ArchiveHit, ...]:
     texts = [(message, extract_searchable_text(message)) for message in messages]
     terms_of_texts = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
     phrase = tokenize(query)
     terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
-    bags = [terms & bag for bag in terms_of_texts]
-    weights = compute_rarity(bags, terms)
-    found: list[tuple[float, Found]] = []
-    for place, ((message, text), bag) in enumerate(zip(texts, bags, strict=True)):
-        score = compute_coverage(weights, bag)
+    matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
+    weights = compute_rarity(matched_terms, terms)
+    found: list[tuple[float, ArchiveHit]] = []
+    for position, ((message, text), matched) in enumerate(zip(texts, matched_terms, strict=True)):
+        score = compute_coverage(weights, matched)
         if score > 0:
-            score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
-            found.append((score + _POSITION_BONUS * place, Found(message=message, score=round(score, 6))))
+            score += _PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
+            found.append((score + _POSITION_BONUS * position, ArchiveHit(message=message, score=round(score, 6))))
     return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
 
 
 def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
-    """Return query stems; each that is not in `known` is replaced by known synonyms, or similarly spelt known stems."""
+    """Return the stems of a query, with each stem that is not in `known` replaced by stems that are.
+
+    Synonyms are preferred to similarly spelt stems. A stem that has neither is returned unchanged.
+    """
     replaced: set[str] = set()
     for term in terms:
         same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
@@ -152,8 +161,8 @@ def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
     return replaced
 
 
-def first_user_words(messages: Sequence[Message]) -> str:
-    """Return the first 80 characters of the first message the user typed in a span; empty if there is none."""
+def extract_first_user_text(messages: Sequence[Message]) -> str:
+    """Return the first 80 characters of the first of these messages that the user typed; "" if there is none."""
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user" and message.content.strip():
             return " ".join(message.content[:400].split())[:80]

@@ -10,7 +10,7 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class TurnDoc(Struct, frozen=True, kw_only=True):
-    """One message as the index stores it.
+    """One message of a session, as the index stores it.
 
     Attributes:
         text: the message text; for an assistant also one summary line per tool call. It contains no system prompt, no
@@ -30,7 +30,9 @@ class TurnDoc(Struct, frozen=True, kw_only=True):
 class SessionDoc(Struct, frozen=True, kw_only=True):
     """A session as the index stores it.
 
-    stamp: changes whenever the session's files do, so that a session with an equal stamp need not be read again.
+    Attributes:
+        updated: time of the last change.
+        stamp: changes whenever the session's files do, so that a session with an equal stamp need not be read again.
     """
 
     id: str
@@ -41,7 +43,7 @@ class SessionDoc(Struct, frozen=True, kw_only=True):
 
 
 class Signals(Struct, frozen=True, kw_only=True):
-    """Why a passage was found, as points that are shown to the user. They explain the ranking; they do not decide it.
+    """Points that explain to the user why a passage was found. The ranking does not use them.
 
     Attributes:
         exact: 3 if it contains the words of the query next to each other and in order.
@@ -57,7 +59,7 @@ class Signals(Struct, frozen=True, kw_only=True):
 
 
 class MessageExcerpt(Struct, frozen=True, kw_only=True):
-    """A message near a passage: its role, its time and the beginning of its text."""
+    """The beginning of a message that is near a passage, shown as context of the passage."""
 
     message_id: str
     role: str
@@ -69,10 +71,11 @@ class RecalledPassage(Struct, frozen=True, kw_only=True):
     """A passage of an earlier session: the text around the match, its session and its message.
 
     Attributes:
+        snippet: the text around the match.
         asked: the user message that began its turn; None if the passage is that message.
         between: the assistant messages of its turn that are nearest to it.
         concluded: the last message of its turn; None if the passage is that message.
-        is_older: a newer passage among the results is about the same subject.
+        is_older: whether a newer passage among the results is about the same subject.
     """
 
     session_id: str
@@ -90,9 +93,10 @@ class RecalledPassage(Struct, frozen=True, kw_only=True):
 
 
 class SessionHit(Struct, frozen=True, kw_only=True):
-    """A session that answers a query, with its best passages, best first and the newest of equals first.
+    """A session that matches a query, with its best passages: highest score first, of equal scores the newest first.
 
     Attributes:
+        current: whether it is the running session.
         handle: the end of its id, long enough to be unique.
         commits: commits made in it, oldest first; if there are many, those nearest in time to the passages.
         more_commits: the number of its commits that are not in `commits`.
@@ -110,16 +114,16 @@ class SessionHit(Struct, frozen=True, kw_only=True):
 
 
 class TurnHit(Struct, frozen=True, kw_only=True):
-    """One turn that answers a query, as the index ranks it.
+    """One message that matches a query, as the index ranks it.
 
     Attributes:
         text: its best passage, up to about 700 characters.
-        share: its score as a share of the best turn's score, 0.0 to 1.0.
-        covered: the weighted share of the query that the turn and the turns next to it contain, 0.0 to 1.0.
-        words: the number of query words that these turns contain.
-        is_dated: it is from a date that the query names.
+        share: its score divided by the best score of the search, 0.0 to 1.0.
+        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0.
+        words: the number of query words that these messages contain.
+        is_dated: whether it is from a date that the query names.
         title: the share of the query that the session's title contains, 0.0 to 1.0.
-        only_asks: it is a user message that asks something and states nothing.
+        only_asks: whether it is a user message that asks something and states nothing.
     """
 
     session_id: str
@@ -137,7 +141,7 @@ class TurnHit(Struct, frozen=True, kw_only=True):
 
 
 class TurnHits(Struct, frozen=True, kw_only=True):
-    """The turns that answer a query, best first. unreadable, unsearched: see `Recall`."""
+    """The messages that match a query, best first. For `unreadable` and `unsearched` see `Recall`."""
 
     turns: tuple[TurnHit, ...] = ()
     unreadable: tuple[str, ...] = ()

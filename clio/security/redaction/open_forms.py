@@ -12,7 +12,7 @@ from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import list_forms
 from clio.security.redaction.secret_patterns import MAX_BLOCK_CHARS, is_name_start, is_secret_name
 from clio.text.lazy_regex import LazyRegex
-from clio.text.regex_limits import compile_partial, list_first_letters
+from clio.text.regex_limits import compile_partial, list_literal_prefixes
 
 # How far back a form may have begun, in characters: an ordinary one, and a table.
 _WINDOW = 1400
@@ -141,7 +141,7 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 @cache
 def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
     """Return the possible beginnings, of the given size, of a form whose needle is further in."""
-    return tuple({lead[:size] for lead in list_first_letters(pattern.pattern, pattern.flags)})
+    return tuple({lead[:size] for lead in list_literal_prefixes(pattern.pattern, pattern.flags)})
 
 
 def _can_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.transcripts.thread_archive import ThreadArchive, first_user_words
+from clio.memory.transcripts.thread_archive import ThreadArchive, extract_first_user_text
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -34,12 +34,12 @@ def session(tmp_path: Path) -> Session:
 def test_messages_by_id_and_by_span(session: Session) -> None:
     archive = ThreadArchive(session)
     assert archive.get(["m-dddd-4", "nowhere", "m-aaaa-1"]) == (SAID[3], SAID[0])
-    assert archive.thread("T1 ") == tuple(SAID[:3])
-    assert archive.thread("t2") == archive.thread("t9") == ()
-    assert archive.thread(session.id) == tuple(SAID)
-    assert archive.between("m-bbbb-2", "m-dddd-4") == tuple(SAID[1:4])
-    assert archive.between("m-dddd", "m-bbbb") == tuple(SAID[1:4])  # beginnings, the other way round
-    assert archive.between("m-", "m-dddd-4") == archive.between("m-bbbb-2", "nowhere") == ()
+    assert archive.list_messages_of_trim("T1 ") == tuple(SAID[:3])
+    assert archive.list_messages_of_trim("t2") == archive.list_messages_of_trim("t9") == ()
+    assert archive.list_messages_of_trim(session.id) == tuple(SAID)
+    assert archive.list_messages_between("m-bbbb-2", "m-dddd-4") == tuple(SAID[1:4])
+    assert archive.list_messages_between("m-dddd", "m-bbbb") == tuple(SAID[1:4])  # beginnings, the other way round
+    assert archive.list_messages_between("m-", "m-dddd-4") == archive.list_messages_between("m-bbbb-2", "nowhere") == ()
 
 
 def test_new_messages_are_found_at_once(session: Session) -> None:
@@ -65,11 +65,11 @@ def test_what_clio_wrote_itself_is_not_found(session: Session) -> None:
 
 
 def test_its_size(session: Session) -> None:
-    stats = ThreadArchive(session).stats()
+    stats = ThreadArchive(session).compute_stats()
     assert (stats.messages, stats.archived, stats.trims) == (5, 3, 2)
     assert (stats.first_created, stats.last_created) == (10.0, 50.0)
 
 
 def test_a_span_begins_with_the_words_of_the_user() -> None:
-    assert first_user_words(SAID) == "fix the parser of dates"
-    assert first_user_words(SAID[1:4]) == ""
+    assert extract_first_user_text(SAID) == "fix the parser of dates"
+    assert extract_first_user_text(SAID[1:4]) == ""
