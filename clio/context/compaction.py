@@ -63,6 +63,7 @@ class WindowBudget(Struct, frozen=True, kw_only=True):
 
 def make_window_budget(limits: ModelLimits, fixed_units: float, estimator: TokenEstimator) -> WindowBudget:
     """Divide a model's window. The answer gets an eighth of it, at most what the model can write."""
+    # Models state up to 128,000 tokens of output; reserving all of it would leave little of the window.
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
     return WindowBudget(window=limits.context_window, reserve=reserve, fixed=estimator.convert_units(fixed_units))
 
@@ -169,12 +170,14 @@ def plan_smaller_window(
     plan = TrimPlan(start=0)
     if goal.is_minimal:
         plan = plan_trim(units, 0.0)
+    # Results without further use have already become one line each; only now do whole units leave.
     elif total > goal.keep:
         plan = _limit_start(plan_trim(units, goal.keep - goal.max_summary, goal.min_tail), fixed, units)
         plan, units = _add_edge_unit(plan, units, goal, shrunk, whole)
     kept = plan.select_kept(units)
     if _weight(kept) + goal.min_summary > goal.hard:
         plan, kept = _cut_to_fit(plan, units, goal, shrunk, whole)
+    # Cuts of messages that leave would only grow the session file.
     staying = {message.id for unit in kept for message in unit.messages}
     left = {key: chars for key, chars in shrunk.items() if key in staying or key.partition("#")[0] in staying}
     return SmallerWindow(plan=plan, kept=kept, shrunk=left)
@@ -195,6 +198,8 @@ def _keep_recent(
     for index in range(len(units) - 1, first - 1, -1):
         weight, is_cut = 0.0 if index == task else units[index].weight, False
         if weight > left and not _is_user(units[index]):
+            # One huge result would otherwise take the space of the two steps before it, which the model still works
+            # with.
             most = left - sum(min(each.weight, least) for each in units[first:index] if each.is_step)
             aim = max(most - spare, min(_NEWEST_SHARE * goal.hard if newest else least, left))
             cuts = fit_units([units[index]], aim, whole, most=most)
@@ -208,6 +213,7 @@ def _keep_recent(
             break
         left -= weight
         fixed = index
+    # If the last steps already had to be cut, there is no space to keep more than those unchanged.
     if goal.verbatim and not shrunk:
         fixed = min(fixed, _find_start_within(units, goal.verbatim))
     return kept_units, fixed
@@ -233,6 +239,7 @@ def _shorten_worthless(
     for each in find_worthless_results(units[near:], fixed - near):
         if total <= goal.keep:
             break
+        # A result that is one line already frees nothing a second time.
         cuts = {key: why for key, why in each.cuts.items() if key not in known}
         before = shortened[near + each.unit]
         after = _cut(before, cuts) if cuts else before
@@ -259,6 +266,7 @@ def _add_edge_unit(
     free = goal.keep - goal.max_summary - _weight(plan.select_kept(units))
     if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _MIN_EDGE_SHARE * goal.keep:
         return plan, units
+    # Units have very different sizes, so the last one that left may have left much of the space unused.
     cuts = fit_units([units[edge]], free, whole, floor=MIN_TOOL_CHARS)
     unit = _cut(units[edge], cuts, whole)
     if unit.weight > free:
@@ -296,6 +304,7 @@ def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Tr
     start = find_tail_start(units, keep)
     if task is None or task >= start:
         return TrimPlan(start=start)
+    # The task's message may be far before the tail and counts against the same space.
     start = max(start, find_tail_start(units, max(keep - units[task].weight, least_tail)))
     return TrimPlan(start=start, task=task)
 
@@ -383,6 +392,8 @@ class WindowRoom:
     @property
     def max_summary_tokens(self) -> int:
         """Limit for the summary in tokens."""
+        # In a small window the prompt and the tools take most of it, so a share of the whole window would leave no
+        # history.
         budget = self.budget
         return max(min(budget.max_summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
 
@@ -401,6 +412,8 @@ class WindowRoom:
         recent = sum(unit.weight for unit in units[start:])
         if task is not None and task < start:
             recent += units[task].weight
+        # While the last steps alone exceed 75 % of the room, a trim in each step would free almost nothing and cost the
+        # prompt cache each time.
         least = max(recent, weigh_untrimmable(units)) + self.max_summary + _LEAST_GAP_OF_LONG_TASK * size
         return min(max(self._units_of(self.budget.trim_above), least), size)
 
@@ -418,6 +431,7 @@ class WindowRoom:
         if limit >= SMALLEST_WINDOW:
             self._lower(limit, LIMIT_NAMED)
         else:
+            # Without a number in the refusal, the smallest refused request is an upper limit of the window.
             self._refused_units = min(self._refused_units or built.units, built.units)
 
     def learn_full_window(self, tokens: int) -> None:
@@ -441,5 +455,6 @@ class WindowRoom:
     def _lower(self, tokens: int, source: str) -> None:
         if tokens < self._limits.context_window:
             self._limits = structs.replace(self._limits, context_window=tokens, source=source)
+        # In a window this small the full prompt and all tools would leave no space for the conversation.
         if is_compact(self._limits) and not self._builder.prefix.compact:
             self._builder.use_smaller_prefix()

@@ -25,6 +25,7 @@ def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     if not text:
         return ""
     text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
+    # A file name with a quotation mark or a bracket could end the tag and begin another one.
     source = to_inert_line(fragment.source).translate(_SAFE_MARKS)
     return f'<{fragment.name} source="{source}">\n{neutralize_closing_tags(text, fragment.name)}\n</{fragment.name}>'
 
@@ -216,6 +217,7 @@ class ContextBuilder:
         while self._smaller:
             prefix = self._smaller.pop(0)()
             units = prefix.system_units + prefix.tools_units
+            # A smaller prompt is not always smaller: its tools may be the same ones.
             if units < self.fixed_units:
                 self.prefix, self.fixed_units = prefix, units
                 return True
@@ -230,6 +232,7 @@ class ContextBuilder:
             # Commits already listed in an earlier turn are not repeated.
             lines += describe_tree(tree, with_commits=tree.commits != self._last_commits_sent)
             self._last_commits_sent = tree.commits
+        # These change from turn to turn, so they are sent with the user's message and repeated byte for byte later.
         fragments = await self._turn_fragments(text)
         return wrap_context([*lines, *self._render_fragments(fragments)])
 

@@ -84,6 +84,7 @@ class ShortTerm:
         """Return the indexes of the window's messages in the session, ascending."""
         self._extend()
         indexes = [self._index[id] for id in self._session.window_ids if id in self._index]
+        # A session file edited by hand or by another program may list its window out of order.
         if indexes != (ascending := sorted(set(indexes))):
             return ascending
         return indexes
@@ -131,15 +132,18 @@ def clean_message(message: Message) -> Message:
 
 def strip_markup(text: str) -> str:
     """Remove the marks of a chat template from an answer, except in code."""
+    # Small models repeat their chat template and begin an answer with their role.
     text = _ROLE.sub("", text)
     if not any(trace in text for trace in _MARKUP_TRACES):
         return text
+    # Code may be about chat templates itself, so nothing inside a fence or backquotes is removed.
     parts = _FENCE.split(text)
     parts[::2] = [_TOKEN.sub("", _HEADER.sub("", part)) for part in parts[::2]]
     return "".join(parts).strip() if "".join(parts) != text else text
 
 
 def _repair_call(call: ToolCall) -> ToolCall:
+    # A call and its result must keep the same id, or servers refuse the request; both are stripped alike.
     if call.name.strip() and call.id == call.id.strip():
         return call
     return ToolCall(id=call.id.strip(), name=call.name.strip() or "unknown", arguments=call.arguments)
@@ -171,9 +175,11 @@ class SentMessages:
 
     def view(self, message: Message) -> Message:
         """Return the message as it is sent; the same object each time."""
+        # Most messages are not cut; this keeps a request of a thousand messages at one lookup each.
         if message.id not in self._cut:
             return message
         cached = self._views.get(message.id)
+        # The same object each time, so that its weight and its encoded form can be cached as well.
         if cached is None or cached[0] is not message:
             cached = self._views[message.id] = (message, apply_cuts(message, self._shrunk))
         return cached[1]
@@ -309,6 +315,8 @@ class SummaryMessage:
             message = self._as_message(self._compose(budget))
             if self._tokens(message) <= cap_tokens:
                 return message
+            # The same steps each time: between two trims the summary must keep its bytes, or the server's prompt cache
+            # is lost.
             budget = int(budget * _BUDGET_STEP)
         return self._as_message("")
 
@@ -322,6 +330,7 @@ class SummaryMessage:
         text = ""
         for number in range(1, len(self._standing) + 1):
             more = f"\n\n{wrap_context(self._standing[:number])}"
+            # The first one is the most important, such as a hard limit; it is told even if the summary must give way.
             if number > 1 and self._tokens(self._as_message(more)) > most_tokens:
                 break
             text = more
@@ -401,6 +410,8 @@ class SummaryMessage:
         if not self._is_stale:
             return
         self._is_stale = False
+        # Trim by trim, as the first run did: a resumed session must get the same text, or its first request misses the
+        # prompt cache.
         window = set(self._short_term.places())
         covered = max((index for index in range(len(self._session.messages)) if index not in window), default=-1) + 1
         ends = accumulate((self._end_of(trim) for trim in self._session.trims), max)
@@ -568,6 +579,8 @@ class ContextWindow:
         self._room.make_fit(units)
         trimmed = None
         total, room = self._total(units), self._room.size
+        # Half of the room is freed at once, because each trim changes the beginning of the request and costs the prompt
+        # cache.
         if total > self._trigger(units):
             stage: Stage = "validation" if total > room else "proactive"
             trimmed, units = self._trim(stage, units, self._room.target, room)
@@ -598,6 +611,7 @@ class ContextWindow:
         """
         self._room.learn_from_refusal(refused, error)
         self._room.make_fit(self._units())
+        # Shares are of the first refused conversation: a later retry must not be measured by an earlier, smaller one.
         if attempt == 1:
             self._first_refused = refused.conversation
         share = REACTIVE_SHARES[attempt - 1]
@@ -605,6 +619,7 @@ class ContextWindow:
         hard = keep if share else self._weigh_smallest(refused.conversation)
         trimmed, _ = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
+        # Each retry must be smaller than the last, or the same refusal would come back.
         while built.units >= refused.units:
             if not self._builder.use_smaller_prefix():
                 raise make_nothing_smaller_error(
@@ -640,6 +655,7 @@ class ContextWindow:
         Unlike an automatic trim, it may remove all recent steps except the newest unit.
         """
         units = self._units()
+        # The user asked for space, so at least half of the conversation goes even where the target is already reached.
         keep = min(self._room.target, self._total(units) / 2)
         return self._trim("manual", units, keep, self._room.size)[0]
 
@@ -711,6 +727,8 @@ class ContextWindow:
         """Return the units of the window as they would be sent, with the task's message even if it left the window."""
         sent = self._sent
         units = split_units([sent.view(message) for message in self._short_term.messages()], sent.weigh)
+        # After several trims the message with the task may be gone; without it a model takes the newest "yes, go on"
+        # for its task.
         if units and find_task_index(units) is None:
             user_messages = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
             user_units = split_units(user_messages, sent.weigh)
@@ -733,6 +751,7 @@ class ContextWindow:
         head = self._head.message(self._summary_cap(weight, limit), self._room.max_summary_tokens)
         messages = [message for unit in units for message in unit.messages]
         if head is not None:
+            # First, because it changes only with a trim: everything after it may still be in the server's cache.
             messages.insert(0, head)
             weight += message_units(head)
         return self._builder.assemble(messages, weight, trimmed)
@@ -750,6 +769,8 @@ class ContextWindow:
         Also returns the units that stay, as they are sent from now on.
         """
         goal = self._goal(units, keep, hard)
+        # A trim by hand may take the last steps too; the automatic ones spare them, as a model reads them again
+        # otherwise.
         if stage == "manual":
             goal = structs.replace(goal, recent_steps=0, verbatim=0.0)
         elif stage == "reactive":
