@@ -99,6 +99,7 @@ def _find_safe_arguments(texts: Sequence[str]) -> _SafeArguments | None:
     if not texts:
         return None
     program = texts[0].rsplit("/", 1)[-1]
+    # `python3.12` takes the same arguments as `python`.
     if program.startswith("python") and program[6:].replace(".", "").isdecimal():
         program = "python"
     return _SAFE_CALLS.get(" ".join((program, *texts[1:])))
@@ -113,6 +114,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
         inside: whether an operand leads only into the project.
     """
     known = _find_safe_arguments(head)
+    # A word known only at run time may become any option.
     if known is None or any(word.dynamic for word in rest):
         return False
     place = 0
@@ -127,6 +129,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
         values = rest[place + 1 : place + word_count]
         if not word_count or len(values) < word_count - 1 or any(each.text.startswith("-") for each in values):
             return False
+        # A pattern may match a file named like an option, such as `--eval=…`.
         if any(each.glob for each in (word, *values)):
             return False
         place += word_count
@@ -158,6 +161,7 @@ def _is_plain_operand(word: Word, known: _SafeArguments, inside: Callable[[Word]
     if known.operand == "none" or _OPERANDS[known.operand].fullmatch(text) is None:
         return False
     path = text.split("::", 1)[0]
+    # `...` is Go's pattern for all packages below, not a way up.
     if ".." in path.replace("...", "").split("/"):
         return False
     return inside(Word(word.text.split("::", 1)[0], glob=word.glob))
@@ -205,8 +209,10 @@ def is_allowed_by_rule(
             for words in _list_written_forms(command)
             if head
         )
+    # Without this, `git *` would also cover `git push --force`.
     if is_level_above(level, _get_covered_level(rule)):
         return False
+    # An exact rule was given for the command as it runs in the project; elsewhere the same words reach other files.
     if not any(_GLOB_CHARACTERS & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
         return assess_command(command).level == "low" and any(
             _has_matching_words(rule.words, words) for words in _list_written_forms(command)
@@ -231,6 +237,7 @@ def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], 
     runs_script = program in ("source", ".") and len(words) == 2
     if not runs_script and (program in _NEVER_OFFERED or program in SHELLS or _is_running_text(program, words)):
         return None
+    # The narrow form first: a rule such as `make test *` would also cover `--eval`, `SHELL=` and `-C /`.
     fixed = count_safe_head(words)
     if fixed and not any(_is_unfixed(word) for word in words[:fixed]):
         head = tuple(word.text for word in words[:fixed])
@@ -261,6 +268,7 @@ def _is_running_text(program: str, words: tuple[Word, ...]) -> bool:
     """Whether an interpreter runs something other than `-m name` or a file."""
     if program not in INTERPRETERS:
         return False
+    # These modules run any code or serve any file they are given, so `-m` does not make them specific.
     if len(words) > 2 and program.startswith(("python", "pypy")) and words[1].text == "-m":
         return words[2].text in ("pdb", "code", "timeit", "http.server", "runpy")
     return len(words) < 2 or words[1].text.startswith("-")
@@ -374,6 +382,7 @@ class CommandView:
         self.text = action.command
         shell = get_line_shell()
         self.line = parse_command_line(action.command, plain=not is_bash(shell))
+        # A fork bomb needs no dangerous program, so the judgement of single commands cannot see it.
         forks = "may start processes without end" if has_endless_starts(action.command) else ""
         self.unknown = tuple(filter(None, (*self.line.unknown, explain_shell_doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
@@ -420,6 +429,7 @@ class CommandView:
             certainty: with "maybe", return a rule that may forbid the line, depending on an argument not known yet.
         """
         aliases = ConfiguredAliases(self.start, self.line)
+        # Texts that find and xargs hand to a shell are commands too, which a deny rule must see.
         scripts = [parse_command_line(script.text).commands for script in self.line.runtime_scripts]
         late = [_mark_placeholder_words(each) for commands in scripts for each in commands]
         commands = (*self.line.commands, *self.line.second_parser_calls, *late)
@@ -506,6 +516,7 @@ class CommandView:
 
     def _has_unknown_word(self, command: SimpleCommand) -> bool:
         """Whether a word that affects the judgement is only known when the command runs."""
+        # The judge of find, fd and xargs knows what their placeholders stand for.
         if is_started_by_search(command) and has_readonly_grammar(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
@@ -579,6 +590,7 @@ class CommandView:
         if bases is None:
             return "reads files in an unknown folder"
         for base in bases:
+            # A `cd` may have led through a link to a folder outside.
             if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
@@ -621,6 +633,8 @@ class CommandView:
         while waiting:
             place = waiting.pop()
             if not self._is_inside_workspace(place):
+                # The links of a virtual environment lead to the system's Python: every search in a project with one
+                # would be asked about.
                 if _is_python_interpreter(place):
                     continue
                 return f"may follow a link to {str(place)!r}, outside the workspace"
@@ -670,6 +684,7 @@ class CommandView:
             return f"{away!r}, outside the workspace"
         argv = command.argv
         for option, value in pairwise(argv):
+            # make, tar and git change to this folder first.
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
         for word in command.words[1:]:
@@ -712,6 +727,8 @@ class CommandView:
         target = redirect.target
         if _is_harmless_redirect(redirect):
             return low_risk("redirects to a harmless device")
+        # `< <(…)` reads from a command of the same line, which is judged by itself; an interpreter would run what it
+        # reads.
         if redirect.operator == "<" and target.text.startswith("<(") and not self._has_interpreter:
             return low_risk("reads the output of a command in the line")
         named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
@@ -723,6 +740,7 @@ class CommandView:
             return risk
         if target.dynamic or target.glob:
             return high_risk("redirects to a file computed at run time")
+        # bash opens these itself; no such file exists, so no check of paths would find it.
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             return high_risk("a redirect opens a network connection")
         bases = self._list_bases(redirect.folders)
@@ -735,6 +753,7 @@ class CommandView:
                     return high_risk(f"a redirect writes {where}") if redirect.writes else medium_risk(f"reads {where}")
                 if redirect.writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
                     return high_risk(f"a redirect writes {target.text!r}, which {why}")
+                # A repository can bring a pipe; reading from it never ends.
                 if _can_block(place):
                     return medium_risk(f"reads {target.text!r}, which is not an ordinary file")
         return medium_risk(f"a redirect writes {target.text!r}") if redirect.writes else low_risk("reads a file inside")
@@ -834,6 +853,7 @@ def _resolve_paths(path: str, *, glob: bool) -> list[Path]:
     """
     if "\0" in path:
         return [Path("/")]
+    # Both: `x/../y` leads elsewhere if `x` is a link.
     places = [Path(posixpath.normpath(path)), resolve_links(path)]
     if glob:
         if any(part[:1] == "." and has_glob(part) and fnmatchcase("..", part) for part in path.split("/")):

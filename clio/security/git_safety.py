@@ -276,6 +276,7 @@ def build_git_environment(root: Path, env: Mapping[str, str] = os.environ) -> di
     The user's GIT_CONFIG_* configuration is kept; these settings come after it. git does not search above the
     repository that contains `root`, nor above `root` if there is none.
     """
+    # git reads these variables by number, and a later one overrides an earlier one.
     count = env.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
     variables = dict(_SAFE_VARIABLES)
@@ -340,6 +341,7 @@ def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple
         found += _check_settings(layout, own, root, shielded=shielded)
         if not shielded or len(seen) > 1:  # the variables do not reach the git process that inspects a submodule
             found += _check_hooks(layout, settings, root)
+        # One finding is enough for a question; the submodules need not be read for it.
         if layout.top is not None and not found:
             try:
                 waiting += _list_submodules(layout)
@@ -354,6 +356,7 @@ def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple
 def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None:
     """Return the repository git finds from a directory; None for none. Raises OSError."""
     known = _layout_cache.get(place)
+    # Asking git costs about 10 ms; the answer holds until a file changes that git read for it.
     if known is not None and settings.fingerprint is not None and known[0] == settings.fingerprint:
         return known[1]
     words = ("--absolute-git-dir", "--git-common-dir", "--git-path", "hooks", "--git-path", "index", "--show-toplevel")
@@ -371,6 +374,7 @@ def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None
         git_dir, common, hooks, index = (Path(os.path.realpath(place / line)) for line in lines[:4])
         top = Path(os.path.realpath(lines[4])) if len(lines) == 5 else None
         layout = _RepositoryLayout(git_dir, common, hooks, index, _find_worktree_folder(place, git_dir), top)
+    # A newline in a path makes the lines ambiguous; which repository git means cannot be told then.
     elif lines != [""]:
         raise OSError(0, "its paths are not plain names")
     if settings.fingerprint is not None:
@@ -384,6 +388,7 @@ def _find_worktree_folder(place: Path, git_dir: Path) -> Path | None:
         inner = folder / ".git"
         if inner.is_file():
             target = _read_beginning(inner).strip().removeprefix("gitdir:").strip()
+            # In worktrees and submodules `.git` is a file with the path of the repository.
             inner = folder / target
         if os.path.lexists(folder / ".git") and Path(os.path.realpath(inner)) == git_dir:
             return folder
@@ -399,6 +404,8 @@ def _find_bare_repository(place: Path, top: Path | None) -> Path | None:
     """
     for folder in (place, *place.parents):
         holds = any(os.path.lexists(folder / name) for name in ("objects", "refs", "commondir"))
+        # git takes any folder with these names for a bare repository and reads the programs that its configuration
+        # names.
         if holds and os.path.lexists(folder / "HEAD") and folder.name != ".git":
             return folder
         if folder == top:
@@ -437,6 +444,7 @@ def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, dept
         if not line or line.startswith("#"):
             continue
         target = _resolve_path(line, objects)
+        # A quoted path may contain escapes that git decodes in its own way.
         if line.startswith('"') or depth == _MAX_ALTERNATES:
             yield RiskyEntry(
                 "objects", _display_path(alternates, root), f"leads to {_make_printable(line)}, which is not checked"
@@ -468,6 +476,7 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
 def _check_hooks(layout: _RepositoryLayout, settings: GitSettings, root: Path) -> Iterator[RiskyEntry]:
     """Find the one hook that a read-only command can start: git refreshes the index during a comparison."""
     named = [one for one in settings.items if one.key == "core.hookspath"]
+    # The user's own setting overrides that of the repository and is trusted.
     if named and not named[-1].is_from_repository:
         return
     hook = layout.hooks / "post-index-change"
@@ -510,6 +519,7 @@ def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:
     known = _submodule_cache.get(layout.index)
     if known is None or known[0] != mark:
         data = layout.index.read_bytes()
+        # With a split or sparse index the entry of a submodule may be in another file, so git is asked.
         split = any(name.name.startswith("sharedindex.") for name in _list_folder(layout.git_dir))
         known = mark, (_query_submodules(top) if split or _GITLINK in data or b"sdir" in data else ())
         _submodule_cache[layout.index] = known
@@ -589,7 +599,9 @@ def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> 
     middle, _, name = rest.rpartition(".")
     allowed = tuple(filter(None, (root, layout.top, layout.common_dir, layout.git_dir)))
     if key in FILE_KEYS:
+        # git resolves this setting relative to the repository's own directory.
         base = layout.git_dir if key == "core.worktree" else layout.top or layout.git_dir
+        # `%(prefix)/` stands for a folder of the git installation.
         return "%" not in value and _is_inside(_resolve_path(value, base), allowed)
     if _is_include(key):
         file = _resolve_path(setting.origin.partition(":")[2], layout.top or layout.git_dir)
