@@ -483,6 +483,7 @@ def run_consolidation(
     """
     if not consolidation.folder.is_dir():
         return Report(at=consolidation.clock(), by=by)
+    # Two runs would replay the same turns at the same time and save each finding twice.
     lock = FileLock(consolidation.folder / "sleep.lock")
     if not lock.acquire():
         owner = read_owner(lock.path)
@@ -514,6 +515,8 @@ def run_consolidation(
             tidies=tidies,
             current=consolidation.current,
         )
+        # One group even if the run is killed: each line of the change log carries it, so /memory undo still takes back
+        # the whole run.
         with stores.logs.group(f"the consolidation of {began}"):
             report = current_run.run(by)
         return _save_report(consolidation, report)
@@ -543,6 +546,7 @@ def dry_run(
     """
     if not consolidation.folder.is_dir():
         return Report(at=consolidation.clock(), dry_run=True)
+    # The same code as a real run, so that what is reported is what a real run would do.
     with copied(consolidation.folder, consolidation.person) as (folder, person):
         stores = ConsolidationStores(
             consolidation.project, folder, person, redact=consolidation.redact, clock=consolidation.clock

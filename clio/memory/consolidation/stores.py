@@ -386,6 +386,7 @@ def find_outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord]
         for id, one in signatures.items():
             alike.add(id, one)
         for old in there:
+            # Only candidates of the index are compared, since comparing each pair takes quadratic time.
             near = [known[id] for id in alike.find_candidates(signatures[old.id]) if id != old.id]
             newer = [new for new in near if _takes_its_place(old, new)]
             if newer:
@@ -414,6 +415,7 @@ def _takes_its_place(old: MemoryRecord, new: MemoryRecord) -> bool:
         or normalize_rule_path(old.context) != normalize_rule_path(new.context)
     ):
         return False
+    # Statements about different files do not contradict each other.
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
     return compare_texts(old.content, new.content) == "successor"
@@ -526,6 +528,7 @@ def _expire_variants(stores: ConsolidationStores, now: float) -> Tidied:
     """Archive contradicting variants that are doubtful and have not been stated again for long."""
     gone: list[str] = []
     for store in (stores.memories.project, stores.memories.user):
+        # Variants count as superseded for every other search, because they are never recalled by themselves.
         ids = [record.id for record in store.records(superseded=True) if _expires(record, now)]
         if ids:
             store.forget_all(ids, f"archived {len(ids)} doubtful variants")
@@ -580,6 +583,7 @@ def _compact(
     if not stamp or (stamp == state.compacted and now - state.compacted_at < EVERY_S):
         return state, Tidied()
     done = _make_tidied(store.compact(stop=over))
+    # An interrupted compaction is not recorded as done, so that the next run finishes it.
     if over():
         return state, done
     return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
@@ -590,6 +594,7 @@ def _compact_person(stores: ConsolidationStores, now: float, over: Callable[[], 
     store = stores.memories.user
     if not _stamp(store):
         return Tidied()
+    # The user's memories belong to all projects, whose consolidations may run at the same time.
     lock = FileLock(stores.person_file.with_name("sleep.person.lock"))
     if not lock.acquire():
         return Tidied()  # another project's consolidation is doing it
@@ -622,6 +627,7 @@ def _make_tidied(done: Compacted) -> Tidied:
 def _stamp(store: TypedStore) -> str:
     """Return a string that changes whenever the files of a store do; empty if there are none."""
     found: list[tuple[int, int, int]] = []
+    # Both: a change goes to the journal first, and the snapshot stays as it was.
     for path in (store.path, store.path.with_suffix(".journal.jsonl")):
         try:
             status = path.stat()

@@ -210,6 +210,7 @@ class Brain:
         date: a function that formats a time.
         """
         chars = min(max(int(self._max_tokens * _CHARS_PER_BUDGET_TOKEN), _MIN_ENTRY_CHARS), MAX_ENTRY_CHARS)
+        # Best last, because the oldest entries are dropped when the budget is exceeded.
         for item in reversed(found):
             entry = _make_entry(item, date, chars)
             new = _Recalled(source=item.candidate.source, id=item.candidate.id, text=item.candidate.text, entry=entry)
@@ -287,6 +288,7 @@ def _render_entry(entry: BrainEntry) -> str:
     source = entry.type or "from earlier"
     by = _BY.get(entry.said_by or entry.role, "")
     about = ", ".join(part for part in (entry.when or "undated", source, by, entry.trust) if part)
+    # Text of a tool or a document may contain orders, so the model gets it as a quotation.
     text = quote_inert(entry.content) if entry.said_by in _QUOTED else make_inert_line(entry.content)
     return f"- {about}: {text}" + (f" [{make_inert_line(entry.note)}]" if entry.note else "")
 
@@ -294,6 +296,7 @@ def _render_entry(entry: BrainEntry) -> str:
 def envelope(entries: Sequence[BrainEntry], about: str = ABOUT) -> str:
     """Return compact JSON with the two keys `about` and `memories`, with escaped angle brackets so it closes no tag."""
     text = msgspec.json.encode(Envelope(about=about, memories=tuple(entries))).decode("utf-8")
+    # Angle brackets of a memory could close the frame around it.
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -491,6 +494,7 @@ class TurnMemory:
                 self._lifted_session_limits.append(limit)
 
     def _hard_limits(self) -> list[MemoryRecord]:
+        # Complete, and outside every limit of size, also where no other memory fits.
         users = self._preferences.hard_limits()
         own = self._project_preferences.hard_limits() if self._project_preferences else []
         self._paths |= {record.id: str(self._store.user.path) for record in users}
@@ -611,6 +615,7 @@ class TurnMemory:
 
     def _recall(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:
         """Return the memories, archived turns and document windows that fit the user's text, as one fragment."""
+        # A repository could bring memories that were written to mislead.
         if self._is_foreign:
             return None
         now = self._clock()
@@ -636,6 +641,7 @@ class TurnMemory:
             self._report_recalled(item, now, included=False, note="; already in the request") for item in redundant
         ]
         used = [item.candidate.id for item in included if item.candidate.source == "memory"]
+        # Use keeps a memory from fading; being offered without being included does not.
         if used:
             self._store.mark_used(used)
         return self._brain.fragment()
@@ -656,6 +662,7 @@ class TurnMemory:
 
     def _find_archived(self, text: str, session: Session | None) -> Iterable[Candidate]:
         """Yield archived turns that are near the text in meaning."""
+        # Turns are archived by trims only, so the session is looked through after a trim and not in each turn.
         if session is not None and len(session.trims) != self._indexed_trims:
             self._indexed_trims = len(session.trims)
             self._meaning.archived_turns.index(session)

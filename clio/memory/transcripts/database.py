@@ -253,6 +253,7 @@ class TextBlocks:
         self._database.run("DELETE FROM blocks WHERE session = ?", (session,))
 
     def _block(self, block: int) -> bytes:
+        # Neighbouring texts share a block, and a search reads several of them.
         if block not in self._unpacked:
             ((data,),) = self._database.rows("SELECT data FROM blocks WHERE id = ?", (block,))
             self._unpacked[block] = zlib.decompress(data) if isinstance(data, bytes) else b""
@@ -361,6 +362,7 @@ class IndexReader:
             turns = self.load_turns({row >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(row >> PASSAGE_BITS)
+                # A row without a turn is left by a session that was deleted while this search ran.
                 if turn is None or turn.created > until or row in exact:
                     continue
                 if turn.session not in exclude and per_session[turn.session] < MAX_CANDIDATES_PER_SESSION:
@@ -592,6 +594,7 @@ def make_ref(row: Sequence[int]) -> TextRef:
 
 def short_id(message: str) -> str | bytes:
     """Return the id of a message as the index stores it: a UUID as 16 bytes, any other id unchanged."""
+    # 16 bytes instead of 36: the id is stored once per turn.
     return bytes.fromhex(message.replace("-", "")) if _UUID.fullmatch(message) else message
 
 

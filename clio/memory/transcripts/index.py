@@ -242,6 +242,7 @@ class RecallIndex:
         for key, *refs in rows:
             text_at, output_at = make_ref(refs[:3]), make_ref(refs[3:])
             text, output = _replace_surrogates(turn.text), _replace_surrogates(turn.output)
+            # An unchanged text stays where it is: a running session is read again from its last answer on.
             if text != (old := blocks.text(text_at)):
                 self._forget_text(key, old)
                 self._put_text(key, text)
@@ -351,6 +352,7 @@ class CacheFile:
             return RecallIndex.open(None)
         try:
             return self._open(self._path)
+        # The file is sound; replacing it would destroy what the other process is writing.
         except RecallIndexBusy:
             raise
         except StorageError as error:
@@ -405,6 +407,7 @@ def _inode(path: Path) -> int:
 
 def _delete_index_files(path: Path) -> None:
     """Delete an index and SQLite's files next to it; move a directory of that name aside. Raises OSError."""
+    # The journal before the database: SQLite would replay a journal that is left over into a new file.
     for suffix in _SQLITE_SUFFIXES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).unlink()

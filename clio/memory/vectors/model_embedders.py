@@ -105,6 +105,7 @@ class EmbeddingServer:
     def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         pauses = list(_RETRY_PAUSES_S)
         timeout_s = QUESTION_TIMEOUT_S if len(texts) == 1 else BATCH_TIMEOUT_S
+        # For a question the retries share one limit, because the user waits for the answer.
         end = time.monotonic() + (timeout_s if len(texts) == 1 else 3 * timeout_s)
         while True:
             try:
@@ -130,6 +131,7 @@ class EmbeddingServer:
             if error.code in (400, 422) and self._dimensions is not None:
                 self._dimensions = None  # many local servers reject the parameter `dimensions`
                 return self._request(texts, timeout_s)
+            # A key that a command prints may have expired since it was read.
             if error.code == 401 and may_renew and self._read_key(refused=self._key):
                 return self._request(texts, timeout_s, may_renew=False)
             raise _make_status_error(error.code, dict(error.headers.items()), detail, place, self.model) from error
@@ -275,6 +277,7 @@ class EndpointEmbedder:
         """See `Embedder`. The last questions are cached, because turns and documents are searched for the same one."""
         if len(texts) == 1 and (known := self._questions.get(texts[0])) is not None:
             return [known]
+        # Asking a server that is down again in each turn would make each of them wait for five seconds.
         if self._failed:
             raise EmbeddingFailed(self._failed)
         try:
@@ -309,12 +312,14 @@ def fit_dimensions(vectors: Sequence[Sequence[float]]) -> list[Row]:
     """
     numpy = load_numpy()
     rows: Any = numpy.asarray(vectors, dtype=numpy.float32)
+    # A single NaN would spoil every comparison with the vector.
     rows = numpy.where(numpy.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
     length = rows.shape[1]
     if length < EMBEDDING_DIMENSIONS:
         rows = numpy.pad(rows, ((0, 0), (0, EMBEDDING_DIMENSIONS - length)))
     elif length > EMBEDDING_DIMENSIONS:
         rows = rows @ _projection(length)
+    # Unit length, because distances are compared with a fixed limit of 1.0.
     norms: Any = numpy.linalg.norm(rows, axis=1, keepdims=True)
     rows = (rows / numpy.where(norms > 0, norms, 1.0)).astype(numpy.float32)
     return [array("f", row.tobytes()) for row in rows]
@@ -507,6 +512,7 @@ def _read_weights(path: Path) -> dict[str, Any]:
     """
     numpy = load_numpy()
     with path.open("rb") as file:
+        # Mapped: 90 MB of weights are not copied, and several processes share them.
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])

@@ -156,6 +156,7 @@ class VectorFiles:
             with self.lock():
                 self.clear(locked=True)
             return
+        # The records first: rows without records are cut off by the next writer, records without rows would be damage.
         (self.folder / _ITEMS).unlink(missing_ok=True)
         for path in self.folder.iterdir():
             if path.name.startswith(("vectors-", "graph-")):
@@ -172,9 +173,11 @@ class VectorFiles:
             with open_regular(path) as file:
                 stat = os.fstat(file.fileno())
                 state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                # Asked before each search; without a change this is one look at the file.
                 if state == self._last_stat:
                     return NewRecords(records=[])
                 head = _decode_header(file.read(_MAX_HEADER_BYTES))
+                # A smaller file is a rewritten one even if its generation were the same.
                 is_new = head.generation != self.generation or stat.st_size < self._bytes
                 if is_new:
                     self.forget()
@@ -187,6 +190,7 @@ class VectorFiles:
         whole = data[: data.rfind(b"\n") + 1]  # the last line may be incomplete: another process is writing it
         records = _decode_lines(whole, first=not self._bytes)
         rows = self.rows + sum(isinstance(record, VectorItem) for record in records)
+        # Rows are written first, so a record without its row means damage, as after a power failure.
         if rows > self.rows and _get_size(self.vectors) < rows * ROW_BYTES:
             raise _Damaged
         self.rows = rows
@@ -242,6 +246,7 @@ def _write_at(path: Path, data: bytes, at: int, *, durable: bool) -> None:
     """Write at an offset, after cutting off everything behind it: remains of a process that died while writing."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW, 0o600)
     try:
+        # Remains of a process that was killed while writing would shift all later rows.
         os.ftruncate(fd, at)
         os.lseek(fd, at, os.SEEK_SET)
         write_all(fd, data, path)
@@ -426,6 +431,7 @@ class VectorStore:
         """Record that a group is complete: all of its source, in the state of the stamp, is embedded."""
         with self._lock:
             self._catch_up()
+            # The files only grow, so an equal mark is not written again.
             if self._records.stamp_of(group) != stamp:
                 self._add([Mark(group=group, stamp=stamp)], [])
 
@@ -456,6 +462,7 @@ class VectorStore:
                 rows = [row for part in _slices(batch) for row in embedder.embed([item.text for item in part])]
             except EmbeddingFailed as error:
                 self._fall_back(embedder, str(error))
+                # All of them again: vectors of two embedders cannot be compared.
                 return self.put(given)
             with self._lock:
                 if self.embedder is not embedder:  # another thread has replaced it meanwhile
@@ -474,8 +481,10 @@ class VectorStore:
             gone = [Gone(group=group) for group in dict.fromkeys(groups) if group in known]
             if not gone:
                 return 0
+            # Recorded before the rewrite, which may fail: the group counts as deleted in any case.
             self._add(gone, [])
             living = len(self._records)
+            # Rewriting takes time in proportion to the file, so it waits until most rows are unused; a wipe must not.
             if wipe or self._records.rows - living > max(COMPACT_FROM, living):
                 self._compact()
             return len(gone)
@@ -591,6 +600,7 @@ class VectorStore:
         if self._files is not None:
             try:
                 with self._files.lock():
+                    # Other processes may have added the same turn meanwhile; it must not be stored twice.
                     self._apply_new(self._files.read_new(locked=True))
                     added, added_rows = self._records.filter_new(records, rows)
                     self._files.append(added, b"".join(row.tobytes() for row in added_rows))
@@ -630,6 +640,7 @@ class VectorStore:
                 self._files.forget()
                 self._files.append(items, rows.tobytes())
                 self._forget()
+                # Read back from the file, so that memory holds exactly what other processes will read.
                 self._files.forget()
                 self._apply_new(self._files.read_new(locked=True))
         except OSError as error:
