@@ -102,6 +102,7 @@ def parse_options(
         word: str | None = token[3]
         if word is not None and short:
             word = short.get(word, word)
+        # A quoted word is text even if it looks like an option.
         if word is None or not word.startswith("--"):
             remaining.append(token)
             continue
@@ -125,6 +126,7 @@ def parse_options(
     return ParsedArguments(
         words=words,
         words_as_typed=typed,
+        # A text given as one quoted argument of a shell loses only that pair of quotes.
         text=words[0] if len(words) == 1 else typed,
         options=options,
         repeated=values_by_option,
@@ -223,12 +225,14 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
             head.append(strip_quotes(word))
             place += 1
         else:
+            # An explicit `--` later in the line ends the options; the text before it is searched for none.
             separator = next((at for at, (word, _, _) in enumerate(words) if word == "--" and at > place), None)
             if separator is None:
                 ends_at = _find_text_end(words, place, valued, given)
             if valued:
                 _refuse_options(words[place : separator or ends_at], valued)
             break
+    # After `--`, too, the first words are the heads.
     while len(head) < heads and place < ends_at:
         head.append(strip_quotes(words[place][0]))
         place += 1
@@ -282,6 +286,7 @@ def _find_text_end(
 ) -> int:
     """Return where the options after the text begin, and append them to `given`."""
     end, found = len(words), list[tuple[str, str]]()
+    # From the end: in the middle of a text, `--strict` is part of what the user wants to store.
     while end > first:
         name, equals, value = words[end - 1][0].partition("=")
         if equals and name in valued:

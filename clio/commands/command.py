@@ -543,6 +543,7 @@ def dispatch_command(ctx: CommandContext, command: Command, argument: str, calle
         return command.handler(ctx, argument)
     except ClioError as error:
         return make_refusal(str(error))
+    # A full disk or a folder without permission is a message; the session goes on.
     except OSError as error:
         return make_refusal(format_os_error(error))
 

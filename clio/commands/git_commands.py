@@ -52,6 +52,7 @@ Clean = Callable[[str], str]
 
 def find_task_lines(messages: Sequence[Message]) -> list[str]:
     """Return the user's last requests in a session, oldest first."""
+    # Only what the user typed: notes of clio and text of files must not appear in the message of a commit.
     said = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
     words = [" ".join(text.split()) for text in said if text.strip() and not text.startswith("/")]
     return [text[:_WORDS_CHARS] for text in words[-_MOST_WORDS:]]
@@ -88,8 +89,10 @@ def build_commit_prompt(
         *([f"The repository's template for messages:\n{template}"] if template else []),
         *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
         _format_files(difference),
+        # Redacted before it is shortened: a secret that is cut in half would not be recognized any more.
         render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
     ]
+    # Once more as a whole: file names and earlier commits may contain secrets too.
     return clean("\n\n".join(parts))
 
 
@@ -180,8 +183,10 @@ def _find_difference(state: RepositoryState, words: Sequence[str], *, staged_onl
             raise UserError(f"{path!r} is neither a revision nor a file; give main..HEAD, --staged, or a file")
     if not revisions:
         return _diff_uncommitted(state, paths)
+    # A single commit means its own changes; `git diff COMMIT` would compare it with the working tree.
     span = revisions if len(revisions) > 1 or ".." in revisions[0] else [f"{revisions[0]}^!"]
     if span[0].endswith("^!") and not _has_parent(state, revisions[0]):
+        # The first commit has no parent to compare with.
         span = [get_empty_tree(state.root), revisions[0]]
     return " ".join([*revisions, *paths]), diff_between(
         state.root, *span, paths=[state.prefix + path for path in paths]
@@ -207,6 +212,7 @@ def _is_revision(state: RepositoryState, word: str) -> bool:
     if word.startswith("-") or (".." not in word and os.path.lexists(state.root / state.prefix / word)):
         return False
     try:
+        # A word that begins with a dash must not be taken for an option of git.
         run_git(state.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{word}^{{commit}}")
     except UserError:
         ends = word.replace("...", "..").split("..")
@@ -238,6 +244,7 @@ async def describe_branch(ctx: CommandContext, base: str, file: str) -> CommandR
     Raises UserError if there is nothing to describe, or the file exists already.
     """
     project = ctx.loaded.project
+    # Before the model is asked, so that no request is paid for a text that cannot be saved.
     target = _check_target_file(project, file) if file else None
     found = await asyncio.to_thread(_collect_branch_changes, project, base)
     text, note, notices = await _write_description(ctx, found)
@@ -269,6 +276,7 @@ def _collect_branch_changes(project: Path, wanted: str) -> _BranchChanges:
         raise UserError("there is no commit yet, so there is nothing to describe; /commit creates one")
     base = wanted or _find_base(state.root, state.branch)
     start = _find_merge_base(state.root, base)
+    # Signatures are not shown, because that starts gpg; %x00 separates messages that contain blank lines.
     messages = run_git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
                    f"--max-count={MOST_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
     commits = [one.strip() for one in messages.split("\0") if one.strip()]
@@ -286,6 +294,7 @@ def _find_base(root: Path, branch: str) -> str:
 
     Raises UserError if there is none.
     """
+    # Set by `git clone`; a repository without a remote does not have it.
     named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", accepted_codes=(1,))
     candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL_BASES), *_USUAL_BASES]
     for name in candidates:
@@ -314,12 +323,14 @@ async def _write_description(ctx: CommandContext, found: _BranchChanges) -> tupl
     prompt = build_pr_prompt(
         found.difference,
         found.commits,
+        # Requests in a session that came with the repository are not the user's.
         task=find_task_lines(ctx.session.messages[ctx.session.own_from :]),
         clean=lambda text: ctx.redactor.redact(text).text,
     )
     if found.template:
         prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
     notices: list[str] = []
+    # Outside the conversation, so that the session's prompt cache stays whole and the model has no tools.
     side = SideQuestion(
         lambda: ctx.light_provider,
         asyncio.get_running_loop(),

@@ -73,6 +73,7 @@ def fork_running(ctx: CommandContext, argument: str) -> CommandResult:
     session = ctx.session
     if not session.is_persistent:
         return make_refusal(_CHANGES_NOTHING.format("copy a session"))
+    # A session without messages has no file.
     if not session.messages:
         return make_refusal("This session has no messages yet, so there is nothing to copy")
     copied = _copy_session(ctx, session.id, parse_options(argument).text)
@@ -107,6 +108,7 @@ def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
     if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("delete a session"))
     session_id = ctx.store.find(given.text)
+    # Its next message would create the file again.
     if session_id == ctx.session.id:
         return make_refusal("The running session cannot be deleted; start another one with /session new first")
     info = _find_info(ctx, session_id)
@@ -150,6 +152,7 @@ def show_session(ctx: CommandContext, argument: str) -> CommandResult:
     if session_id == ctx.session.id:
         return _describe_session(ctx, ctx.session, None)
     info = next((info for info in ctx.store.list() if info.id == session_id), None)
+    # In memory only: looking at a session must not take its lock or change a file of it.
     return _describe_session(ctx, ctx.store.open(session_id, persist=False), info)
 
 
@@ -292,6 +295,7 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     if not best:
         return CommandResult(text=f"No session contains {quote_code(query)}.{_describe_missed(recall)}", data=data)
     infos = ctx.store.list()
+    # The number of the list, not of the result, so that `/session switch 3` means the same everywhere.
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
@@ -337,6 +341,7 @@ def find_snippet(text: str, query: str, chars: int) -> str:
         return text
     centre = _find_query_place(query, text.casefold())
     start = max(0, min(centre - chars // 3, len(text) - chars))
+    # Cut between words; the match itself stays inside.
     if start:
         start = text.find(" ", start - 1, centre) + 1 or start
     end = start + chars

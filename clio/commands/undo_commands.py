@@ -200,10 +200,12 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
     turn = find_turn(turns, given.words[0])
     what = _parse_rewind_kind(turn, given.words[1:])
     rest = ParsedArguments(words=given.words[2:], options=given.options)
+    # Rewinding the conversation continues in a copy on disk, which incognito mode must not make.
     if what != "files" and not ctx.session.is_persistent:
         return make_refusal(
             f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
         )
+    # Later turns too: a file's state before this turn is not reached by undoing this turn alone.
     later = {one.id for one in turns[turn.number - 1 :]}
     plan = ctx.turn_files.checkpoints.plan_undo(later, "rewind") if what != "conversation" else None
     leave = select_files(rest, "--except", plan.steps if plan else ())
@@ -343,6 +345,7 @@ def _make_fork_step(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
     place = ids.index(turn.id)
     title = ctx.session.name
     name = f"{title} (before turn {turn.number})" if title else None
+    # Nothing precedes the first message, and a session without messages has no file that could be copied.
     if place == 0:
         return NewSession(name=name)
     return SwitchSession(session_id=ctx.store.fork(ctx.session.id, upto=ids[place - 1], name=name))
@@ -366,6 +369,7 @@ def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     title = format_turn_title(turn, time.time())
     tail = _IGNORED if turn.files and turn.files.scanned else ""
     result = _carry_out_plan(ctx, given, plan, "/undo", f"Undid {title}", f"{tail} /redo restores it.")
+    # Undoing an older turn says nothing about the latest answer, which is the one that is rated.
     if result.ok and result.follow_up is None and turn is turns[-1]:
         _record_unwanted_answer(ctx)
     return result
@@ -375,6 +379,7 @@ def redo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     """Restore what was undone last."""
     given = parse_options(argument, switches=_SWITCHES, valued=(_EXCEPT,))
     session_turns(ctx)  # refuses if no copies are kept
+    # A rewind continues in a copy, and what was undone there is recorded under the session it was copied from.
     sessions = {ctx.session.id, ctx.session.parent or ""}
     plan = ctx.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
@@ -395,10 +400,12 @@ def _carry_out_plan(
 
     if not force and (refusal := explain_conflicts(ctx, plan, leave, again)) is not None:
         return refusal
+    # A command of the turn may have changed files of another project, which the user does not expect /undo to touch.
     outside = [path for path in plan.outside if path not in leave]
     if outside and "--yes" not in given.options:
         question = f"Files outside this project would change too: {', '.join(outside)}. Continue?"
         return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
+    # Rendered before the files are restored: afterwards the difference is gone.
     shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
     restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]

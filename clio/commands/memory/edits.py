@@ -117,6 +117,8 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
     store = ctx.memory.store
     records = list({record.id: record for record in (_find_memories(ctx, word) for word in given.words)}.values())
     what = format_count(len(records), "memory")
+    # One memory is forgotten without a question, as /memory undo brings it back; of several, the command alone does not
+    # show which.
     if len(records) > 1 and "--yes" not in given.options:
         listed = "; ".join(
             truncate_line(f"{short_id(record)} {format_memory_line(record)}", 60) for record in records[:5]
@@ -344,7 +346,6 @@ def _describe_no_match(counts: dict[Scope, int], query: str) -> str:
 Fields = dict[str, Any]
 
 # In order of precedence: "->" and "→" also occur inside error messages and types, "=>" hardly ever.
-# In order of precedence: "->" and "→" also occur inside error messages and types, "=>" hardly ever.
 _ARROWS = (re.compile(r"\s*=>\s*"), re.compile(r"\s*→\s*"), re.compile(r"\s+->\s+|^->\s+|\s+->$"))
 _NAMED = re.compile(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
 _PATHLIKE = re.compile(r"[^\s:]*[/.*][^\s:]*")
@@ -402,6 +403,7 @@ def _split_at_arrow(text: str) -> tuple[str, str]:
 
 def _parse_workflow(text: str) -> Fields:
     name, rest = "", text.strip()
+    # "run: make" has no name: what follows the colon must be several steps.
     if (found := _NAMED.fullmatch(rest)) and len(_split_steps(found[2])) > 1:
         name, rest = found[1].strip(), found[2]
     steps = _split_steps(rest)
@@ -492,6 +494,8 @@ def read_form(text: str, entry: MemoryRecord) -> Fields:
 
     Raises FormError.
     """
+    # Compared with the form as it was written, so that a value which the form cannot express exactly counts as
+    # unchanged.
     before, after = _read_values(write_form(entry), entry.kind), _read_values(text, entry.kind)
     fields = [field for field in _FIELDS[entry.kind] if field.field in after]
     changes = {field.field: after[field.field] for field in fields if after[field.field] != before[field.field]}
@@ -629,6 +633,7 @@ def _added_kind(word: str) -> Kind | None:
     try:
         return parse_kind(word)
     except UsageError as error:
+        # A misspelt kind would become the first word of a stored fact.
         if find_nearest_name(word, PROJECT_KINDS):
             raise UsageError(f"{error} To save the text as a fact, write /memory add fact TEXT") from error
         return None
@@ -692,6 +697,7 @@ def _make_form_reader(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str
             changes = read_form(text, entry)
             return _apply_changes(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is unchanged.")
         except (ClioError, OSError) as error:
+            # Opened again with the reason, so that nothing the user typed is lost.
             again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
                 ok=False, text=f"{entry.id} is not changed: {error_cause(error)}", verbatim=text, follow_up=again

@@ -234,6 +234,7 @@ def _import_bundle(
 def _import_project_memory(
     ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, track: WorkControl
 ) -> CommandResult:
+    # Editors on Windows begin such a file with a byte order mark.
     text = data.decode("utf-8-sig", "replace")
     read_imported_document(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
@@ -303,6 +304,7 @@ def _read_import_file(path: Path) -> bytes:
         raise UserError(f"There is no file {str(path)!r} to import; give the path of a bundle or an ltm.json")
     if not path.is_file():
         raise UserError(f"{str(path)!r} is not a file; give the path of a bundle or an ltm.json")
+    # Checked before reading: any file may be named by mistake.
     if path.stat().st_size > MAX_IMPORT_BYTES:
         large = format_bytes(path.stat().st_size)
         raise UserError(f"{str(path)!r} has {large}, too large for an export of clio; is it another file?")
@@ -366,6 +368,7 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     # Sessions first: the wipe marks those that remain as consolidated, so that nothing is learned from them again.
     gone, left = _delete_sessions(ctx, sessions)
     delete(memory_places(ctx), file_sets)
+    # Open stores still have the deleted memories in memory and would write them back.
     ctx.memory.wiped()
     return CommandResult(
         text=f"Deleted permanently. {stays}{_describe_open_sessions(ctx, left)}",
@@ -432,6 +435,7 @@ def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tu
         try:
             ctx.store.delete(info.id)
             gone += 1
+        # The clio that has it open would write it again; the answer says that it stays.
         except SessionLocked:
             left += 1
         except SessionNotFound:
