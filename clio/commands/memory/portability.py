@@ -368,7 +368,7 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     # Sessions first: the wipe marks those that remain as consolidated, so that nothing is learned from them again.
     gone, left = _delete_sessions(ctx, sessions)
     delete(memory_places(ctx), file_sets)
-    # Open stores still have the deleted memories in memory and would write them back.
+    # This conversation was given the deleted memories and would otherwise store them again.
     ctx.memory.wiped()
     return CommandResult(
         text=f"Deleted permanently. {stays}{_describe_open_sessions(ctx, left)}",
