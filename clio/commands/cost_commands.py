@@ -32,6 +32,7 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
     rows = [(f"{turn.number}  {turn.first_words}", turn.total) for turn in turns[-TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
     spent = _list_entries(ctx)
+    # From the ledger: reading the bills of 5,000 sessions takes minutes.
     recent = {name: _sum_entries(_filter_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
     rows += [(f"project, {name}", totals) for name, totals in recent.items() if totals.requests]
     sentences = [_describe_price(ctx)]
@@ -184,6 +185,7 @@ def _describe_price(ctx: CommandContext) -> str:
     server, model, book = ctx.provider.name, ctx.provider.model, ctx.spending.book
     try:
         price = book.find_price(server, model)
+    # An invalid prices file must not hide the tokens, which are still right.
     except ConfigError as error:
         return f"Costs are not counted: {error}."
     if price is None and states_cost(server):
@@ -268,6 +270,7 @@ def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     for info in ctx.store.list():
         try:
             running = info.id == ctx.session.id  # its newest bills are not on disk yet
+            # In memory: a rebuild must not take the lock of a session or repair its files.
             session = ctx.session if running else ctx.store.open(info.id, persist=False)
         except (ClioError, OSError):
             left_out += 1

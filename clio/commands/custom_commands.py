@@ -44,6 +44,7 @@ _READ_ONLY_TOOLS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
 )
 _TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READ_ONLY_TOOLS, ()) | {
+    # Files written for other agents are used as they are, so their tool names must mean something here.
     "bash": ("run_command",),
     "edit": ("edit_file", "apply_patch"),
     "multiedit": ("edit_file", "apply_patch"),
@@ -97,11 +98,13 @@ class CustomFolders:
         for place in self._places:
             for path, name, stamp in _list_command_files(place.folder):
                 before = self._known.get(path)
+                # Names are completed at each key, so an unchanged file is not read again.
                 one = before[1] if before and before[0] == stamp else self._read(path, name, place.root)
                 known[path] = (stamp, one)
                 if isinstance(one, str):
                     problems.append(one)
                 else:
+                    # The first place wins: a project's file cannot replace a command of the user's.
                     found.setdefault(one.name.lower(), one)
         self._known = known
         return tuple(found.values()), tuple(problems)
@@ -223,6 +226,7 @@ def insert_quoted_arguments(command: str, argument: str) -> str:
     words = split_words(argument)
 
     def value(found: re.Match[str]) -> str:
+        # `\$` belongs to the shell here, and clio must not take the backslash away.
         if found[1]:
             return found[0]
         # Inside quotes `shlex.quote` would close them; the argument is escaped for the quotes it is in instead.
@@ -255,6 +259,7 @@ def split_words(argument: str) -> tuple[str, ...]:
     """Split into words quoted as in a shell; an unclosed quote is an ordinary character."""
     try:
         return tuple(shlex.split(argument))
+    # "don't" is a word and no unfinished quotation.
     except ValueError:
         return tuple(argument.split())
 
@@ -326,6 +331,7 @@ class CustomCommands:
             return make_refusal(
                 f"{file.display_path} is empty; write the prompt that {quote_code('/' + file.name)} sends"
             )
+        # Checked at each call: the file may have changed since the list of commands was shown.
         if any(value.where == file.display_path for value in self.withheld()):
             runs = ", ".join(quote_code(command) for command in list_shell_commands(file.template))
             does = [
@@ -369,6 +375,7 @@ async def _expand_template(ctx: CommandContext, file: CustomFile, argument: str)
             parts.append(format_output(await ctx.output_of(insert_quoted_arguments(piece.text, argument))))
         else:
             parts.append(insert_arguments(piece.text, argument))
+            # Only text of the file and of the user may attach files, not the output of a command.
             named.append(parts[-1])
     return ExpandedCommand(
         text=join_parts(parts),

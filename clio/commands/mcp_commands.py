@@ -59,6 +59,7 @@ class PromptCommands:
         return [self._command(server, prompt) for server, prompt in self._servers.prompts()]
 
     def _command(self, server: str, prompt: OfferedPrompt) -> Command:
+        # The names come from the server and may contain blanks or anything else.
         name = f"mcp:{_UNTYPABLE.sub('_', server)}:{_UNTYPABLE.sub('_', prompt.name)}"
 
         def run(ctx: CommandContext, argument: str) -> CommandResult:
@@ -239,6 +240,7 @@ def suggest_servers(ctx: CommandContext) -> Iterable[Suggestion]:
 
 
 async def _check_servers(ctx: CommandContext) -> CommandResult:
+    # The running servers are not disturbed by a check: their tools are part of the session's prompt.
     servers = ctx.servers.copy()
     try:
         return _make_server_list(await servers.reload(), servers)
@@ -423,6 +425,7 @@ def _add_entry(data: bytes, server: McpServer, shown: str) -> bytes:
     bom, text = split_bom(data)
     lines, newline = split_lines_keeping_ends(text)
     if table is None or not table.entries:
+        # An empty `mcpServers:` is replaced; a second key of that name would be an error in YAML.
         kept = "".join(line for line in lines if not re.match(rf"{SERVERS_KEY}\s*:", line))
         text = kept + newline.join([f"{SERVERS_KEY}:", *_format_entry_lines(server, "  "), ""])
     else:
@@ -442,6 +445,7 @@ def _remove_entry(data: bytes, name: str, shown: str) -> bytes:
     bom, text = split_bom(data)
     lines, newline = split_lines_keeping_ends(text)
     entry = table.entries[name]
+    # Line by line, so that comments and the layout of all other entries stay.
     rest = lines[: entry.line - 1] + lines[_find_last_row(entry.node, entry) + 1 :]
     if len(table.entries) == 1:  # a key without a value would be null, which is not a mapping
         rest = [f"{SERVERS_KEY}: {{}}{newline}" if re.match(rf"{SERVERS_KEY}\s*:", line) else line for line in rest]
@@ -455,6 +459,7 @@ def _check_names(changed: bytes, expected: set[str], shown: str, otherwise: str)
         found, _ = parse_server_entries(changed, shown)
     except ConfigError:
         found = {}
+    # An unusual layout, such as a mapping in one line, could lose another entry.
     if set(found) != expected:
         raise ConfigError(f"this file cannot be changed without touching more of it; {otherwise}")
     return changed

@@ -58,6 +58,7 @@ def list_waiting_programs(loaded: LoadedConfig) -> tuple[TrustRequest, ...]:
     """Return untrusted programs that git would start because of the repository's own configuration; asks git."""
     try:
         return list_untrusted_programs(find_root(loaded.project), TrustStore(loaded.home), loaded.main_project)
+    # Outside a repository git starts nothing.
     except UserError:
         return ()
 
@@ -195,6 +196,7 @@ def set_model(ctx: CommandContext, argument: str) -> CommandResult:
         )
     if len(argument.split()) > 1:
         return make_refusal(f"A model's name has no spaces: {argument!r}; write /model NAME")
+    # A model may be named by a number alone on a local server; then the name counts.
     if argument.isdecimal() and argument not in _list_known_models(ctx):
         chosen = _get_listed_value("/model", argument)
         if not chosen:
@@ -281,6 +283,7 @@ def _describe_model(ctx: CommandContext, name: str, offered_model: OfferedModel)
 
     An alias is described by the model it stands for, on that model's server.
     """
+    # Prices belong to a server: the same model may cost something else elsewhere.
     real, server = _resolve_model(ctx, name)
     window = read_configured_limits(ctx.config, name)[0] or offered_model.window or _get_profiled_window(real)
     price = None
@@ -361,6 +364,7 @@ def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(f"There is no effort {argument!r}; {suggest_name(word, list(_LEVELS))}")
     ctx.efforts.choose(model, level)
     text = f"Effort {quote_code(level)} for {quote_code(model)} from the next request on."
+    # What is known of a model may be out of date, so the level is sent all the same.
     if level != AUTO and levels is not None and level not in levels:
         accepted = ", ".join(levels) or "no effort at all"
         text += (

@@ -127,6 +127,7 @@ def split_reason(argument: str) -> tuple[Category | None, str]:
         name = "_".join(words[:length]).lower().replace("-", "_")
         if found := _REASONS.get(name):
             return found, _remove_quotes(argument.split(maxsplit=length)[length:])
+    # An underscore is never typed in a sentence, so this is a misspelt reason and no text.
     if words and "_" in words[0]:
         raise UsageError(f"There is no reason {words[0]!r}; {suggest_name(words[0], CATEGORIES)}")
     return None, _remove_quotes([argument])
@@ -302,6 +303,7 @@ def parse_quick_rating(line: str) -> QuickRating | None:
     text = line.strip()
     reward = _SIGNS.get(text[:1])
     words = " ".join(text[1:].split())
+    # A message sent by mistake costs a request; a swallowed message costs trust. Anything that may be one is one.
     if reward is None or "\n" in text or len(words.split()) > MAX_WORDS or (words and not text[1].isspace()):
         return None
     if not words or (_describe_complaint(words) if reward < 0 else _PRAISE.fullmatch(words.casefold())):
@@ -314,6 +316,7 @@ def _describe_complaint(words: str) -> Category | None:
         reason, _ = split_reason(words)
     except UsageError:
         return None
+    # Some keyboards and editors type a curly apostrophe.
     said = words.replace("’", "'").casefold()
     return reason or (classify_complaint(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
@@ -501,6 +504,7 @@ def _list_favourites(views: "Sequence[StyleView]") -> Iterable[str]:
     best: dict[str, tuple[float, str, Earned]] = {}
     for view in views:
         for intent, one in view.earned.items():
+            # With one vote of each kind added, a single good rating does not beat nine of ten.
             mean = (1 + one.ups) / (2 + one.ups + one.downs)
             if mean > best.get(intent, (0.5,))[0]:
                 best[intent] = (mean, view.skill.id, one)
@@ -732,6 +736,7 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     if len(given.words) > 1:
         return make_refusal(f"/style export takes one path, not {given.text!r}; put quotes around a path with spaces")
     document = msgspec.to_builtins(ctx.memory.styles.export())
+    # The user's own styles are free text, and the file is made to be passed on.
     text = ctx.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:
         return CommandResult(verbatim=text, data=msgspec.json.decode(text))

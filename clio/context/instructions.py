@@ -105,6 +105,7 @@ class InstructionReader:
 
     def _read_with_imports(self, path: Path, text: str, importer: str, depth: int) -> Iterator[InstructionFile]:
         real = path.resolve()
+        # Files that import each other would never end.
         if not text or real in self._seen:
             return
         if len(self._seen) >= MAX_FILES:
@@ -129,6 +130,7 @@ class InstructionReader:
 
         Other uses of "@", as in `@types/node`, are plain text.
         """
+        # In code, "@" is part of an example.
         for mention in find_mentions(_INLINE_CODE.sub("", text)):
             if mention.kind != "path" or mention.lines is not None:
                 continue
@@ -136,6 +138,7 @@ class InstructionReader:
                 path = self._resolve_import(importer.parent, reading.name)
                 if path is None or not _is_file(path):
                     continue
+                # A repository could import any file of the user's, whose text would be sent to the model.
                 if self._root is not None and not self._may_read(path):
                     where = "import it in ~/.clio/instructions.md instead"
                     self.problems.append(f"{source} imports {reading.name}, which is outside of the project; {where}")
@@ -225,6 +228,7 @@ def find_instructions(
     reader = InstructionReader(top, project, user_home, links)
     files = [*own_files, *reader.read_own_file(project / OWN_FILE)]
     inside = start if start is not None and start.is_relative_to(project) else project
+    # The nearest last, so that it has the last word where two files disagree.
     for folder in list_folders_between(top, inside):
         files.extend(reader.read_folder_file(folder))
     return Instructions(files=tuple(files), problems=(*personal.problems, *reader.problems))
@@ -335,6 +339,7 @@ class FolderInstructions:
             return ""
         with self._lock:  # read-only calls run concurrently
             files = [file for folder in sorted(folders - self._shown_folders) for file in self._read_new(folder)]
+        # A call that reads the file itself shows it already.
         rendered = self._render_files([file for file in files if file.path not in paths])
         return "\n".join([fill_prompt("context/folder_instructions"), *rendered]) if rendered else ""
 
@@ -373,6 +378,7 @@ class FolderInstructions:
         """
         if not (self._top / ".git").exists():
             return False
+        # git has no question for a whole folder; a name that does not exist stands for all others in it.
         paths = (str(path), str(path.with_name(_SAMPLE_FILE_NAME)))
         input_text = "".join(f"{path_text}\0" for path_text in paths)
         listed = (

@@ -28,6 +28,7 @@ def parse_shown_ranges(text: str) -> tuple[LineRange, ...]:
     if not _ROW.search(text, 0, _HEAD_CHARS):
         return ()
     rows = [int(number) for number in _ROW.findall(text)]
+    # A log whose lines begin with numbers is no listing of a file.
     if len(rows) * 2 < text.count("\n"):
         return ()
     return join_ranges((row, row) for row in rows)
@@ -138,6 +139,7 @@ def _pair_with_results(message: AssistantMessage, results: dict[tuple[str, str],
     calls_with_result = tuple(
         {call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values()
     )
+    # Servers refuse an assistant message with neither text nor calls.
     if not calls_with_result and not message.content.strip():
         return ()
     if len(calls_with_result) < len(message.tool_calls):
@@ -179,6 +181,7 @@ def find_task_index(units: Sequence[Unit]) -> int | None:
     for index in range(len(units) - 1, -1, -1):
         message = units[index].messages[0]
         if isinstance(message, UserMessage) and message.origin == "user":
+            # After "yes, go on" the task is still the one stated before.
             if is_substantive(message.content):
                 return index
             newest = index if newest is None else newest
@@ -270,6 +273,7 @@ def cut_text(text: str, chars: int, way: str) -> str:
     """
     if len(text) <= chars + _NOTICE_CHARS:
         return text
+    # Both ends: outputs of commands have their result at the end.
     head, tail = chars * 3 // 5, chars - chars * 3 // 5
     left_out = len(text) - head - tail
     return f"{text[:head]}\n[… {left_out:,} characters left out; {way} …]\n{text[len(text) - tail :]}"
@@ -296,6 +300,7 @@ def fit_units(
     messages = [message for unit in units for message in unit.messages]
     weights = {message.id: message_units(message) for message in messages}
     cuts: dict[str, int] = {}
+    # Outputs can be read again in full; arguments and answers are cut only where that is not enough.
     for least, kinds in ((max(MIN_TOOL_CHARS, floor), (ToolMessage,)), (floor, (ToolMessage, AssistantMessage))):
         total = sum(weights.values())
         if total <= limit:
@@ -330,6 +335,7 @@ def _cut_to_common_length(
 
     low, high = least, max(map(measure_longest_text, candidates), default=least)
     best = at(low)
+    # Bisection: 16 steps find the length to the character for texts of up to 65,000.
     for _ in range(_TRIES):
         if high - low <= 1 or gain(best) > spare:
             break

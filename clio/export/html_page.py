@@ -118,6 +118,7 @@ def _find_lexer(language: str) -> "Lexer | None":
     from pygments.util import ClassNotFound
 
     try:
+        # The code is shown exactly as it is: Pygments would strip blank lines and add a newline.
         return get_lexer_by_name(language, ensurenl=False, stripnl=False)
     except ClassNotFound:
         return None
@@ -302,10 +303,13 @@ class ProseRenderer:
         if token.type in ("fence", "code_block"):
             token.content, token.type = self._render_fence(token), "html_block"
         elif token.type in ("heading_open", "heading_close"):
+            # The page itself has the first two levels.
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
         elif token.type == "table_open":
+            # A wide table scrolls by itself, which the keyboard reaches only with a focus.
             token.attrSet("tabindex", "0")
         elif token.type in ("th_open", "td_open"):
+            # The content security policy allows no inline style.
             align = str(token.attrs.pop("style", "")).removeprefix("text-align:")
             if align in ("right", "center"):
                 token.attrSet("class", align)
@@ -328,6 +332,7 @@ def _prepare_inline(tokens: "Sequence[Token]") -> None:
     for token in tokens:
         depth += (token.type == "link_open") - (token.type == "link_close")
         if token.type == "link_open":
+            # The page that is opened must neither reach this one nor learn its address.
             if str(token.attrGet("href")).startswith(_WEB_SCHEMES):
                 token.attrSet("rel", "noopener noreferrer")
         elif token.type == "image":
@@ -457,6 +462,7 @@ def _describe_result(result: ExportedResult | None) -> Iterator[str]:
     if result is not None:
         yield result.summary
         duration = format_span(result.seconds)
+        # The summary of a command states its time already.
         if result.seconds >= 0.05 and duration not in result.summary:
             yield duration
 
@@ -710,6 +716,7 @@ def render_page(export: ExportedSession) -> str:
     prose = ProseRenderer(colours, diffs)
     entries = EntryRenderer(prose, CallRenderer(prose, colours, diffs))
     style, script = read_asset("page.css"), read_asset("page.js")
+    # Second protection against text that got past the escaping: only this style and this script may run.
     policy = (
         f"default-src 'none'; style-src '{hash_for_policy(style)}'; script-src '{hash_for_policy(script)}'; "
         "base-uri 'none'; form-action 'none'"

@@ -48,6 +48,7 @@ def convert_user_message(
 ) -> Iterator[ImportedMessage]:
     """Yield the text and images of a user message; nothing if the message has only results."""
     text, images = _read_content(content, tally)
+    # Recall and titles must not show text that the user never typed.
     typed = _ADDED.sub("", text).strip()
     if origin == "user":
         typed, origin = _restore_input(typed)
@@ -204,6 +205,7 @@ class _Reader:
         if kind in ("user", "assistant", "attachment"):
             id = as_text(line.get("uuid"))
             self._seen.add(id)
+            # Copied conversations repeat earlier lines with their ids.
             if id and id in self._converted:
                 return
             before = self._count
@@ -302,6 +304,7 @@ class _Reader:
             self._begun.add(key)
             yield self._make_about(key, line, [])
         answer = self._answer
+        # Claude Code writes a line for each block of an answer; the id of the message holds them together.
         if answer is None or not message_id or (answer.key, answer.message_id) != (key, message_id):
             yield from self._finish_answer()
             created = parse_seconds(line.get("timestamp"))
@@ -309,6 +312,7 @@ class _Reader:
         answer.reason = as_text(message.get("stop_reason")) or answer.reason
         answer.texts += texts
         answer.calls += calls
+        # Results of the server's own calls stand in the same line and must follow the answer.
         if results:
             yield from self._finish_answer()
             for number, block in enumerate(results):

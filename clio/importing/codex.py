@@ -127,6 +127,7 @@ def _read_arguments(kind: str, value: Any) -> str:
 def _join_command(command: list[Any]) -> str:
     """Return a command as a user would type it, so that a search finds it."""
     words = [str(word) for word in command]
+    # Codex wraps each command line in a shell; a search should find what was meant.
     if len(words) == 3 and words[1] in ("-c", "-lc"):
         return words[2]
     return shlex.join(words)
@@ -267,6 +268,7 @@ class _Reader:
                 yield self._wrap(AssistantMessage(content=text, model=self._model, id=id, created=self._time))
         elif role == "user":
             yield from self.flush()
+            # Codex sends its own text in the user's name; it must not count as something the user said.
             injected = text.startswith(_INJECTED)
             if text.strip() or images:
                 origin = "continue" if injected else "user"

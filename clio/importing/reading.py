@@ -175,6 +175,7 @@ def read_lines(path: Path, tally: Tally, progress: Progress, *, keep: bool = Fal
             first, *others = block.split(b"\n")
             parts.append(first)
             held += len(first)
+            # Counted once, although the line may continue through many blocks.
             if held > MAX_LINE_BYTES:
                 tally.large += not skipping
                 parts, held, skipping = [], 0, True
@@ -214,6 +215,7 @@ def read_records(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple
     """
     waiting: bytes | None = None
     for line in read_lines(path, tally, progress):
+        # A broken line in the middle is damage; as the last one it is a line that was being written.
         if waiting is not None:
             tally.kinds["not JSON"] += 1
             waiting = None
@@ -298,6 +300,8 @@ class _ElementParser:
             if self._string_start >= 0:
                 if not self._find_string_end():
                     break
+            # Only brackets, quotes, commas and colons are looked at: a chat of 200 MB parsed as one value takes over a
+            # gigabyte of memory.
             elif match := _PUNCTUATION.search(self._data, self._position):
                 self._position = match.end()
                 if match[0] == b'"':
@@ -315,6 +319,7 @@ class _ElementParser:
         if not self._data.startswith(b'"', self._position):
             return False
         self._position += 1
+        # A string in this place is the name of a field; later ones at this depth are values.
         if self._depth == 1 and self._is_object and not self._named:
             self._field = str(
                 decode_lenient_json(bytes(self._data[self._string_start : self._position]), self._tally) or ""

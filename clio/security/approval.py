@@ -174,6 +174,7 @@ class Policy:
         self.incognito = incognito
         self._allow = [read_rule(text) for text in allow]
         self._deny = tuple(read_rule(text) for text in deny)
+        # Paths of actions have their links resolved, so this one must have them too.
         self._home = clio_home.resolve() if clio_home is not None else None
         self._paths: set[Path] = set()
         self._readable: frozenset[Path] = frozenset()
@@ -312,6 +313,7 @@ class Policy:
         if self.mode == "all":
             return self._judge_in_mode_all(action, view)
         if view.is_read_only:
+            # What the user has approved already runs with the network and all variables, as it would by hand.
             approved = self.mode != "plan" and (action in self._commands or view.is_covered_by(self._allow))
             network = bool(view.needs_network)
             return Allow("only reads inside the workspace", confined=not approved, network=network)
@@ -319,6 +321,7 @@ class Policy:
             return Deny(PLAN_REASON)
         if action in self._commands:
             return Allow("allowed for this session")
+        # Asked, not refused: refusing every variable would forbid ordinary loops.
         if doubt := view.find_deny_rule(self._deny, "maybe"):
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         return self._judge_by_rules(view)
@@ -347,6 +350,7 @@ class Policy:
         # Without the bash grammar no check below can see what the line does.
         if NO_GRAMMAR in view.unknown:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
+        # Without deny rules nothing in an unreadable line is forbidden, and the user chose to run everything.
         if self._deny and view.unknown:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
         if action not in self._commands and (doubt := view.find_deny_rule(self._deny, "maybe")):
@@ -365,6 +369,7 @@ class Policy:
 
             if why := find_system_change(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", why, in_every_mode=True)
+            # An allow rule of the user's own is an approval in advance; it cannot cover the checks above.
             if (why := self._explain_outside_change(view)) and not self._is_allowed_by_rules(view):
                 return Ask("high", why, in_every_mode=True, rule_spares=True)
         return Allow("mode 'all'")
@@ -407,6 +412,7 @@ class Policy:
             target = read_url(action.url, allow_private=self.private_network)
         except UrlRefused as error:
             return Deny(str(error))
+        # Before the mode: a deny rule holds in `all` too.
         rule = next((rule.text for rule in self._deny if is_host_covered(rule, target.host)), None)
         if rule is not None:
             return Deny(f"the rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")

@@ -191,6 +191,7 @@ class _OutsideChangeFinder:
         """Return the reason for asking about text passed to a shell, or to a program that runs it later."""
         program, argv = command.program, command.argv[1:]
         texts = [command.stdin] if command.stdin and program in SHELLS | {"at", "batch"} else []
+        # `echo "rm -rf ~" | sh`: the text is in the call that feeds the shell.
         if program in SHELLS | {"at", "batch", "parallel"}:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
@@ -310,6 +311,7 @@ class _OutsideChangeFinder:
         operands = list(list_operands(rest, _TABLES.value_options.get(program, frozenset())))
         written = list(_iter_option_values(rest, _TABLES.output_options.get(program, ())))
         if program == "mv":
+            # `mv -t FOLDER a b` names the target first.
             aimed = bool(written)
             return (operands, written) if aimed else (operands[:-1], operands[-1:])
         if program in ("gio", "gvfs-trash"):
@@ -323,6 +325,7 @@ class _OutsideChangeFinder:
         ):
             return operands, written
         if program in ("tar", "bsdtar") and any(re.fullmatch(r"-?[A-Za-z]*[cru][A-Za-z]*", text) for text in argv[:1]):
+            # `tar cf x.tar a` overwrites x.tar; without a dash the archive is the first operand.
             packed = list(_iter_option_values(rest, ("-f", "--file")))
             packed += operands[1:2] if argv and not argv[0].startswith("-") and "f" in argv[0] else []
             return [], packed
@@ -331,6 +334,7 @@ class _OutsideChangeFinder:
             and not written
             and not has_option(options, "t", ("list",))
         ):
+            # An archive is unpacked where the command runs, whatever names it contains.
             return [], [Word(".")]
         if program == "zip":
             return [], operands[:1]
@@ -346,6 +350,7 @@ class _OutsideChangeFinder:
         if program in ("dd", "dcfldd", "dc3dd"):
             return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
         if program in _TABLES.copying_programs:
+            # Without -f, ln fails where the name exists.
             links = program == "ln" and not has_option(options, "f", ("force",))
             return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
         if program in _TABLES.overwriting_programs:
@@ -354,6 +359,7 @@ class _OutsideChangeFinder:
             unchanged = program in _TABLES.compressors and has_option(
                 options, "cktl", ("stdout", "keep", "test", "list")
             )
+            # `chmod 644 x`: the first operand is the mode.
             skipped = 1 if program in _TABLES.mode_first_programs and len(operands) > 1 else 0
             return ([] if unchanged else operands[skipped:]), written
         in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)

@@ -129,6 +129,7 @@ class _Reader(HTMLParser):
     def _close_link(self, start: int, href: str) -> None:
         inner = "".join(self.parts[start:])
         target = _absolute(self._base_url, href)
+        # Markdown does not allow a line break in a link; pages wrap whole blocks into one.
         if target and inner.strip() and "\n" not in inner.strip():
             lead, trail = inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :]
             self.parts[start:] = [f"{lead}[{inner.strip()}]({target}){trail}"]
@@ -207,6 +208,7 @@ class PageFetch:
         from http.client import HTTPException  # imports the package email, which start-up should not wait for
 
         url = self._url
+        # Each address is checked again: a public page may redirect to one of a private network.
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 target = check_url(url, self._allow_private)
@@ -273,6 +275,7 @@ def _connection(target: FetchTarget) -> "HTTPConnection":
 
 def _connect(connection: "HTTPConnection", target: FetchTarget) -> None:
     """Connect to the address that was checked, using the host name that was asked for."""
+    # By address: a second look-up of the name could give another one than was checked.
     connection.sock = socket.create_connection((target.address, target.parts.port), timeout=TIMEOUT_S)
     if target.parts.scheme == "https":
         connection.sock = ssl.create_default_context().wrap_socket(connection.sock, server_hostname=target.parts.host)
@@ -307,6 +310,7 @@ class WebFetchTool:
         call: WebFetchArgs = args
         url = call.url.strip()
         try:
+            # Refused before the user is asked; the name itself is looked up only after approval.
             read_url(url, allow_private=self._private_network)
         except UrlRefused as error:
             raise ToolFailed(str(error)) from error
@@ -341,6 +345,7 @@ def extract_page_text(page: Page, fetch: PageFetch) -> tuple[str, str]:
         content = kind or "binary data"
         raise ToolFailed(f"{page.url!r} is {content} ({len(page.body):,} bytes), not text; a command could download it")
 
+    # Some servers state no type; the beginning then tells a page from plain text.
     is_html = kind in _HTML or (not kind and start.lstrip().lower().startswith((b"<!doctype html", b"<html")))
     declared = _META_CHARSET.search(start) if is_html and not page.charset else None
     text = _decode(page.body, page.charset or (declared[1].decode("ascii") if declared else "utf-8"))

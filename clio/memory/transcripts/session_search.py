@@ -233,6 +233,7 @@ def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> Sessio
 
     The first turn may already be in the index; it now has the results of its calls. Raises OSError.
     """
+    # With the byte before it: a line must end there, or the journal was rewritten.
     before = max(offset - 1, 0)
     data = _read_journal(files, before, stamp)
     if offset and not data.startswith(b"\n"):  # the journal was rewritten: no line begins there any more
@@ -240,6 +241,7 @@ def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> Sessio
     data = data[offset - before :]
     state = SessionState(id=files.id)
     lines = split_lines(data).lines
+    # Damage may hide a message, and a new name changes the title, which only a full read gives.
     if session_format.replay_journal(lines, state).damaged or any(line.startswith(_NAME_RECORD) for line in lines):
         return None
     return SessionDoc(
@@ -416,6 +418,7 @@ class SessionSync:
         A session that fits completely is appended to `whole`, to be indexed together with others.
         """
         doc, end, size = rest.doc, rest.place, 0
+        # At least one turn, or a turn longer than a step would never be indexed.
         while end < len(doc.turns) and (size < room or end == rest.place):
             size += len(doc.turns[end].text) + len(doc.turns[end].output)
             end += 1
@@ -478,6 +481,7 @@ class SessionSync:
     def _sort_queues(self) -> None:
         """Rebuild both queues, newest last."""
         stamps = self._watched.stamps
+        # Newest last, because they are taken from the end: a user mostly asks about recent work.
         self._queue = deque(sorted(self._stale, key=lambda id: stamps[id].modified))
         self._output_queue = deque(sorted(self._without_outputs, key=lambda id: stamps[id].modified))
 
@@ -705,6 +709,7 @@ class SessionRecall:
 
     def _run_with_rebuild(self, action: Callable[[RecallIndex], T]) -> T:
         """Run an action on the index; if the index proves to be damaged, run it again on a new one."""
+        # Twice: the file is replaced by a new one first, and by an index in memory if that is damaged too.
         for _ in range(2):
             try:
                 return action(self._get_index())
@@ -716,6 +721,7 @@ class SessionRecall:
         return action(self._get_index())
 
     def _get_index(self) -> RecallIndex:
+        # `git clean` or the user may delete the cache while clio runs.
         if self._index is not None and self._file.vanished():
             self.close()
         return self._index or self._use_index(self._file.open())
@@ -740,6 +746,7 @@ def _add_handles(hits: Iterable[SessionHit], ids: Iterable[str]) -> tuple[Sessio
 
 def _find_handle(id: str, others: Iterable[str]) -> str:
     rivals = [other for other in others if other != id]
+    # Ids begin with their time of creation, so their ends differ most.
     lengths = range(HANDLE_CHARS, len(id))
     return next((id[-chars:] for chars in lengths if not any(other.endswith(id[-chars:]) for other in rivals)), id)
 

@@ -427,6 +427,7 @@ def _is_countable_name(text: str, place: int) -> bool:
     name, _ = find_name(text, place)
     found = _countable_names.get(name)
     if found is None:
+        # Bounded, because a stream may contain any number of different names.
         if len(_countable_names) > _MOST_NAMES:
             _countable_names.clear()
         found = _countable_names[name] = (

@@ -142,6 +142,7 @@ def _make_prefix_unwrapper(
         if place < 0:
             return make_unknown_call(words)
         inner = words[place + positionals :]
+        # `timeout $T ls`: $T may contain the duration and the program.
         if any(map(can_split, words[place : place + positionals])):
             return make_unknown_call(words)
         env: list[tuple[str, str]] = []
@@ -193,8 +194,10 @@ def _unwrap_env(words: Words) -> UnwrappedCommand | None:
     if place < 0:
         return make_unknown_call(words)
     moved = any(word.text.startswith(("-C", "--chdir")) for word in words[1:place])
+    # busybox and others act by the name they are started under.
     name = next(filter(None, (get_option_value(words, each, ("--argv0", "-a")) for each in range(1, place))), "")
     place += place < len(words) and words[place].text == "-"
+    # Without clio's variables git would start pagers and hooks, and package managers would reach the network.
     withholds = any(word.text not in ("-v", "--debug", "--") for word in words[1:place])
     while place < len(words) and "=" in words[place].text and not words[place].text.startswith(("=", "$")):
         if can_split(words[place]):
@@ -217,6 +220,7 @@ _SHELL_LETTERS = re.compile(r"[-+][abcefhilmnopsuvBCEHOT]+")
 
 def _unwrap_shell(words: Words) -> UnwrappedCommand | None:
     """Handle `sh -c text`; None if the shell reads a file or its input. Only bash's syntax can be followed."""
+    # fish, zsh and others read the same text differently from bash.
     if words[0].text.rsplit("/", 1)[-1] in UNPARSED_SHELLS:
         return make_unknown_call(words) if len(words) > 1 and words[1].text != "--version" else None
     place, letters = _skip_shell_options(words)
@@ -252,6 +256,7 @@ def _skip_shell_options(words: Words) -> tuple[int, str]:
     place, letters = 1, ""
     while place < len(words) and _may_be_option(words[place]):
         text = words[place].text
+        # After `-c` this word is the text itself and not an option.
         if "c" in letters and words[place].dynamic:
             break
         if can_split(words[place]):
@@ -325,6 +330,7 @@ def _unwrap_find(words: Words) -> UnwrappedCommand | None:
             place += 1
             continue
         end = place + 1
+        # Several `-exec` may follow each other in one call.
         while end < len(words) and not _is_end_of_exec(words[end - 1], words[end]):
             end += 1
         inner = tuple(_mark_placeholder(word, ["{}"]) for word in words[place + 1 : end])

@@ -102,6 +102,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
     if not names:
         return ToolOutput(text=f"{shown}: no files (ignored ones are not listed)", summary="no files")
     rows: list[str] = []
+    # A tree of several thousand rows would fill the window; fewer levels show the layout as well.
     for levels in (depth,) if depth else _DEPTHS:
         rows = _render_tree(names, levels)
         if len(rows) <= _MAX_ROWS:
@@ -284,6 +285,7 @@ class ReadFileTool:
         summary = f"lines {window.first}-{last}{total}" if partial else f"{format_count(len(rows), 'line')}"
         text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
         lines = window.lines[: len(rows)]
+        # The same lines a second time would push older messages out of the window.
         if len(text) > _MIN_REFERENCE_CHARS and self._is_shown(path, window.first, lines):
             notes[:0] = [
                 f"unchanged: lines {window.first}-{last} of {name} are still as shown in an earlier result above"
@@ -321,6 +323,7 @@ def _count_fitting_rows(rows: list[str], max_chars: int) -> int:
     used = 0
     for number, row in enumerate(rows):
         used += len(row) + 1
+        # At least one row, or a page could not be continued.
         if used > max_chars and number:
             return number
     return len(rows)
@@ -362,6 +365,7 @@ def _take_lines(file: BinaryIO, limit: int, max_chars: int) -> list[str]:
     lines: list[str] = []
     used = 0
     while len(lines) < limit and used <= max_chars:
+        # Bounded: a single line may be as long as the file.
         head = file.readline(_MAX_LINE)
         if not head:
             break
