@@ -104,7 +104,6 @@ class CustomFolders:
                 if isinstance(one, str):
                     problems.append(one)
                 else:
-                    # The first place wins: a project's file cannot replace a command of the user's.
                     found.setdefault(one.name.lower(), one)
         self._known = known
         return tuple(found.values()), tuple(problems)
