@@ -136,6 +136,7 @@ class MemorySystem:
         folder = project / ".clio"
         self._is_foreign = is_foreign
         self._may_seal = home is not None and not incognito and not is_foreign
+        # Sealed at the first change, not at the exit: a kill in between would make the user's own memory look foreign.
         logs = ScopeLogs(folder, home or folder, clock=clock, before_change=self._seal)
         self._home = home or folder
         self._trust_home = home
@@ -188,6 +189,7 @@ class MemorySystem:
     def begin_subagent(self, window_tokens: int) -> "SubagentMemory":
         """Return the memory of a sub-agent: the limits of the running session, and project memory."""
         of_turn = self._new_turn_memory(window_tokens)
+        # A limit that the user stated for this session also binds the sub-agents it sends.
         of_turn.hold(self._of_turn.held if self._of_turn else ())
         return SubagentMemory(self, of_turn, self._new_briefing() if self._inject else None)
 
@@ -275,6 +277,7 @@ class MemorySystem:
         tell = partial(self._briefing.news, set(session.window_ids) if session else ())
         news = self._errors.run("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
+        # A memory that the summary or the prompt already contains would cost its tokens twice.
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
         recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
         style = self._errors.run("the style of the answer is", partial(self._style_fragments, text), none)
@@ -282,6 +285,7 @@ class MemorySystem:
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
+            # Stored on disk for `/memory why` of another process, so it must hold no secret.
             question=self._redact(" ".join(text[:200].split())[:80]),
             scenario=self.scenario or (self._of_turn.scenario_used if self._of_turn else None),
             items=(*self._knowledge_items(), *(self._of_turn.items if self._of_turn else ())),

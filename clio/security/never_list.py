@@ -84,6 +84,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
             for folder in redirect.folders or (start,):
                 if is_device(posixpath.join(start, folder, target.text)):
                     return f"writes to the device {redirect.target.text}"
+            # Appending to a file leaves its content.
             empties = ">>" not in redirect.operator and redirect.operator != "<>"
             whole = WholePaths(redirect.folders or ("",), start, home)
             if empties and not target.dynamic and whole.is_essential_file(target):
@@ -253,6 +254,7 @@ class _CommandJudge:
         recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
         always = program in ("rimraf", "trash", "trash-put", "srm", "wipe", "mv")
         operands = self.operands[1:] if program in _PERMISSION_PROGRAMS - {"setfacl"} else self.operands
+        # `chmod 000 /` without -R locks everyone out as well.
         shuts = program == "chmod" and any(_MODE_WITHOUT_ACCESS.fullmatch(text) for text in self.argv)
         shuts = shuts or (program == "chattr" and any(re.fullmatch(r"[+=]\w*i\w*", text) for text in self.argv))
         for word in operands:
@@ -284,6 +286,7 @@ class _CommandJudge:
 
     def check_find(self, program: str) -> str | None:
         """Reject `find / -delete` and similar searches over a whole folder."""
+        # Search folders come before the first test; only -H, -L and -P may precede them.
         starts: list[Word] = []
         for word in self.rest:
             if word.text.startswith(("-", "(", "!")) and word.text not in ("-H", "-L", "-P", "--"):

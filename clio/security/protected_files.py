@@ -216,6 +216,7 @@ def explain_protected_file(path: Path, root: Path, clio_home: Path | None) -> st
 
 def _explain_linked_file(path: Path, root: Path) -> str:
     """Why a file is protected through a link beside it or in the project root that has a protected name."""
+    # A link such as `.envrc -> scripts/env` makes an ordinary file one that runs by itself.
     for folder in dict.fromkeys((root, *(place for place in path.parents if place.is_relative_to(root)))):
         try:
             links = [entry for entry in os.scandir(folder) if entry.is_symlink()]

@@ -58,12 +58,14 @@ def read_url(url: str, *, allow_private: bool) -> UrlParts:
         raise UrlRefused(f"the URL {url[:200]!r} is not valid ({error}); give one plain http(s) URL") from None
     if split.scheme not in ("http", "https"):
         raise UrlRefused(f"the URL {url[:200]!r} is not http or https; only those are fetched")
+    # Programs differ in which part of `http://a\@b` is the host; what was checked must be what is fetched.
     if "@" in split.netloc or "\\" in url:
         raise UrlRefused("the URL contains a user name, a password or a backslash; fetch it without them")
     host = _normalize_host(split.hostname or "")
     if not allow_private:
         if host in _METADATA_HOSTS or host == "localhost" or host.endswith(_LOCAL_NAMES):
             raise UrlRefused(f"{host!r} is on this machine or a private network; set private_network to allow it")
+        # `http://2130706433` and `http://0x7f.1` are this machine, too.
         literal = read_address(host)
         if literal is not None and (why := explain_private_address(literal)):
             raise UrlRefused(f"{host!r} is {why}; set private_network to allow it")
@@ -103,6 +105,7 @@ def read_address(host: str) -> Address | None:
 def explain_private_address(address: Address) -> str:
     """Why an address is not on the public internet, as the end of a sentence; "" if it is. Pure."""
     if isinstance(address, ipaddress.IPv6Address):
+        # An IPv4 address inside an IPv6 one reaches the same machine.
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is None and any(address in network for network in _NAT64):
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -201,6 +201,7 @@ def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
         raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return PreservedContent()
+    # A newer clio, or the original program, may have stored fields that this one does not know.
     known = SessionSnapshot.__struct_fields__
     unknown = {name: value for name, value in fields.items() if name not in known}
     return PreservedContent(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
@@ -211,6 +212,7 @@ def rescue_snapshot(data: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     history: list[Any] = []
     for line in data.splitlines():
+        # The snapshot has one field or message per line, so that a damaged one costs only itself.
         line = line.rstrip(b", \r")
         value = _decode_or_none(line)
         if isinstance(value, dict) and "role" in value:
@@ -398,6 +400,7 @@ def encode_record(record: JournalRecord) -> tuple[JournalRecord, bytes]:
     """Return the record and its encoded line, without line end; lone surrogates in its text are replaced in both."""
     try:
         return record, _encoder.encode(record)
+    # Models and programs produce halves of surrogate pairs, which UTF-8 cannot express.
     except UnicodeEncodeError:
         record = replace_surrogates_in_struct(record)
         return record, _encoder.encode(record)
@@ -470,6 +473,7 @@ def rebuild_journal(state: SessionState, journal: str) -> list[JournalRecord]:
     """Return the records of a journal with the complete session, to replace files that were deleted."""
     records: list[JournalRecord] = [make_journal_header(state, journal)]
     records += [MessageAdded(n=number, message=message) for number, message in enumerate(state.messages, 1)]
+    # Before the window: each of these records removes its messages from it, and the window below is the final one.
     records += [Trimmed(trim=trim) for trim in state.trims]
     records += [
         TodosSet(todos=state.todos),

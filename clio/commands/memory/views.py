@@ -252,6 +252,7 @@ def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
     by_kind: dict[str, list[ListedMemory]] = {}
     for one in listed:
         by_kind.setdefault(one.kind, []).append(one)
+    # The same number of each kind, or hundreds of facts would hide the few rules.
     each = LISTED // len(by_kind)
     return [one for group in by_kind.values() for one in group[:each]]
 

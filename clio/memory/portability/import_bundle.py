@@ -151,6 +151,7 @@ def merge_records(
             merge.count("known")
         elif new.id in ours.records:
             merge.merge_same_id(ours.records[new.id], new)
+        # What the user forgot must not come back with the next import of the same file.
         elif new.id in forgotten:
             merge.count("forgotten")
         else:
@@ -269,6 +270,7 @@ def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Cl
         touch_count=max(record.touch_count, 0),
         version=max(record.version, 1),
         provenance=limit_trust(record.provenance, by),
+        # Nothing imported counts as confirmed: a foreign file could vouch for itself.
         confirmations=(),
         **times,
     )
@@ -343,10 +345,12 @@ def merge_memories(
     each: called for every memory before anything is written; an error it raises ends the import without a change.
     """
     index, files = read_typed_memories(paths, scope)
+    # A memory that was moved to the other scope keeps its id and must not exist twice.
     elsewhere = frozenset(read_typed_memories(paths, "user" if scope == "project" else "project")[0].records)
     if dry_run:
         merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
         return _make_counts(scope, merged, formers, unusable)
+    # Read again under the lock, because another clio may have changed the memories meanwhile.
     with files.lock():
         files.catch_up()
         merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
@@ -528,6 +532,7 @@ def merge_notes(
     counts = ImportCounts(section="notes", scope="project", what="notes")
     for foreign in notes:
         note = structs.replace(clean_note(foreign, clean), timestamp=min(max(foreign.timestamp, 0.0), now))
+        # It describes the work of another machine.
         if note.key == PROGRESS_NOTE:
             continue
         # The store of notes takes the time of a note from its clock.
@@ -552,6 +557,7 @@ def merge_task_types(paths: MemoryPaths, text: str, *, clean: Clean, dry_run: bo
     """Write `scenarios.yaml` if there is none; an existing file is not changed. Raises OSError."""
     counts = ImportCounts(section="scenarios", scope="user", what="scenarios.yaml")
     text = clean(text)
+    # The file is the user's own and may be edited by hand, so it is never merged.
     if paths.scenarios.exists():
         same = paths.scenarios.read_text(encoding="utf-8", errors="replace") == text
         return counts.more(known=1) if same else counts.more(kept=1)

@@ -119,6 +119,7 @@ class Retriever:
         if "L0" in layers:
             with stores.timed("L0"):
                 candidates += self._find_passages(query, at, current, limit, stores)
+                # A word's rarity is that in everything remembered: among a few dozen memories alone it means little.
                 transcribed = stores.run("how common words are", lambda: self._sessions.count_words(query), transcribed)
         others: list[Layer] = [layer for layer in layers if layer != "L0"]
         if at is not None and others:
@@ -198,6 +199,7 @@ class Retriever:
         archived, everywhere = self._meaning.archived_turns, self._meaning.uses_model
         if not archived.exist or not (current or everywhere):
             return []
+        # Hashed vectors add nothing to the search by words, which covers the other sessions.
         sessions = None if everywhere else [current or ""]
         near = archived.search(query, sessions=sessions, count=MAX_NEAREST, limit=_MAX_DISTANCE)
         return [
@@ -249,6 +251,7 @@ class Retriever:
                     none,
                 )
                 if styles is not None:
+                    # A style that was never rated is built in; nothing was learned that could be found.
                     rated = (view for view in styles.views() if view.earned)
                     found += stores.run("styles are", lambda: list(map(of_style, rated)), none)
         return found

@@ -230,6 +230,7 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
     found: list[SimpleCommand] = []
     many = 1
     for values in bound.values():
+        # The product of all values, before any call is built: three loops of a hundred words are a million calls.
         many *= len(values)
     if many > _MAX_CALLS:
         return None
