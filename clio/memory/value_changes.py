@@ -18,8 +18,8 @@ NUMBER = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _OUTDATED_NUMBER = re.compile(
     r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
     r"|replaced|dropped|swapped)|n't)(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + NUMBER.pattern + r")"
-    r"|(?P<after>" + NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer|not"
-    r"|any ?more)\b",
+    r"|(?P<after>" + NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer"
+    r"|not(?! (?:on |in |at |port )?v?\d)|any ?more)\b",
     re.I,
 )
 _WORD = re.compile(r"[A-Za-z][\w+#]*(?:[.-]\w+)*")

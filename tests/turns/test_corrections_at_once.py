@@ -57,6 +57,11 @@ async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[
         "The staging server has moved to 9090.",
         "we use 9090 now instead of 8080",
         "By the way, the port was changed from 8080 to 9090. Please look at calc.py",
+        "nah it's 9090",
+        "my bad, port is 9090",
+        "err, 9090 not 8080",
+        "sry, it's 9090",
+        "the staging port went from 8080 to 9090",
     ],
 )
 def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness: MakeHarness, correction: str) -> None:

@@ -43,6 +43,9 @@ def last_words(harness: Harness) -> str:
         ("never use sudo", "feel free to run sudo from now on"),
         ("never push to main", "pushing to main is fine these days"),
         ("always write docstrings", "you don't have to write docstrings any more"),
+        ("never push to main", "i take that back, you can push to main"),
+        ("never use sudo", "u can use sudo again"),
+        ("always write docstrings", "i dont care about docstrings anymore"),
         ("never use mocks", "forget that rule"),
     ],
 )
