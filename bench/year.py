@@ -67,7 +67,7 @@ def live(folder: Path, sessions: int, days: int, seed: int, tell: Callable[[str]
             began = time.thread_time()
             report = year.night()
             nights.append(time.thread_time() - began)
-            for sentence in report.trouble:
+            for sentence in report.errors:
                 tell(f"trouble in the night of day {day}: {sentence}")
             if following // 7 > day // 7:
                 weeks.append(_week(day // 7, given, nights, year))

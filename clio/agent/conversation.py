@@ -21,7 +21,7 @@ from clio.context.encodings import (
     get_encoding,
     is_hosted_openai,
     list_encoding_folders,
-    prefix_texts,
+    list_prefix_texts,
 )
 from clio.context.instructions import FolderInstructions
 from clio.context.message_parts import MAX_MENTIONS, find_mentions, make_mention_fragment
@@ -589,7 +589,7 @@ class Conversation:
         encoding = get_encoding(provider.model)
         path = find_encoding(encoding, list_encoding_folders(runtime.env, runtime.home))
         if path is not None:
-            return Calibration(self.estimator, prefix_texts(builder.prefix), encoding, path)
+            return Calibration(self.estimator, list_prefix_texts(builder.prefix), encoding, path)
         config = self.config
         if config.incognito or config.fetch_encodings == "off" or not isinstance(provider, HttpProvider):
             return None

@@ -1,4 +1,7 @@
-"""Look up one mention: a file, directory, picture, earlier session, note or MCP resource."""
+"""Look up what one @mention names: a file, directory, picture, earlier session, note or MCP resource.
+
+A mention has several readings if it ends in punctuation that may belong to the name or to the sentence.
+"""
 
 import asyncio
 import stat
@@ -31,8 +34,7 @@ from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode_file, mak
 def find_mcp_resource(mention: Mention, servers: McpServers | None) -> tuple[str, str] | None:
     """Return server name and URI of a mentioned MCP resource; None if the mention is not one.
 
-    Trailing punctuation may belong to the sentence or to the URI: a reading that the server lists is preferred,
-    otherwise the shortest is used.
+    Of several readings, one that the server lists is preferred, otherwise the shortest is used.
     """
     if servers is None or ":" not in mention.label:
         return None
@@ -41,18 +43,21 @@ def find_mcp_resource(mention: Mention, servers: McpServers | None) -> tuple[str
     if server not in names:
         return None
     uris = [uri for reading in list_readings(mention) if (uri := reading.label.partition(":")[2])]
-    known = {resource.uri for _, resource in servers.resources(server)}
-    known_uris = [uri for uri in uris if uri in known]
-    return (server, (known_uris or uris[-1:])[0]) if uris else None
+    listed_uris = {resource.uri for _, resource in servers.resources(server)}
+    matching_uris = [uri for uri in uris if uri in listed_uris]
+    return (server, (matching_uris or uris[-1:])[0]) if uris else None
 
 
 QUOTED_TURNS = 3
+"""Number of an earlier session's last turns that follow its summary."""
 _SUMMARY_SHARE = 0.5
-_MAX_MESSAGE_CHARS = 2_000  # limit for each message of the last turns
+"""The part of the token budget that the summary may use; the rest is for the last turns."""
+_MAX_MESSAGE_CHARS = 2_000
+"""Limit for each message of the last turns."""
 
 
 def render_session_lines(session: Session, budget_tokens: int, estimator: TokenEstimator) -> list[str]:
-    """Return the summary of a session and its last turns as lines. The caller cuts what exceeds the budget."""
+    """Return the summary of a session and its last turns as lines. The caller truncates what exceeds the budget."""
     summary = render_summary(
         summarize_messages(session.messages),
         budget_tokens=max(int(budget_tokens * _SUMMARY_SHARE), 1),
@@ -72,7 +77,7 @@ def render_session_lines(session: Session, budget_tokens: int, estimator: TokenE
 
 
 def _list_last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMessage]:
-    """Return the user message of each of the last turns and the last answer to it."""
+    """Return, for each of the last turns, its user message and its last answer."""
     starts = [index for index, message in enumerate(messages) if is_turn_start(message)]
     result: list[UserMessage | AssistantMessage] = []
     for number, start in enumerate(starts[-QUOTED_TURNS:]):
@@ -87,9 +92,10 @@ def _list_last_turns(messages: Sequence[Message]) -> list[UserMessage | Assistan
 
 
 class MentionContent(Struct, frozen=True, kw_only=True):
-    """Result of looking up one mention.
+    """What one mention names.
 
     Attributes:
+        mention: the reading that was found.
         rows: the lines of its text.
         size: its size as shown to the user, such as "31 lines".
         more_hint: how the model can get the part that did not fit.
@@ -103,13 +109,14 @@ class MentionContent(Struct, frozen=True, kw_only=True):
 
 
 class MentionRefused(Exception):
-    """Reason, as a sentence, why something that exists was not added."""
+    """A mentioned thing exists but cannot be added to the message. The exception's text is the reason."""
 
 
 class MentionLookup(Struct, kw_only=True, frozen=True):
-    """Looks up mentions for one loop.
+    """Looks up the mentions in the messages of one session.
 
     Attributes:
+        read_log: is told which files the model has seen, so that it may edit them.
         session_tokens: limit for the text of an earlier session.
         model: name of the model, for messages.
         takes_images: whether pictures may be sent to the model.
@@ -130,7 +137,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
     servers: McpServers | None = None
 
     async def find(self, mention: Mention) -> MentionContent | None:
-        """Return what a mention names; None if it names nothing. Raises MentionRefused, ClioError and OSError."""
+        """Return what a mention names; None if it names nothing. Raises MentionRefused, ClioError, OSError."""
         match mention.kind:
             case "path":
                 return await self._find_path(mention) or await self._read_resource(mention)
@@ -162,7 +169,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         return None
 
     async def _read_resource(self, mention: Mention) -> MentionContent | None:
-        """Return what an MCP server returns for a URI; None if the mention names no configured server."""
+        """Return the content of an MCP resource; None if the mention names no configured server."""
         found = find_mcp_resource(mention, self.servers)
         if found is None or self.servers is None:
             return None
@@ -182,7 +189,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         try:
             path = self.workspace.resolve(name)
             path.stat()
-        except (OSError, ValueError, RuntimeError):  # it does not exist, or is not a possible file name
+        except (OSError, ValueError, RuntimeError):  # it does not exist, or is not a valid file name
             return None
         return path
 

@@ -1,4 +1,8 @@
-"""The checks of one turn: problems before it, problems after each step, and which of them are new."""
+"""Run checkers on the files that a turn edits, and report the problems that its edits added.
+
+A turn consists of steps: the tool calls of one answer of the model. Checkers run before a file is first edited in the
+turn and after each step that edited files; only problems that the first run did not find are reported.
+"""
 
 import asyncio
 import time
@@ -23,10 +27,11 @@ from clio.text.formatting import format_count, truncate
 STEP_LIMIT_S = 5.0
 """How long the checks of one step may delay the turn, including the checks before its edits."""
 BEFORE_LIMIT_S = 2.0
-"""How much of that the checks before an edit may take."""
+"""How much of `STEP_LIMIT_S` the checks before an edit may take."""
 MAX_REPORTED_LINES = 10
 _MAX_ROW_CHARS = 200
 _MAX_READ_BYTES = 1_000_000
+"""In a larger file, no line counts as changed by the turn."""
 
 
 class _RunningCheck(Struct, kw_only=True):
@@ -38,11 +43,16 @@ class _RunningCheck(Struct, kw_only=True):
 
 
 class TurnChecks:
-    """The state of one turn.
+    """The checks of one turn.
 
-    A checker that takes too long before an edit is not waited for from then on: only its diagnostics on lines that the
-    turn changed count. A checker that is not ready when the step's time is over continues and is reported after the
-    next step; a further edit stops it, because its result would be about files that have changed since.
+    A checker that takes too long before an edit is not run before edits again: from then on, only its diagnostics on
+    lines that the turn changed count as new. A checker that is not ready when the step's time is over continues and is
+    reported after the next step; a further edit stops it, because its result would be about outdated files.
+
+    Args:
+        slow: names of checkers that took too long before an edit; shared by all turns and extended here.
+        clean: returns a text with its secrets replaced.
+        notify: shows one line to the user.
     """
 
     def __init__(
@@ -51,25 +61,26 @@ class TurnChecks:
         root: Path,
         slow: set[str],
         clean: Callable[[str], str],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._checkers = checkers
         self._syntax = SyntaxChecker(root)
         self._root = root
         self._slow = slow
         self._clean = clean
-        self._tell = tell
-        self._old_lines: dict[str, frozenset[str]] = {}
-        self._problems_before: dict[str, dict[str, list[Diagnostic]]] = {}  # known problems by checker, then by path
+        self._notify = notify
+        self._old_lines: dict[str, frozenset[str]] = {}  # lines before the turn, by path
+        # Problems before the turn: of checkers that check single files by checker and path, of others by checker.
+        self._problems_before: dict[str, dict[str, list[Diagnostic]]] = {}
         self._project_problems_before: dict[str, list[Diagnostic]] = {}
-        self._new_problems: dict[str, list[Diagnostic]] = {}
+        self._new_problems: dict[str, list[Diagnostic]] = {}  # by checker
         self._reported_keys: set[tuple[str, str, str]] = set()
-        self._changed_paths: dict[Path, None] = {}
+        self._changed_paths: dict[Path, None] = {}  # by this step; a dict as an ordered set
         self._running: list[_RunningCheck] = []
-        self._remaining_s = STEP_LIMIT_S
+        self._remaining_s = STEP_LIMIT_S  # time for checks left in this step
 
     async def before_change(self, changes: Sequence[FileChange]) -> None:
-        """Check files that are changed for the first time in this turn."""
+        """Check the files that these changes are about to edit, if the turn has not edited them before."""
         await self.stop()
         started = time.monotonic()
         new_paths: list[Path] = []
@@ -99,7 +110,11 @@ class TurnChecks:
         return [*self._checkers, self._syntax]
 
     def _find_unchecked(self, checker: Checker, new_paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the files that the checker must check before they are changed."""
+        """Return the new paths that the checker must check before they are changed.
+
+        A checker of the whole project runs only once before the turn's edits. A file that does not exist yet has no
+        problems.
+        """
         paths = self._filter_checkable(checker, new_paths)
         if checker.checks_project:
             return paths if checker.name not in self._project_problems_before else ()
@@ -109,6 +124,10 @@ class TurnChecks:
         return tuple(path for path in paths if path.exists())
 
     def _filter_checkable(self, checker: Checker, paths: Sequence[Path]) -> tuple[Path, ...]:
+        """Return the paths that the checker can check.
+
+        The built-in syntax checker leaves a file to the project's own checker if that parses the file, too.
+        """
         checkable = tuple(path for path in paths if checker.can_check(path))
         if checker is not self._syntax:
             return checkable
@@ -118,7 +137,7 @@ class TurnChecks:
     def _store_problems_before(self, run: _RunningCheck) -> None:
         if (found := _get_result(run)) is None:
             if run.task.cancelled():
-                # It was cancelled at the time limit; later edits of this run no longer wait for it.
+                # It was cancelled at the time limit; later edits of this clio process no longer wait for it.
                 self._slow.add(run.checker.name)
         elif run.checker.checks_project:
             self._project_problems_before[run.checker.name] = found
@@ -143,7 +162,7 @@ class TurnChecks:
         self._changed_paths[path] = None
 
     async def end_step(self) -> str:
-        """Check what the step changed; return what to report now, or ""."""
+        """Check the files that the step changed, and return the report for the model; "" if there is nothing new."""
         started = time.monotonic()
         changed = tuple(self._changed_paths)
         self._changed_paths.clear()
@@ -169,7 +188,7 @@ class TurnChecks:
         return _RunningCheck(checker=checker, paths=paths, task=task)
 
     async def _check(self, checker: Checker, paths: tuple[Path, ...]) -> list[Diagnostic]:
-        """Return what the checker reports; if a parser fails, what clio's own parsers report."""
+        """Return what the checker reports; if a program that parses fails, what clio's own syntax checker reports."""
         try:
             return await checker.check(paths)
         except CheckerFailed:
@@ -178,6 +197,7 @@ class TurnChecks:
             raise
 
     def _compare_with_before(self, run: _RunningCheck) -> None:
+        """Set the new problems of a finished checker: those it did not report before the turn."""
         found, name = _get_result(run), run.checker.name
         if found is None:
             self._new_problems.pop(name, None)
@@ -203,6 +223,7 @@ class TurnChecks:
         self._new_problems[name] = [*remaining, *new]
 
     def _report(self, *, is_late: bool) -> str:
+        """Return the report for the model. is_late: the checks were started by an earlier step."""
         running = {run.checker.name for run in self._running}  # their known problems are out of date
         found = {
             (problem.place, problem.message): problem
@@ -224,7 +245,7 @@ class TurnChecks:
         rows = [self._format_row(problem) for problem in unreported[:MAX_REPORTED_LINES]]
         more = [f"… and {len(unreported) - MAX_REPORTED_LINES} more"] if len(unreported) > MAX_REPORTED_LINES else []
         more += [f"not fixed yet: {self._format_places(remaining)}"] if remaining else []
-        self._tell(f"checks found {count}: {rows[0]}")
+        self._notify(f"checks found {count}: {rows[0]}")
         origin = " after the edits of an earlier step" if is_late else ""
         return "\n".join([f"[checks: {count} since this turn began{origin}]", *rows, *more])
 
@@ -300,9 +321,9 @@ async def _cancel_checks(running: Iterable[_RunningCheck]) -> None:
 
 
 async def open_turn_checks(
-    context: CheckContext, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
+    context: CheckContext, slow: set[str], clean: Callable[[str], str], notify: Callable[[str], None]
 ) -> TurnChecks:
     """Return the checks for a turn that is about to make its first edit."""
     # In a thread, because it searches PATH and reads configuration files.
     checkers = await asyncio.to_thread(open_checkers, context)
-    return TurnChecks(checkers, context.root, slow, clean, tell)
+    return TurnChecks(checkers, context.root, slow, clean, notify)

@@ -16,24 +16,27 @@ if TYPE_CHECKING:
     from clio.sessions.state import Bill
 
 
-TURNS, DAYS = 10, 30
-"""Number of turns, and of days with costs, shown in a table."""
-UNKNOWN = "unknown"
+SHOWN_TURNS, SHOWN_DAYS = 10, 30
+"""Maximum number of turns, and of days with costs, in a table."""
+UNKNOWN_COST = "unknown"
 
 
 def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
-    """Show the running session: its last turns, its total, and the days it covers."""
+    """Show the costs of the running session's last turns, of the session, and of the project today and in 30 days."""
     if argument:
         return make_refusal(f"/cost does not know {argument!r}; see /help cost")
     if not ctx.session.id:  # `clio cost` on the command line has no session
         return show_cost_by_day(ctx, "")
     turns = list_turn_costs(ctx.session.messages, ctx.session.bills)
     total = total_bills(ctx.session.bills)
-    rows = [(f"{turn.number}  {turn.first_words}", turn.total) for turn in turns[-TURNS:]]
+    rows = [(f"{turn.number}  {turn.first_words}", turn.total) for turn in turns[-SHOWN_TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
-    spent = _list_entries(ctx)
+    entries = _list_entries(ctx)
     # From the ledger: reading the bills of 5,000 sessions takes minutes.
-    recent = {name: _sum_entries(_filter_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
+    recent = {
+        name: _sum_entries(_filter_since(ctx, entries, days_ago))
+        for name, days_ago in (("today", 0), ("30 days", SHOWN_DAYS - 1))
+    }
     rows += [(f"project, {name}", totals) for name, totals in recent.items() if totals.requests]
     sentences = [_describe_price(ctx)]
     if total.requests:
@@ -57,11 +60,11 @@ def show_cost_by_day(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--all",))
     if given.words:
         return make_refusal(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
-    everything = "--all" in given.options
-    spent = _list_entries(ctx, everything=everything)
-    title = "all projects" if everything else "this project"
+    all_projects = "--all" in given.options
+    entries = _list_entries(ctx, all_projects=all_projects)
+    title = "all projects" if all_projects else "this project"
     return _make_grouped_result(
-        ctx, spent, "day", lambda entry: entry.date, f"No costs in {title} so far.", newest=DAYS
+        ctx, entries, "day", lambda entry: entry.date, f"No costs in {title} so far.", newest=SHOWN_DAYS
     )
 
 
@@ -69,9 +72,9 @@ def show_cost_by_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the costs of each project in the last thirty days, highest first."""
     if argument:
         return make_refusal("/cost projects takes nothing; /cost days --all shows the days")
-    spent = _filter_since(ctx, _list_entries(ctx, everything=True), DAYS - 1)
+    entries = _filter_since(ctx, _list_entries(ctx, all_projects=True), SHOWN_DAYS - 1)
     return _make_grouped_result(
-        ctx, spent, "project, 30 days", lambda entry: entry.project, "No costs in the last 30 days."
+        ctx, entries, "project, 30 days", lambda entry: entry.project, "No costs in the last 30 days."
     )
 
 
@@ -93,29 +96,36 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+def suggest_days_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the option of `days`."""
     return (Suggestion(text="--all", note="every project, not only this one"),)
 
 
 def _make_grouped_result(
     ctx: CommandContext,
-    spent: "Sequence[LedgerEntry]",
+    entries: "Sequence[LedgerEntry]",
     heading: str,
-    key: "Callable[[LedgerEntry], str]",
-    nothing: str,
+    group_by: "Callable[[LedgerEntry], str]",
+    text_if_empty: str,
     *,
     newest: int | None = None,
 ) -> CommandResult:
-    """Return one row for each key: the last `newest` keys, or, if None, all sorted by cost, highest first."""
+    """Return a table with the costs of each group of entries, and a total.
+
+    Args:
+        heading: title of the first column; its part before a comma is the field's name in the JSON output.
+        newest: show that many of the groups, the greatest (newest) names first; None shows all, highest cost first.
+    """
     groups: dict[str, list[LedgerEntry]] = {}
-    for entry in spent:
-        groups.setdefault(key(entry), []).append(entry)
+    for entry in entries:
+        groups.setdefault(group_by(entry), []).append(entry)
     if not groups:
-        return CommandResult(text=nothing, data=[])
+        return CommandResult(text=text_if_empty, data=[])
     sums = {name: _sum_entries(group) for name, group in groups.items()}
-    order = sorted(sums, reverse=True) if newest else sorted(sums, key=lambda name: -sums[name].cost.micro_dollars)
-    shown = order[:newest]
+    sorted_names = (
+        sorted(sums, reverse=True) if newest else sorted(sums, key=lambda name: -sums[name].cost.micro_dollars)
+    )
+    shown = sorted_names[:newest]
     rows = [(name, sums[name]) for name in shown]
     rows += [("total", _sum_entries([entry for name in shown for entry in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
@@ -125,30 +135,30 @@ def _make_grouped_result(
     )
 
 
-def _list_entries(ctx: CommandContext, *, everything: bool = False) -> "list[LedgerEntry]":
+def _list_entries(ctx: CommandContext, *, all_projects: bool = False) -> "list[LedgerEntry]":
     project = str(ctx.loaded.main_project)
-    return [entry for entry in ctx.spending.ledger.read().entries if everything or entry.project == project]
+    return [entry for entry in ctx.spending.ledger.read().entries if all_projects or entry.project == project]
 
 
-def _filter_since(ctx: CommandContext, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
-    first = ctx.spending.book.day(ago)
-    return [entry for entry in spent if entry.date >= first]
+def _filter_since(ctx: CommandContext, entries: "Iterable[LedgerEntry]", days_ago: int) -> "list[LedgerEntry]":
+    first = ctx.spending.book.day(days_ago)
+    return [entry for entry in entries if entry.date >= first]
 
 
-def _sum_entries(spent: "Sequence[LedgerEntry]") -> BillTotals:
+def _sum_entries(entries: "Sequence[LedgerEntry]") -> BillTotals:
     return BillTotals(
-        requests=sum(entry.requests for entry in spent),
-        prompt_tokens=sum(entry.prompt_tokens for entry in spent),
-        cached_tokens=sum(entry.cached_tokens for entry in spent),
-        cache_write_tokens=sum(entry.cache_write_tokens for entry in spent),
-        reasoning_tokens=sum(entry.reasoning_tokens for entry in spent),
-        completion_tokens=sum(entry.completion_tokens for entry in spent),
-        cost=sum((entry.cost for entry in spent), Cost()),
+        requests=sum(entry.requests for entry in entries),
+        prompt_tokens=sum(entry.prompt_tokens for entry in entries),
+        cached_tokens=sum(entry.cached_tokens for entry in entries),
+        cache_write_tokens=sum(entry.cache_write_tokens for entry in entries),
+        reasoning_tokens=sum(entry.reasoning_tokens for entry in entries),
+        completion_tokens=sum(entry.completion_tokens for entry in entries),
+        cost=sum((entry.cost for entry in entries), Cost()),
     )
 
 
 def _make_cost_table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
-    """Return the sums by name; a column for cache writes only if there were any."""
+    """Return a table of totals by name. It has a column for cache writes only if there were any."""
     amounts: list[tuple[str, Callable[[BillTotals], int]]] = [
         ("in", lambda totals: totals.prompt_tokens),
         ("cached", lambda totals: totals.cached_tokens),
@@ -159,7 +169,11 @@ def _make_cost_table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Ta
     return Table(
         columns=(heading, *("" for _ in amounts), "cost"),
         rows=tuple(
-            (name, *(f"{format_tokens(count(totals))} {word}" for word, count in amounts), totals.cost.text or UNKNOWN)
+            (
+                name,
+                *(f"{format_tokens(count(totals))} {word}" for word, count in amounts),
+                totals.cost.text or UNKNOWN_COST,
+            )
             for name, totals in rows
         ),
         wide_column=0,
@@ -233,6 +247,7 @@ def _describe_damage(ctx: CommandContext) -> str:
 
 
 def _make_price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
+    """Yield the row of a model, and one more for long prompts if they have their own price."""
     rate, day = price.rate, f"{price.as_of or '–'}{' (old)' if book.is_old(price) else ''}"
     yield (price.model, *_format_amounts(rate), day)
     if price.long is not None:
@@ -240,6 +255,7 @@ def _make_price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, .
 
 
 def _format_amounts(rate: "Rate") -> tuple[str, ...]:
+    # A model without a price for cache writes charges them as input.
     write = rate.input if rate.write is None else rate.write
     return tuple(map(format_money, (rate.input, rate.cached, write, rate.output)))
 
@@ -260,29 +276,34 @@ def _make_price_data(price: "Price") -> dict[str, object]:
 
 
 def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
-    """Rebuild this project's costs from its sessions, after the file was lost or turns were killed."""
+    """Rebuild this project's costs in the ledger from its sessions, such as after the ledger was lost."""
     if argument:
         return make_refusal("/cost rebuild takes nothing; it recalculates this project's costs")
     if ctx.config.incognito:
         return make_refusal("Incognito mode writes nothing, including the costs.")
-    found: dict[str, list[Bill]] = {}
-    left_out = 0
+    bills_by_session: dict[str, list[Bill]] = {}
+    unreadable_count = 0
     for info in ctx.store.list():
         try:
-            running = info.id == ctx.session.id  # its newest bills are not on disk yet
+            is_running = info.id == ctx.session.id  # its newest bills are not on disk yet
             # In memory: a rebuild must not take the lock of a session or repair its files.
-            session = ctx.session if running else ctx.store.open(info.id, persist=False)
+            session = ctx.session if is_running else ctx.store.open(info.id, persist=False)
         except (ClioError, OSError):
-            left_out += 1
+            unreadable_count += 1
             continue
-        found[info.id] = session.bills
-    ctx.spending.ledger.recount(str(ctx.loaded.main_project), found, format_day)
-    total = total_bills([bill for bills in found.values() for bill in bills])
-    cost, requests = total.cost, total.requests
-    unread = f" {left_out} could not be read." if left_out else ""
+        bills_by_session[info.id] = session.bills
+    ctx.spending.ledger.recount(str(ctx.loaded.main_project), bills_by_session, format_day)
+    total = total_bills([bill for bills in bills_by_session.values() for bill in bills])
+    cost, requests, session_count = total.cost, total.requests, len(bills_by_session)
+    unread = f" {unreadable_count} could not be read." if unreadable_count else ""
     return CommandResult(
-        text=f"Counted {requests:,} requests of {len(found):,} sessions: {cost.text or 'of unknown cost'}.{unread}",
-        data={"sessions": len(found), "requests": requests, "micro_dollars": cost.micro_dollars, "left_out": left_out},
+        text=f"Counted {requests:,} requests of {session_count:,} sessions: {cost.text or 'of unknown cost'}.{unread}",
+        data={
+            "sessions": session_count,
+            "requests": requests,
+            "micro_dollars": cost.micro_dollars,
+            "left_out": unreadable_count,
+        },
     )
 
 
@@ -297,7 +318,7 @@ COST = (
                 argument="[--all]",
                 summary="costs per day, of this project or of all",
                 handler=show_cost_by_day,
-                suggest_word=suggest_all,
+                suggest_word=suggest_days_options,
             ),
             Command(name="projects", summary="costs per project in the last 30 days", handler=show_cost_by_project),
             Command(name="prices", argument="[SERVER]", summary="the prices used", handler=show_prices),

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
-_CHANGES_NOTHING = "Incognito mode changes nothing on disk; start without --incognito to {}."
+_INCOGNITO_REFUSAL = "Incognito mode changes nothing on disk; start without --incognito to {}."
 
 
-def name_running(ctx: CommandContext, argument: str) -> CommandResult:
+def name_running_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Name the running session."""
     title = _clean_title(ctx, parse_options(argument).text)
     if not title:
@@ -54,13 +54,13 @@ def name_running(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=f"This session is now {quote_code(title)}.")
 
 
-def name_stored(ctx: CommandContext, argument: str) -> CommandResult:
-    """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
+def name_stored_session(ctx: CommandContext, argument: str) -> CommandResult:
+    """Name or rename a stored session. Raises SessionLocked if a clio process has it open."""
     words = parse_options(argument).words
     if len(words) < 2:
         return make_refusal("Which session, and which name? Write clio sessions name ID TEXT")
     if ctx.config.incognito:
-        return make_refusal(_CHANGES_NOTHING.format("name a session"))
+        return make_refusal(_INCOGNITO_REFUSAL.format("name a session"))
     title = _clean_title(ctx, " ".join(words[1:]))
     session_id = ctx.store.find(words[0])
     if unsaved := ctx.store.rename(session_id, title):
@@ -72,15 +72,15 @@ def fork_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Copy the running session as it is now, and continue in the copy."""
     session = ctx.session
     if not session.is_persistent:
-        return make_refusal(_CHANGES_NOTHING.format("copy a session"))
+        return make_refusal(_INCOGNITO_REFUSAL.format("copy a session"))
     # A session without messages has no file.
     if not session.messages:
         return make_refusal("This session has no messages yet, so there is nothing to copy")
-    copied = _copy_session(ctx, session.id, parse_options(argument).text)
-    known = [info.id for info in ctx.store.list()]
-    stays = f"The original is unchanged: /session switch {session.id[: unique_id_length(known)]} returns to it."
+    copy_id = _copy_session(ctx, session.id, parse_options(argument).text)
+    all_ids = [info.id for info in ctx.store.list()]
+    text = f"The original is unchanged: /session switch {session.id[: unique_id_length(all_ids)]} returns to it."
     return CommandResult(
-        text=stays, follow_up=SwitchSession(session_id=copied), data=_make_copy_data(session.id, copied)
+        text=text, follow_up=SwitchSession(session_id=copy_id), data=_make_copy_data(session.id, copy_id)
     )
 
 
@@ -90,40 +90,40 @@ def fork_stored(ctx: CommandContext, argument: str) -> CommandResult:
     if not words:
         return make_refusal("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
     if ctx.config.incognito:
-        return make_refusal(_CHANGES_NOTHING.format("copy a session"))
+        return make_refusal(_INCOGNITO_REFUSAL.format("copy a session"))
     session_id = ctx.store.find(words[0])
-    copied = _copy_session(ctx, session_id, " ".join(words[1:]))
+    copy_id = _copy_session(ctx, session_id, " ".join(words[1:]))
     return CommandResult(
-        text=f"Copied; clio -r {copied} continues in the copy.", data=_make_copy_data(session_id, copied)
+        text=f"Copied; clio -r {copy_id} continues in the copy.", data=_make_copy_data(session_id, copy_id)
     )
 
 
 def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
-    """Delete a stored session permanently; asks unless `--yes` is given."""
+    """Delete a stored session permanently; ask the user first unless `--yes` is given."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
             "Which session? Write /session delete with a number, an id or a name; /session list shows them"
         )
     if ctx.config.incognito:
-        return make_refusal(_CHANGES_NOTHING.format("delete a session"))
+        return make_refusal(_INCOGNITO_REFUSAL.format("delete a session"))
     session_id = ctx.store.find(given.text)
     # Its next message would create the file again.
     if session_id == ctx.session.id:
         return make_refusal("The running session cannot be deleted; start another one with /session new first")
-    info = _find_info(ctx, session_id)
-    called = (
+    info = _find_listed_session(ctx, session_id)
+    description = (
         f"{format_short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
     )
     if "--yes" not in given.options:
-        question = f"Delete the session {called} permanently?"
+        question = f"Delete the session {description} permanently?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
     ctx.store.delete(session_id)
-    return CommandResult(text=f"Deleted {quote_code(called)}.", data={"deleted": session_id})
+    return CommandResult(text=f"Deleted {quote_code(description)}.", data={"deleted": session_id})
 
 
 def _copy_session(ctx: CommandContext, session_id: str, name: str) -> str:
-    info = _find_info(ctx, session_id)
+    info = _find_listed_session(ctx, session_id)
     title = f"{format_title(info)} (copy)" if info else None
     return ctx.store.fork(session_id, upto=None, name=_clean_title(ctx, name) or title)
 
@@ -132,21 +132,22 @@ def _make_copy_data(source: str, copy: str) -> dict[str, str]:
     return {"id": copy, "parent": source}
 
 
-def _find_info(ctx: CommandContext, session_id: str) -> "SessionInfo | None":
+def _find_listed_session(ctx: CommandContext, session_id: str) -> "SessionInfo | None":
     """Return the session's entry in the list; None if it was deleted just now."""
     return next((info for info in ctx.store.list() if info.id == session_id), None)
 
 
 def _clean_title(ctx: CommandContext, text: str) -> str:
+    """Return a session name on one line, with secrets replaced."""
     return " ".join(ctx.redactor.redact(text).text.split())
 
 
-NEWEST = 30
-"""Sessions a list shows unless all are requested."""
+MAX_LISTED = 30
+"""Number of sessions in a list unless `--all` is given."""
 
 
 def show_session(ctx: CommandContext, argument: str) -> CommandResult:
-    """Show one session, by default the running one: its name, its length, where it is stored."""
+    """Show the details of one session, by default the running one."""
     given = parse_options(argument)
     session_id = ctx.store.find(given.text) if given.words else ctx.session.id
     if session_id == ctx.session.id:
@@ -168,27 +169,27 @@ def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(
             text="No sessions yet in this project; a session is saved from its first message on.", data=[]
         )
-    newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
+    newest = None if "--all" in given.options or len(infos) <= MAX_LISTED else MAX_LISTED
     table = make_session_table(infos, running=ctx.session.id, now=time.time(), newest=newest)
     text = f"The {newest} newest of {len(infos):,} sessions; /session list --all shows all of them." if newest else ""
-    return CommandResult(text=text, table=table, data=[_make_info_data(info, ctx) for info in infos])
+    return CommandResult(text=text, table=table, data=[_make_listed_data(info, ctx) for info in infos])
 
 
-def show_stored(ctx: CommandContext, argument: str) -> CommandResult:
+def show_stored_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one stored session."""
     if not parse_options(argument).words:
         return make_refusal("Which session? Write clio sessions show ID; clio sessions list shows them")
     return show_session(ctx, argument)
 
 
-def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Complete the list's option."""
-    return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
+def suggest_list_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    """Complete the option of `list`."""
+    return (Suggestion(text="--all", note=f"not only the newest {MAX_LISTED}"),)
 
 
 def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInfo | None") -> CommandResult:
     """Describe a session. info: its entry in the list; None for the running one."""
-    used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
+    billed_tokens = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     rows = [
         ("id", session.id),
@@ -196,7 +197,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
         ("started", _format_moment(session.created_at)),
         *([("last used", _format_moment(info.updated_at))] if info else []),
         ("messages", str(len(session.messages))),
-        ("tokens billed", f"{used:,}"),
+        ("tokens billed", f"{billed_tokens:,}"),
         *([("model", model)] if (model := session.model if info else ctx.provider.model) else []),
         *([("effort", ctx.efforts.get_effort(ctx.provider.model))] if info is None else []),
         *([("open todos", str(open_todos))] if open_todos else []),
@@ -206,7 +207,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
         *_make_import_rows(session),
         *([("from", "the repository, not written by clio on this machine")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
-        ("on disk", _on_disk(ctx) if info is None else "yes, in use" if info.running else "yes"),
+        ("on disk", _describe_storage(ctx) if info is None else "yes, in use" if info.running else "yes"),
     ]
     return CommandResult(
         table=Table(columns=("session", ""), rows=tuple(rows), wide_column=1),
@@ -216,7 +217,7 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
             "created_at": session.created_at,
             "updated_at": info.updated_at if info else None,
             "messages": len(session.messages),
-            "tokens_billed": used,
+            "tokens_billed": billed_tokens,
             "model": session.model,
             "open_todos": open_todos,
             "trims": len(session.trims),
@@ -238,7 +239,7 @@ def _make_import_rows(session: "Session") -> list[tuple[str, str]]:
     return [("imported", f"{_format_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
 
 
-def _make_info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
+def _make_listed_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
     return {
         "id": info.id,
         "name": info.name,
@@ -253,7 +254,7 @@ def _make_info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, objec
     }
 
 
-def _on_disk(ctx: CommandContext) -> str:
+def _describe_storage(ctx: CommandContext) -> str:
     session = ctx.session
     if not session.is_persistent:
         return "no, incognito"
@@ -266,19 +267,18 @@ def _format_moment(seconds: float) -> str:
     return format_stored_time("%Y-%m-%d %H:%M", seconds) if seconds else "–"
 
 
-MAX_SESSIONS = 10
+MAX_MATCHES = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
 _WORD = re.compile(r"\w+")
-_SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+_SCOPE = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
     given = parse_options(argument, switches=("--all", "--why"))
-    query = (
-        given.words_as_typed if given.words_as_typed.startswith('"') else given.text
-    )  # double quotes search for the words in this order
+    # A query in double quotes is searched as a phrase, so the quotes must stay.
+    query = given.words_as_typed if given.words_as_typed.startswith('"') else given.text
     if not query.strip():
         return make_refusal("Search for what? Write /session search WORDS; in:output searches the tools' output")
     if ctx.config.incognito:
@@ -287,33 +287,35 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
         query,
         current=ctx.session.id or None,
         include_current="--all" in given.options,
-        max_sessions=MAX_SESSIONS,
-        max_results=MAX_SESSIONS,
+        max_sessions=MAX_MATCHES,
+        max_results=MAX_MATCHES,
     )
-    best = [session.passages[0] for session in recall.sessions if session.passages]
+    best_passages = [session.passages[0] for session in recall.sessions if session.passages]
     data = _make_result_data(query, recall)
-    if not best:
+    if not best_passages:
         return CommandResult(text=f"No session contains {quote_code(query)}.{_describe_missed(recall)}", data=data)
     infos = ctx.store.list()
     # The number of the list, not of the result, so that `/session switch 3` means the same everywhere.
-    places = {info.id: place for place, info in enumerate(infos)}
-    first = next((hit for hit in best if hit.session_id != ctx.session.id), None)
+    positions = {info.id: place for place, info in enumerate(infos)}
+    best_other = next((hit for hit in best_passages if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
-    resume = f"Enter resumes “{quote_code(_make_result_title(first))}”." if first and ctx.session.id else ""
-    score = _describe_score(best[0]) if "--why" in given.options else ""
+    resume = f"Enter resumes “{quote_code(_make_result_title(best_other))}”." if best_other and ctx.session.id else ""
+    score = _describe_score(best_passages[0]) if "--why" in given.options else ""
     return CommandResult(
         text=f"{score}{_describe_missed(recall)} {resume}".strip(),
         table=Table(
             columns=("#", "session", "last used", "match", "id"),
-            rows=tuple(_make_result_row(hit, infos, places, query, ctx.session.id) for hit in best),
+            rows=tuple(_make_result_row(hit, infos, positions, query, ctx.session.id) for hit in best_passages),
             wide_column=3,
         ),
-        follow_up=Prefill(text=f"/session switch {first.session_id[: unique_id_length(places)]}") if first else None,
+        follow_up=Prefill(text=f"/session switch {best_other.session_id[: unique_id_length(positions)]}")
+        if best_other
+        else None,
         data=data,
     )
 
 
-def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
+def suggest_search_options(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
     """Complete the options of a query."""
     yield Suggestion(text="in:output", note="search the tools' full output")
     yield Suggestion(text="in:title", note="search the sessions' titles")
@@ -322,56 +324,63 @@ def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
 
 
 def _make_result_row(
-    hit: "RecalledPassage", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
+    passage: "RecalledPassage", infos: "list[SessionInfo]", positions: dict[str, int], query: str, running: str
 ) -> tuple[str, str, str, str, str]:
-    place = places.get(hit.session_id)
-    length = unique_id_length(places)
-    match = find_snippet(hit.snippet, query, _SNIPPET_CHARS)
-    if place is None:  # deleted since it was indexed
-        return ("–", truncate(_make_result_title(hit), _TITLE_CHARS), "–", match, hit.session_id[:length])
-    info = infos[place]
+    position = positions.get(passage.session_id)
+    length = unique_id_length(positions)
+    snippet = find_snippet(passage.snippet, query, _SNIPPET_CHARS)
+    if position is None:  # deleted since it was indexed
+        return ("–", truncate(_make_result_title(passage), _TITLE_CHARS), "–", snippet, passage.session_id[:length])
+    info = infos[position]
     used = format_last_used(info, running, time.time())
-    return (str(place + 1), format_short_title(info, _TITLE_CHARS), used, match, info.id[:length])
+    return (str(position + 1), format_short_title(info, _TITLE_CHARS), used, snippet, info.id[:length])
 
 
 def find_snippet(text: str, query: str, chars: int) -> str:
-    """Return about `chars` characters of a text, around the query's words if it contains them."""
+    """Return at most about `chars` characters of a text, around the query's words if it contains them."""
     text = " ".join(text.split())
     if len(text) <= chars:
         return text
-    centre = _find_query_place(query, text.casefold())
-    start = max(0, min(centre - chars // 3, len(text) - chars))
+    match_start = _find_query_position(query, text.casefold())
+    start = max(0, min(match_start - chars // 3, len(text) - chars))
     # Cut between words; the match itself stays inside.
     if start:
-        start = text.find(" ", start - 1, centre) + 1 or start
+        start = text.find(" ", start - 1, match_start) + 1 or start
     end = start + chars
-    if end < len(text) and " " in text[centre + 1 : end]:
-        end = text.rfind(" ", centre + 1, end)
+    if end < len(text) and " " in text[match_start + 1 : end]:
+        end = text.rfind(" ", match_start + 1, end)
     before = "… " if start and not text[start:].startswith("…") else ""
     return before + text[start:end].strip() + ("…" if end < len(text) else "")
 
 
-def _find_query_place(query: str, folded: str) -> int:
-    """Return the position of the whole query, else of its longest word, which may have another ending in the text."""
-    words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
-    wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
-    return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
+def _find_query_position(query: str, casefolded_text: str) -> int:
+    """Return the position of the query in the text, else of its longest word found there; 0 if there is none.
+
+    The last three letters of a word are ignored, because the text may contain it with another ending.
+    """
+    words = _WORD.findall(_SCOPE.sub(" ", query).casefold())
+    searched_texts = [
+        " ".join(words),
+        *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True)),
+    ]
+    return next((position for text in searched_texts if text and (position := casefolded_text.find(text)) >= 0), 0)
 
 
-def _describe_score(hit: "RecalledPassage") -> str:
-    """Return why the best match is first."""
-    signals = hit.signals
+def _describe_score(passage: "RecalledPassage") -> str:
+    """Return a sentence with the parts of a match's score; "" if all are 0."""
+    signals = passage.signals
     named = {
         "exact words": signals.exact,
         "words": signals.keywords,
         "density": signals.density,
         "title": signals.title,
     }
-    parts = ", ".join(f"{what} {round(points, 1):g}" for what, points in named.items() if round(points, 1))
+    parts = ", ".join(f"{name} {round(points, 1):g}" for name, points in named.items() if round(points, 1))
     return f"Score of the best match: {parts}." if parts else ""
 
 
 def _describe_missed(recall: "Recall") -> str:
+    """Return how many sessions could not be searched, in parentheses; "" if none."""
     parts: list[str] = []
     if recall.unreadable:
         parts.append(f"{format_count(len(recall.unreadable), 'session')} cannot be read")
@@ -380,8 +389,8 @@ def _describe_missed(recall: "Recall") -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _make_result_title(hit: "RecalledPassage") -> str:
-    return " ".join(hit.session_name.split()) or "(no messages yet)"
+def _make_result_title(passage: "RecalledPassage") -> str:
+    return " ".join(passage.session_name.split()) or "(no messages yet)"
 
 
 def _make_result_data(query: str, recall: "Recall") -> dict[str, object]:
@@ -417,7 +426,7 @@ def _make_passage_data(passage: "RecalledPassage") -> dict[str, object]:
 
 
 def switch_session(ctx: CommandContext, argument: str) -> CommandResult:
-    """Continue another session."""
+    """Switch to another session."""
     given = parse_options(argument)
     if not given.words:
         return make_refusal(
@@ -452,14 +461,14 @@ SESSION = (
                 argument="[--all]",
                 summary="the sessions of this project, newest first",
                 handler=list_sessions,
-                suggest_word=suggest_all,
+                suggest_word=suggest_list_options,
             ),
             Command(
                 name="search",
                 argument="WORDS [in:output] [--all] [--why]",
                 summary="search earlier sessions; Enter then resumes the best match",
                 handler=search_sessions,
-                suggest_word=suggest_scope,
+                suggest_word=suggest_search_options,
             ),
             Command(
                 name="switch",
@@ -468,7 +477,7 @@ SESSION = (
                 handler=switch_session,
                 suggest=suggest_sessions,
             ),
-            Command(name="name", argument="TEXT", summary="name the running session", handler=name_running),
+            Command(name="name", argument="TEXT", summary="name the running session", handler=name_running_session),
             Command(name="new", argument="[NAME]", summary="start an empty session", handler=new_session),
             Command(name="fork", argument="[NAME]", summary="continue in a copy of this session", handler=fork_running),
             Command(name="trim", summary="trim the conversation now", handler=trim_now),
@@ -505,8 +514,10 @@ SESSIONS = Command(
             summary="search sessions; on a terminal Enter then resumes the best match",
             handler=search_sessions,
         ),
-        Command(name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored),
-        Command(name="name", argument="ID TEXT", summary="rename a session", handler=name_stored),
+        Command(
+            name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored_session
+        ),
+        Command(name="name", argument="ID TEXT", summary="rename a session", handler=name_stored_session),
         Command(name="fork", argument="ID [NAME]", summary="copy a session", handler=fork_stored),
         Command(
             name="export",

@@ -1,4 +1,8 @@
-"""Tokenizer files: finding them on disk, counting a prompt with one, downloading a missing one."""
+"""Tokenizer files of OpenAI's models ("encodings"): find them on disk, count tokens with one, download a missing one.
+
+The counts calibrate `TokenEstimator` before the first request. Both the count and the download run in a child process,
+so that neither loads tiktoken into clio nor delays a request.
+"""
 
 import asyncio
 import hashlib
@@ -22,7 +26,7 @@ _OLDER_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding-3", "text-embedding-ada")
 
 
 class Encoding(Struct, frozen=True, kw_only=True):
-    """One tokenizer. The hash is the one tiktoken itself requires."""
+    """One tokenizer. sha256: hash of its file, from the source of tiktoken."""
 
     name: str
     url: str
@@ -30,7 +34,7 @@ class Encoding(Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """The name tiktoken gives the file: the SHA-1 of its address."""
+        """Return the name tiktoken gives the file in its cache: the SHA-1 of the URL."""
         return hashlib.sha1(self.url.encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
@@ -54,7 +58,7 @@ def get_encoding(model: str) -> Encoding:
 
 
 def is_hosted_openai(base_url: str) -> bool:
-    """Whether OpenAI or Azure serves this address: only their models are counted exactly by these tokenizers."""
+    """Whether OpenAI or Azure serves this address. Only for their models do these tokenizers count exactly."""
     host = url_host(base_url)
     return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
 
@@ -73,13 +77,13 @@ def list_encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
 
 
 def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
-    """Return the first file with the right name; check it with `is_intact`, which has to read it."""
+    """Return the first file with the encoding's name, without reading it; None if there is none."""
     paths = (folder / encoding.file_name for folder in folders)
     return next((path for path in paths if _is_file(path)), None)
 
 
 def is_intact(path: Path, encoding: Encoding) -> bool:
-    """Whether the file is the encoding. Reads it (4 MB). Raises OSError."""
+    """Whether the file has the encoding's hash. Reads the whole file (4 MB). Raises OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest() == encoding.sha256
 
 
@@ -90,21 +94,23 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-COUNT_CHILD = Path(__file__).with_name("calibrate_child.py")
+COUNT_SCRIPT = Path(__file__).with_name("calibrate_child.py")
+"""Runs in the child process that counts tokens."""
 _COUNT_DELAY_S = 0.2  # so that a run of clio that ends sooner starts no process
-_TIME_LIMIT_S = 30.0
+_COUNT_TIME_LIMIT_S = 30.0
 
 
-def prefix_texts(prefix: Prefix) -> list[str]:
-    """Return system prompt and tool descriptions, which begin every request, as texts to weigh and count."""
+def list_prefix_texts(prefix: Prefix) -> list[str]:
+    """Return the texts that begin every request: the system prompt and the description of each tool."""
     tools = (f"{spec.name}\n{spec.description}\n{bytes(spec.parameters).decode('utf-8')}" for spec in prefix.tools)
     return [prefix.system, *tools]
 
 
 class Calibration:
-    """Counts the tokens of some texts in the background and sets the initial ratio of an estimator.
+    """Counts the tokens of some texts in the background, and sets an estimator's ratio of tokens to text.
 
-    path: file of the encoding; nothing is counted if its hash is wrong.
+    Args:
+        path: file of the encoding; nothing is counted if its hash is wrong.
     """
 
     def __init__(
@@ -145,17 +151,17 @@ class Calibration:
         await asyncio.sleep(self._delay_s)
         if self._estimator.has_learned:
             return
-        counted = await count_tokens("\n".join(self._texts), self._encoding, self._path)
-        if counted is not None:
-            self._estimator.set_initial_ratio(sum(map(text_units, self._texts)), counted)
+        token_count = await count_tokens("\n".join(self._texts), self._encoding, self._path)
+        if token_count is not None:
+            self._estimator.set_initial_ratio(sum(map(text_units, self._texts)), token_count)
 
 
 async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
-    """Return the tokens of a text, counted in a child process; None on failure. Takes about half a second."""
+    """Return the number of tokens of a text; None on failure. Takes about half a second in a child process."""
     try:
         process = await asyncio.create_subprocess_exec(
             # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-            *(sys.executable, "-P", "-B", str(COUNT_CHILD), str(path), encoding.sha256, encoding.name),
+            *(sys.executable, "-P", "-B", str(COUNT_SCRIPT), str(path), encoding.sha256, encoding.name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -163,7 +169,7 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     except OSError:
         return None  # no process could be started: the estimate stays unchanged
     try:
-        async with asyncio.timeout(_TIME_LIMIT_S):
+        async with asyncio.timeout(_COUNT_TIME_LIMIT_S):
             output, _ = await process.communicate(text.encode("utf-8", "replace"))
     except TimeoutError:
         return None
@@ -175,8 +181,10 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     return int(output) if process.returncode == 0 else None
 
 
-FETCH_CHILD = Path(__file__).with_name("fetch_child.py")
-LIMIT_S = 10.0
+FETCH_SCRIPT = Path(__file__).with_name("fetch_child.py")
+"""Runs in the child process that downloads an encoding."""
+DOWNLOAD_TIME_LIMIT_S = 10.0
+"""Time limit of a download."""
 FAILED_SUFFIX = ".failed"
 """Suffix of an empty file beside the encoding; its modification time is the time of the last failed download."""
 _RETRY_AFTER_S = 86_400.0
@@ -184,17 +192,19 @@ _FETCH_DELAY_S = 1.0  # so that a run of clio that ends sooner starts no process
 
 
 class BackgroundFetch:
-    """One download in a child process. It starts after an answer, and no request waits for it.
+    """Downloads an encoding in a child process. No request waits for it. After a failure it does nothing for a day.
 
-    home: clio's own directory. limit_s: time limit of the download. A failed download is tried again a day later.
+    Args:
+        home: clio's own directory.
+        limit_s: time limit of the download.
     """
 
     def __init__(
-        self, encoding: Encoding, home: Path, *, delay_s: float = _FETCH_DELAY_S, limit_s: float = LIMIT_S
+        self, encoding: Encoding, home: Path, *, delay_s: float = _FETCH_DELAY_S, limit_s: float = DOWNLOAD_TIME_LIMIT_S
     ) -> None:
         self._encoding = encoding
         self._path = home / FOLDER_NAME / encoding.file_name
-        self._failed = self._path.with_name(encoding.file_name + FAILED_SUFFIX)
+        self._failure_marker = self._path.with_name(encoding.file_name + FAILED_SUFFIX)
         self._delay_s = delay_s
         self._limit_s = limit_s
         self._task: asyncio.Task[None] | None = None
@@ -219,26 +229,26 @@ class BackgroundFetch:
         self.stop()
         await self.wait()
 
-    def _has_failed_lately(self) -> bool:
+    def _has_failed_recently(self) -> bool:
         try:
-            return 0 <= time.time() - self._failed.stat().st_mtime < _RETRY_AFTER_S
+            return 0 <= time.time() - self._failure_marker.stat().st_mtime < _RETRY_AFTER_S
         except OSError:
             return False
 
-    def _note_failure(self) -> None:
+    def _record_failure(self) -> None:
         with suppress(OSError):  # then the next run tries again
-            self._failed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._failed.touch()
+            self._failure_marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._failure_marker.touch()
 
     async def _run(self) -> None:
         await asyncio.sleep(self._delay_s)
-        if self._has_failed_lately():
+        if self._has_failed_recently():
             return
         encoding = self._encoding
         try:
             process = await asyncio.create_subprocess_exec(
                 # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-                *(sys.executable, "-P", "-B", str(FETCH_CHILD), encoding.url, encoding.sha256, str(self._path)),
+                *(sys.executable, "-P", "-B", str(FETCH_SCRIPT), encoding.url, encoding.sha256, str(self._path)),
                 str(self._limit_s),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -248,9 +258,9 @@ class BackgroundFetch:
             return  # no process could be started: estimates stay unchanged
         try:
             if await process.wait() == 0:
-                self._failed.unlink(missing_ok=True)
+                self._failure_marker.unlink(missing_ok=True)
             else:
-                self._note_failure()
+                self._record_failure()
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):  # it has just ended

@@ -161,8 +161,8 @@ def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkContro
         return consolidation_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
     use_model = ctx.config.sleep_use_model
     report = run_consolidation(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
-    if report.unkept:
-        raise ClioError(f"{report.unkept} ({report.line})")
+    if report.write_error:
+        raise ClioError(f"{report.write_error} ({report.line})")
     return consolidation_result(report)
 
 

@@ -34,33 +34,34 @@ from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.safe_text import clean, escape_json_controls
+from clio.ui.safe_text import clean, escape_json_controls, spell_out_line
 
 if TYPE_CHECKING:
     from clio.tools.session_tools import Asker
 
 
 class DenyingApprover:
-    """Refuses approval: no user can be asked in a one-shot run."""
+    """Denies every action that needs approval: no user can be asked in a one-shot run."""
 
     never_asks = True
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Refuse the request. Raises ApprovalNeeded, which names what would have allowed the action."""
-        outside = isinstance(request.action, RunCommand) and request.action.outside
+        """Raise ApprovalNeeded, which says how the user can allow the action."""
+        leaves_sandbox = isinstance(request.action, RunCommand) and request.action.outside
         verdict = request.verdict
-        remedy = (
-            "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
-            if outside
-            else "no mode runs it without asking: allow it with --allow RULE or a rule under `allow`, or do it by hand"
-            if verdict.in_every_mode and verdict.rule_spares
-            else "no mode and no rule allows it: do it by hand, or start clio without -p and approve it"
-            if verdict.in_every_mode
-            else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
-            ".clio/config.yaml"
-        )
-        from clio.ui.safe_text import spell_out_line
-
+        if leaves_sandbox:
+            remedy = "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
+        elif verdict.in_every_mode and verdict.rule_spares:  # only an `allow` rule can replace the question
+            remedy = (
+                "no mode runs it without asking: allow it with --allow RULE or a rule under `allow`, or do it by hand"
+            )
+        elif verdict.in_every_mode:
+            remedy = "no mode and no rule allows it: do it by hand, or start clio without -p and approve it"
+        else:
+            remedy = (
+                "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
+                ".clio/config.yaml"
+            )
         raise ApprovalNeeded(
             f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {remedy}"
         )
@@ -70,7 +71,7 @@ class DecliningAsker:
     """Declines questions: no user can be asked in a one-shot run."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Refuse the question. Raises ToolFailed: the model must decide for itself."""
+        """Raise ToolFailed, which tells the model to decide for itself."""
         raise ToolFailed("no user can answer in a one-shot run; decide yourself and state your assumptions")
 
 
@@ -92,7 +93,7 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
     if options.json_schema:
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
-    listen = _make_listener(options, reporter, stop=lambda: _cancel(task), holds_answer=schema is not None)
+    listen = _make_event_listener(options, reporter, stop=lambda: _cancel(task), delays_answer=schema is not None)
     questions, approver, asker = (
         _make_stream_interface() if options.input == "stream-json" else (None, DenyingApprover(), DecliningAsker())
     )
@@ -101,23 +102,25 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if questions is not None:
         questions.clean, questions.display = lambda text: app.redactor.redact(text).text, app.workspace.display
-    fields: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
+    report_fields: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended; only the report is left to print
         try:
-            _choose_session(app, options)
+            _open_requested_session(app, options)
             if options.output == "stream-json":
                 print_json_line(_make_started_event(app, loaded))
             if questions is not None:
-                fields["exit_code"] = await _run_stream(app, questions, options.prompt or "")
+                report_fields["exit_code"] = await _run_stream(app, questions, options.prompt or "")
             elif schema:
-                fields |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
+                report_fields |= await run_to_schema(
+                    app, schema, lambda text: _run_turn(app, text), options.prompt or ""
+                )
             else:
-                fields["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
+                report_fields["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
             if options.output == "text":
-                _print_final_output(app, reporter, fields)
+                _print_final_output(app, reporter, report_fields)
         finally:
             await app.close()
-    report = reporter.report(app.session.id, style=_get_style_id(app), plan=app.planning.proposed_plan, **fields)
+    report = reporter.report(app.session.id, style=_get_style_id(app), plan=app.planning.proposed_plan, **report_fields)
     if options.output == "json":
         print_json_line(report)
     elif options.output == "stream-json":
@@ -126,14 +129,14 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
 
 
 def _make_stream_interface() -> "tuple[StreamQuestions, Approver, Asker]":
-    """Return approver and asker that put questions to the program at the other end of the pipes."""
+    """Return approver and asker that send questions to the program that writes standard input."""
     questions = StreamQuestions(print_json_line)
     return questions, StreamApprover(questions), StreamAsker(questions)
 
 
-async def _run_stream(app: App, questions: StreamQuestions, first: str) -> int:
-    run = StreamRun(app, questions, lambda text: _run_turn(app, text), print_json_line)
-    return await run.run(first, read_stream_input(sys.stdin.buffer, run.refuse))
+async def _run_stream(app: App, questions: StreamQuestions, first_prompt: str) -> int:
+    stream_run = StreamRun(app, questions, lambda text: _run_turn(app, text), print_json_line)
+    return await stream_run.run(first_prompt, read_stream_input(sys.stdin.buffer, stream_run.refuse))
 
 
 def _make_started_event(app: App, loaded: LoadedConfig) -> SessionStarted:
@@ -147,45 +150,48 @@ def _make_started_event(app: App, loaded: LoadedConfig) -> SessionStarted:
     )
 
 
-def _print_final_output(app: App, reporter: Reporter, fields: Mapping[str, Any]) -> None:
-    """Print what is not streamed: a plan, and an answer that was checked against a schema first."""
+def _print_final_output(app: App, reporter: Reporter, report_fields: Mapping[str, Any]) -> None:
+    """Print what is not streamed: a plan, or an answer that had to be checked against a schema first."""
     with contextlib.suppress(BrokenPipeError):  # the reader of the answer has closed the pipe
-        if fields.get("structured") is not None or "error" in fields:
-            if error := fields.get("error"):
+        if report_fields.get("structured") is not None or "error" in report_fields:
+            if error := report_fields.get("error"):
                 sys.stderr.write(f"clio: {clean(error)}\n")
             else:
-                sys.stdout.write(escape_json_controls(json.dumps(fields["structured"], ensure_ascii=False)) + "\n")
+                sys.stdout.write(
+                    escape_json_controls(json.dumps(report_fields["structured"], ensure_ascii=False)) + "\n"
+                )
         elif plan := app.planning.proposed_plan:
             from clio.commands.plan_commands import format_todos_as_markdown
 
-            gap = "\n" if reporter.text else ""
-            sys.stdout.write(gap + clean(format_todos_as_markdown(plan)))
+            separator = "\n" if reporter.text else ""
+            sys.stdout.write(separator + clean(format_todos_as_markdown(plan)))
         sys.stdout.flush()
 
 
 async def _run_turn(app: App, text: str) -> TurnFinished:
     """Run a turn with this text, or with the prompt of the custom command it calls.
 
-    Statements that may apply to this task only are stored as pending; the next interactive start asks about them.
+    Preferences in it that may apply to this task only are stored as pending; the next interactive start asks about
+    them.
 
     Raises:
         UsageError: for a custom command with wrong arguments, or a misspelt one.
     """
     try:
-        return await _run_text(app, text)
+        return await _run_line(app, text)
     finally:
         app.learner.defer_suggestions()
 
 
-async def _run_text(app: App, text: str) -> TurnFinished:
+async def _run_line(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
     from clio.commands.command import RunExpandedCommand, RunPrompt
     from clio.commands.registry import run_added_command
 
     match run_added_command(app, text):
-        case RunExpandedCommand(line=shown_line, expand=expand):
-            return await app.run_turn(shown_line, expand)
+        case RunExpandedCommand(line=line, expand=expand):
+            return await app.run_turn(line, expand)
         case RunPrompt(text=prompt):
             return await app.run_turn(prompt)
         case None:
@@ -201,8 +207,8 @@ def _cancel(task: "asyncio.Task[int]") -> None:
     task.cancel()
 
 
-def _choose_session(app: App, options: Options) -> None:
-    """Open the session requested with -r or -c; else keep the new one."""
+def _open_requested_session(app: App, options: Options) -> None:
+    """Open the session requested with -r or -c; without them, stay in the new session."""
     if options.resume:
         app.open_session(app.store.find(options.resume))
     elif options.resume is not None or options.continue_latest:
@@ -212,28 +218,30 @@ def _choose_session(app: App, options: Options) -> None:
         app.open_session(latest)
 
 
-def _make_listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds_answer: bool) -> Emit:
+def _make_event_listener(
+    options: Options, reporter: Reporter, stop: Callable[[], None], *, delays_answer: bool
+) -> Emit:
     """Return the listener for the run's events.
 
     Args:
         stop: called when the reader of the answer has closed the pipe.
-        holds_answer: do not print the answer while it is streamed; it is printed later.
+        delays_answer: True to leave the answer out, because it is printed after it was checked against a schema.
     """
     match options.output:
         case "json":
-            show: Emit = _ignore
+            handle_event: Emit = _ignore_event
         case "stream-json":
-            show = print_json_line
+            handle_event = print_json_line
         case "text":
-            screen = PipeScreen(io.StringIO() if holds_answer else sys.stdout, sys.stderr, on_broken=stop)
-            show = screen.handle
+            screen = PipeScreen(io.StringIO() if delays_answer else sys.stdout, sys.stderr, on_broken=stop)
+            handle_event = screen.handle
 
     def listen(event: Event) -> None:
         reporter.handle(event)
-        show(event)
+        handle_event(event)
 
     return listen
 
 
-def _ignore(event: Event) -> None:
+def _ignore_event(event: Event) -> None:
     """Do nothing: `--output json` prints only the report at the end."""

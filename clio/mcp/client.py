@@ -30,9 +30,9 @@ from clio.mcp.values import (
     OfferedPrompt,
     OfferedResource,
     OfferedTool,
-    Progress,
     PromptArgument,
     ServerDown,
+    ShowProgress,
 )
 from clio.storage.files import make_folder
 from clio.text.formatting import format_bytes
@@ -494,7 +494,7 @@ class McpClient:
             listed_at=time.time(),
         )
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Progress) -> McpReply:
+    async def call(self, tool: str, arguments: dict[str, Any], tell: ShowProgress) -> McpReply:
         """Call a tool. Raises CallFailed; ConnectionError if the connection was closed.
 
         tell: called with one line for each progress notification.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from clio.config.loaded import McpServer
 from clio.errors import ClioError
 from clio.mcp.client import Elicit, EndSignal, Launch, McpClient, ServerLog, connect_server, load_sdk
-from clio.mcp.values import CallFailed, Catalog, McpReply, Progress, ServerDown, State
+from clio.mcp.values import CallFailed, Catalog, McpReply, ServerDown, ServerState, ShowProgress
 
 START_TIMEOUT_S = 60.0
 """Time limit for process, handshake and lists: `npx` and `uvx` may have to download the server first."""
@@ -62,7 +62,7 @@ class ServerConnection:
         self._use_old_handshake = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> ServerState:
         """The current state; `why` describes a failure."""
         if self._client is not None:
             return "running"
@@ -85,7 +85,7 @@ class ServerConnection:
             raise ServerDown(self.why or "it was stopped")
         return self._client
 
-    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
+    async def call(self, tool: str, arguments: dict[str, Any], progress: ShowProgress) -> McpReply:
         """Call a tool. Each progress notification restarts the timeout. Raises ServerDown or CallFailed."""
 
         async def send(client: McpClient, restart_timeout: Callable[[], None]) -> McpReply:

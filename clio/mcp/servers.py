@@ -19,11 +19,11 @@ from clio.mcp.values import (
     OfferedPrompt,
     OfferedResource,
     OfferedTool,
-    Progress,
     ServerDown,
-    State,
+    ServerState,
+    ShowProgress,
+    hash_server_config,
     read_catalogs,
-    server_fingerprint,
     store_catalog,
 )
 
@@ -94,7 +94,7 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
     """
 
     server: McpServer
-    state: State
+    state: ServerState
     why: str
     catalog: Catalog | None
     seconds: float | None
@@ -199,7 +199,7 @@ class McpServers:
         await self.settle()
         return self.list_statuses()
 
-    async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
+    async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: ShowProgress) -> McpReply:
         """Call a tool. Raises CallFailed or ServerDown."""
         return await self._get_connection(server).call(tool, arguments, progress)
 
@@ -344,7 +344,7 @@ class McpServers:
             return
         stored = read_catalogs(self._cache_path)
         for server in self.enabled:
-            if (catalog := stored.get(server_fingerprint(server))) is not None:
+            if (catalog := stored.get(hash_server_config(server))) is not None:
                 self._catalogs.setdefault(server.name, catalog)
         self._is_cache_read = True
 

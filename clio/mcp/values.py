@@ -1,4 +1,4 @@
-"""Values for what MCP servers offer and answer, and the cache of what they offered last."""
+"""Values that MCP servers send (tools, resources, prompts, replies), and the stored catalog of each server's offer."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,16 +13,18 @@ from clio.errors import StorageError
 from clio.images import Picture
 from clio.storage.documents import DocumentFormat, load_document, update_document
 
-Progress = Callable[[str], None]
-"""Called with one line for each progress notification of a running call."""
-State = Literal["not started", "starting", "running", "failed"]
+ShowProgress = Callable[[str], None]
+"""Shows one line for each progress notification of a running call."""
+ServerState = Literal["not started", "starting", "running", "failed"]
 """The state of a server."""
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
     """A tool as its server describes it.
 
-    schema: JSON Schema of its arguments. reads: whether the server claims that it changes nothing; not trusted.
+    Attributes:
+        schema: JSON Schema of its arguments.
+        reads: whether the server claims that the tool changes nothing; the claim is not trusted.
     """
 
     name: str
@@ -33,7 +35,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 
 class OfferedResource(Struct, frozen=True, kw_only=True):
-    """A resource that a server offers. template: whether the URI contains `{names}` to fill in."""
+    """A resource that a server offers. template: whether the URI contains placeholders such as `{name}`."""
 
     uri: str
     name: str = ""
@@ -59,7 +61,12 @@ class OfferedPrompt(Struct, frozen=True, kw_only=True):
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """Everything that a server offers. listed_at: time of the request, in seconds since the epoch."""
+    """Everything that a server offers.
+
+    Attributes:
+        server, version: name and version that the server reports.
+        listed_at: time of the request, in seconds since the epoch.
+    """
 
     server: str = ""
     version: str = ""
@@ -70,9 +77,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
 
 class McpReply(Struct, frozen=True, kw_only=True):
-    """The result of a call, a resource or a prompt, as one text.
+    """What a server returned for a tool call, a resource or a prompt, as one text.
 
-    ok: False if the server marks it as an error. images: the images in the answer of a call; the text names them.
+    Attributes:
+        ok: False if the server marks the result as an error.
+        images: images in the result of a tool call; the text contains a line for each.
     """
 
     text: str
@@ -81,9 +90,11 @@ class McpReply(Struct, frozen=True, kw_only=True):
 
 
 class ElicitationQuestion(Struct, frozen=True, kw_only=True):
-    """One field that a server asks the user for.
+    """One field of a form by which a server asks the user for information (an MCP "elicitation").
 
-    options: the choices; () for any text. kind: the JSON type of the answer.
+    Attributes:
+        options: the choices; () for any text.
+        kind: the JSON type of the answer.
     """
 
     name: str
@@ -95,11 +106,11 @@ class ElicitationQuestion(Struct, frozen=True, kw_only=True):
 
 
 class ServerDown(Exception):
-    """A server cannot be used. The message is the end of a sentence: the reason and the next step."""
+    """A server cannot be used. The message says why and what to do; it is the end of a sentence, as in "NAME: …"."""
 
 
 class CallFailed(Exception):
-    """A running server answered a request with an error or not in time. The message is the end of a sentence."""
+    """A running server answered a request with an error, or too late. The message is the end of a sentence."""
 
 
 MAX_STORED_CATALOGS = 60
@@ -107,30 +118,30 @@ MAX_STORED_CATALOGS = 60
 
 
 class Catalogs(Struct, frozen=True, kw_only=True):
-    """The stored catalogs, by fingerprint of the server's configuration."""
+    """The stored catalogs, by the server's `hash_server_config`."""
 
     catalogs: dict[str, Catalog] = {}
 
 
-CATALOGS = DocumentFormat(schema="clio.mcp_catalogs", version=1, type=Catalogs)
+CATALOG_FORMAT = DocumentFormat(schema="clio.mcp_catalogs", version=1, type=Catalogs)
 
 
-def server_fingerprint(server: McpServer) -> str:
+def hash_server_config(server: McpServer) -> str:
     """Return a hash of the configuration that determines what a server offers.
 
     Variables are hashed as written, as `${NAME}`: their values may be secrets.
     """
-    # Without what does not change the server's offer: moving its entry must not discard the stored catalog.
-    plain = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
-    return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:24]
+    # Settings that do not change the server's offer are left out, so that editing them keeps the stored catalog.
+    relevant = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
+    return hashlib.sha256(msgspec.json.encode(relevant, order="deterministic")).hexdigest()[:24]
 
 
 def read_catalogs(path: Path | None) -> dict[str, Catalog]:
-    """Return the stored catalogs; {} if the file is missing, from a newer clio, or damaged and thus set aside."""
+    """Return the stored catalogs; {} if there is no readable file. A damaged file is set aside."""
     if path is None:
         return {}
     try:
-        document = load_document(path, CATALOGS)
+        document = load_document(path, CATALOG_FORMAT)
     except (StorageError, OSError):  # a cache: the servers are asked again
         return {}
     return document.value.catalogs if document else {}
@@ -139,14 +150,14 @@ def read_catalogs(path: Path | None) -> dict[str, Catalog]:
 def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> None:
     """Store a server's catalog. Errors are ignored: the server is then asked again next time."""
 
-    def change(old: Catalogs) -> Catalogs:
-        merged = old.catalogs | {server_fingerprint(server): catalog}
-        # Entries of removed servers are never deleted otherwise.
+    def add_catalog(old: Catalogs) -> Catalogs:
+        merged = old.catalogs | {hash_server_config(server): catalog}
+        # The limit also removes the catalogs of servers that are no longer configured.
         newest = sorted(merged.items(), key=lambda item: -item[1].listed_at)[:MAX_STORED_CATALOGS]
         return Catalogs(catalogs=dict(newest))
 
     if path is not None:
         try:
-            update_document(path, CATALOGS, change)
+            update_document(path, CATALOG_FORMAT, add_catalog)
         except (StorageError, OSError, TimeoutError):
             return

@@ -473,7 +473,7 @@ class MemorySystem:
             self._project, self._home, self._session_store, redact=self._redact, clock=self._clock, rng=self._rng
         )
         consolidation.ask = self._store.decide
-        consolidation.begin = self._seal
+        consolidation.before_write = self._seal
         consolidation.current = self._session.id if self._session else ""
         return consolidation
 

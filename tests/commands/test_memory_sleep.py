@@ -71,12 +71,12 @@ def test_the_log_takes_a_number(harness: Harness) -> None:
 
 def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
     harness.memory.consolidation.log.add(
-        Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",))
+        Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), errors=("odd",))
     )
     told = run_command(harness, "/memory log").text
     assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
     assert "- warning: odd" in told
-    assert "warning: odd" in consolidation_result(Report(at=1.0, trouble=("odd",))).text
+    assert "warning: odd" in consolidation_result(Report(at=1.0, errors=("odd",))).text
 
 
 def test_incognito_never_consolidates(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clio.commands.command import CommandResult, Confirm, ExportSession, Prefill, SwitchSession
 from clio.commands.registry import complete_command_line, run_command
-from clio.commands.session_commands import NEWEST, find_snippet
+from clio.commands.session_commands import MAX_LISTED, find_snippet
 from clio.commands.session_table import make_file_stem
 from clio.messages import AssistantMessage
 from clio.sessions.session import Session
@@ -58,17 +58,17 @@ def test_a_running_session_of_another_clio_can_be_shown(harness: Harness, tmp_pa
 
 
 def test_a_list_stops_at_the_newest_and_its_data_do_not(harness: Harness) -> None:
-    for number in range(NEWEST + 2):
+    for number in range(MAX_LISTED + 2):
         earlier(harness, f"talk {number}")
     short = run_command(harness, "/session list")
-    assert len(rows(short)) == NEWEST
-    assert f"The {NEWEST} newest of {NEWEST + 2} sessions" in short.text
+    assert len(rows(short)) == MAX_LISTED
+    assert f"The {MAX_LISTED} newest of {MAX_LISTED + 2} sessions" in short.text
     whole = run_command(harness, "/session list --all")
-    assert len(rows(whole)) == NEWEST + 2
-    assert rows(whole)[:NEWEST] == rows(short)
+    assert len(rows(whole)) == MAX_LISTED + 2
+    assert rows(whole)[:MAX_LISTED] == rows(short)
     assert short.data == whole.data
     assert isinstance(short.data, list)
-    assert len(short.data) == NEWEST + 2
+    assert len(short.data) == MAX_LISTED + 2
     assert not run_command(harness, "/session list retry").ok
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from clio.context.encodings import (
     CL100K,
-    COUNT_CHILD,
+    COUNT_SCRIPT,
     ENCODINGS,
     O200K,
     Calibration,
@@ -26,7 +26,7 @@ from clio.context.encodings import (
     get_encoding,
     is_intact,
     list_encoding_folders,
-    prefix_texts,
+    list_prefix_texts,
 )
 from clio.context.request_builder import Prefix
 from clio.providers.base import ToolSpec
@@ -89,13 +89,13 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_the_child_counts(tiny: Path) -> None:
-    done = run_child(str(COUNT_CHILD), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
+    done = run_child(str(COUNT_SCRIPT), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
     assert (done.returncode, done.stdout) == (0, b"5\n")  # the, blank, th, and é in two
 
 
 def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
     tiny.write_bytes(tiny_file() + b"\n")
-    done = run_child(str(COUNT_CHILD), str(tiny), TINY.sha256, TINY.name, stdin=b"x")
+    done = run_child(str(COUNT_SCRIPT), str(tiny), TINY.sha256, TINY.name, stdin=b"x")
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"is not the encoding" in done.stderr
     assert tiny.exists()  # tiktoken itself would have deleted it
@@ -110,7 +110,7 @@ def test_the_child_cannot_reach_the_network(tiny: Path) -> None:
         " lambda: socket.create_connection(('127.0.0.1', 1)), lambda: socket.socket())))"
     )
     helper = "def fails(call):\n  try: call()\n  except PermissionError: return True\n  return False\n"
-    done = run_child("-c", f"{helper}{code}", str(COUNT_CHILD.parent))
+    done = run_child("-c", f"{helper}{code}", str(COUNT_SCRIPT.parent))
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -131,7 +131,7 @@ def prefix() -> Prefix:
 def test_an_untaught_estimator_starts_from_the_count(tiny: Path) -> None:
     async def run() -> TokenEstimator:
         estimator = TokenEstimator()
-        texts = prefix_texts(prefix())
+        texts = list_prefix_texts(prefix())
         calibration = Calibration(estimator, texts, TINY, tiny, delay_s=0)
         calibration.begin()
         calibration.begin()

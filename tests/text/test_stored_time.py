@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.consolidation.consolidation import same_day
+from clio.memory.consolidation.consolidation import is_same_day
 from clio.memory.team.statement import format_month, get_month_start
 from clio.text.formatting import format_stored_time
 
@@ -19,12 +19,12 @@ NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70
 @pytest.mark.parametrize("seconds", NO_TIMES)
 def test_an_impossible_time_is_shown_as_unknown(seconds: float) -> None:
     assert format_stored_time("%Y-%m-%d", seconds, "unknown") == "unknown"
-    assert not same_day(seconds, time.time())
+    assert not is_same_day(seconds, time.time())
 
 
 def test_a_time_is_reported_by_this_machines_clock() -> None:
     assert format_stored_time("%Y-%m-%d", 1_700_000_000.0) == time.strftime("%Y-%m-%d", time.localtime(1_700_000_000))
-    assert same_day(1_700_000_000.0, 1_700_000_001.0) and not same_day(1_700_000_000.0, 1_700_200_000.0)
+    assert is_same_day(1_700_000_000.0, 1_700_000_001.0) and not is_same_day(1_700_000_000.0, 1_700_200_000.0)
 
 
 @pytest.mark.parametrize("seconds", [1e18, -1e18, 1e308, 2**70])

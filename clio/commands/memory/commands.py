@@ -373,7 +373,7 @@ def consolidation_result(report: Report) -> CommandResult:
     lines = [report.line]
     if report.dry_run:
         lines += _changes(report)
-    lines += [f"warning: {sentence}" for sentence in report.trouble]
+    lines += [f"warning: {sentence}" for sentence in report.errors]
     return CommandResult(text="\n".join(lines), data=report_data(report))
 
 
@@ -392,7 +392,7 @@ def _format_report(report: Report) -> str:
         read_.append(
             f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted permanently"
         )
-    trouble = [f"- warning: {sentence}" for sentence in report.trouble]
+    trouble = [f"- warning: {sentence}" for sentence in report.errors]
     return "\n".join([head, "", *read_, *_changes(report), *trouble])
 
 

@@ -1,6 +1,8 @@
-"""Where consolidation of a project runs, whether it is due, and the reports of earlier runs.
+"""The settings of a project's consolidation, whether it is due, and the reports of earlier runs.
 
-Imported with the memory system; the run itself, `clio.memory.consolidation.runner`, only when one starts.
+Consolidation replays finished turns of earlier sessions to store what can be learned from them as memories, and merges
+and archives memories. This module is imported with the memory system; the run itself, which is in
+`clio.memory.consolidation.runner`, is imported when one starts.
 """
 
 import random
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
@@ -19,11 +21,12 @@ from clio.storage.locks import FileLock
 from clio.text.formatting import format_count, format_stored_time
 from clio.text.json_data import decode_json
 
-By = Literal["hand", "idle", "exit"]
+StartedBy = Literal["hand", "idle", "exit"]
+"""What started a consolidation: the user ("hand"), or clio when idle or at exit."""
 MAX_REPORTS = 200
 MAX_CHANGES = 100
 """Number of changes that a report lists; the others are only counted."""
-_FOLD_BYTES = 1_000_000
+_MAX_LOG_BYTES = 1_000_000
 
 
 class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,32 +34,33 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         at: its start, in seconds since the epoch.
-        by: what started it: the user ("hand"), or clio when idle or at exit.
+        by: what started it.
+        seconds: its duration.
         dry_run: nothing was written; the numbers say what would have been done.
-        cut: why it ended early; empty if it is complete.
+        early_end: why it ended before all turns were replayed: stopped by the user, or out of time; empty if not.
         sessions: the number of sessions read.
         replayed: the number of turns replayed.
-        waiting: the number of listed turns that were not replayed.
+        waiting: the number of finished turns that are still to be replayed.
         facts, solutions, workflows, rules, preferences: numbers of new memories.
         confirmed: memories that were stated again.
         superseded: memories replaced by a newer statement.
         variants: new memories that contradict an existing one and are less certain.
         by_model: memories that a model found.
         merged: memories merged with a similar one.
-        archived: memories that faded, or were old or doubtful.
+        archived: memories moved to the archive because they faded, or were old or uncertain.
         promoted: notes promoted to discoveries.
-        turns_archived, turns_deleted: turns in the file of ratings, by their retention.
-        unread: sessions that could not be read.
-        changes: one line per change, at most 100.
-        trouble: one sentence per error.
-        unkept: the one of them that says what could not be written; empty if everything was.
+        turns_archived, turns_deleted: rated turns whose time in the file of ratings was over.
+        unread: the number of sessions that could not be read.
+        changes: one line per change, at most `MAX_CHANGES`.
+        errors: one sentence per error.
+        write_error: the one of them that says what could not be written; empty if everything was written.
     """
 
     at: float
-    by: By = "hand"
+    by: StartedBy = "hand"
     seconds: float = 0.0
     dry_run: bool = False
-    cut: Literal["", "stopped", "time"] = ""
+    early_end: Literal["", "stopped", "time"] = field(default="", name="cut")
     sessions: int = 0
     replayed: int = 0
     waiting: int = 0
@@ -76,41 +80,41 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns_deleted: int = 0
     unread: int = 0
     changes: tuple[str, ...] = ()
-    trouble: tuple[str, ...] = ()
-    unkept: str = ""
+    errors: tuple[str, ...] = field(default=(), name="trouble")
+    write_error: str = field(default="", name="unkept")
 
     @property
     def learned(self) -> int:
-        """The number of new and of changed memories."""
+        """Return the number of memories that are new or have a new text."""
         new = self.facts + self.solutions + self.workflows + self.rules + self.preferences
         return new + self.superseded + self.variants + self.promoted
 
     @property
     def changed(self) -> int:
-        """The number of all changes of memories."""
+        """Return the number of all changes of memories."""
         return self.learned + self.confirmed + self.merged + self.archived
 
     @property
     def did_anything(self) -> bool:
         """Whether there is anything to report: turns replayed, changes or errors."""
-        return bool(self.changed or self.replayed or self.turns_archived or self.turns_deleted or self.trouble)
+        return bool(self.changed or self.replayed or self.turns_archived or self.turns_deleted or self.errors)
 
     @property
     def line(self) -> str:
-        """The report in one line."""
-        parts = [format_count(number, one, many) for number, one, many in self._parts() if number]
+        """Return the report in one line."""
+        counts = [format_count(number, one, many) for number, one, many in self._list_counts() if number]
         turns = format_count(self.replayed, "turn")
         head = f"dry run: {turns} to replay" if self.dry_run else f"consolidated: {turns} replayed"
-        line = ", ".join([head, *(parts or ["nothing new"])])
-        if self.cut:
-            why = "stopped" if self.cut == "stopped" else "out of time"
+        line = ", ".join([head, *(counts or ["nothing new"])])
+        if self.early_end:
+            why = "stopped" if self.early_end == "stopped" else "out of time"
             left = format_count(self.waiting, "turn") if self.waiting else "more"
             line += f"; {why}, {left} left"
         if self.dry_run:
             return f"{line} · nothing was written"
         return f"{line} · /memory log, /memory undo" if self.changed else line
 
-    def _parts(self) -> tuple[tuple[int, str, str], ...]:
+    def _list_counts(self) -> tuple[tuple[int, str, str], ...]:
         return (
             (self.facts, "fact", "facts"),
             (self.solutions, "fix", "fixes"),
@@ -127,7 +131,7 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReportLog:
-    """The reports of one project, at most 200, the newest last. Raises OSError, TimeoutError."""
+    """The file with the reports of one project, the newest last. Its methods raise OSError and TimeoutError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -136,23 +140,24 @@ class ReportLog:
         """Append a report; it is on disk when this returns."""
         make_ignored_folder(self.path.parent, self.path.parent)
         with FileLock(self.path.with_name(self.path.name + ".lock")):
-            if append_lines(self.path, (msgspec.json.encode(report),)) > _FOLD_BYTES:
-                self._fold()
+            if append_lines(self.path, (msgspec.json.encode(report),)) > _MAX_LOG_BYTES:
+                self._truncate()
 
     def last(self, limit: int) -> tuple[Report, ...]:
         """Return the last reports, newest first; invalid lines are skipped."""
-        found = [report for line in reversed(read_lines(self.path).lines) if (report := _decode(line))]
-        return tuple(found[: min(limit, MAX_REPORTS)])
+        reports = [report for line in reversed(read_lines(self.path).lines) if (report := _decode(line))]
+        return tuple(reports[: min(limit, MAX_REPORTS)])
 
-    def _fold(self) -> None:
+    def _truncate(self) -> None:
+        """Keep only the newest reports: at most `MAX_REPORTS`, in at most half of the maximum size."""
         back_up_damaged_file(self.path)
-        kept, room = list[bytes](), _FOLD_BYTES // 2
+        kept_lines, remaining_bytes = list[bytes](), _MAX_LOG_BYTES // 2
         for line in reversed(read_lines(self.path).lines[-MAX_REPORTS:]):
-            room -= len(line)
-            if room < 0:
+            remaining_bytes -= len(line)
+            if remaining_bytes < 0:
                 break
-            kept.append(line)
-        write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
+            kept_lines.append(line)
+        write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept_lines)))
 
 
 def _decode(line: bytes) -> Report | None:
@@ -162,29 +167,29 @@ def _decode(line: bytes) -> Report | None:
         return None
 
 
-Ask = Callable[[str], str]
+AskModel = Callable[[str], str]
 """Sends a prompt to a model and returns its answer; raises ProviderError."""
 
 
-class _Last(Struct, frozen=True):
-    """The part of the state file with the end of the last complete pass."""
+class _LastRun(Struct, frozen=True):
+    """The field of the state file `sleep.json` that is needed here: when the last complete run ended."""
 
     last_full: float = 0.0
 
 
 class Consolidation:
-    """The files and settings of a project's consolidation, whether it is due, and the reports of earlier runs.
+    """The settings of a project's consolidation, whether it is due, and the reports of earlier runs.
 
     Args:
         project: the project's folder.
         person: the folder of the user's memories.
         redact: removes secrets from every text before it is stored.
-        rng: the source of randomness.
+        rng: the source of randomness, which tests replace.
 
     Attributes:
         ask: sends a prompt to a model; None to ask no model.
         current: id of the running session, whose finished turns are replayed, too.
-        begin: called before the first file is written.
+        before_write: called before the first file is written.
     """
 
     def __init__(
@@ -204,25 +209,25 @@ class Consolidation:
         self.redact = redact
         self.clock = clock
         self.rng = rng or random.Random()
-        self.ask: Ask | None = None
+        self.ask: AskModel | None = None
         self.current = ""
-        self.begin: Callable[[], None] = lambda: None  # before anything is written
+        self.before_write: Callable[[], None] = lambda: None
         self.log = ReportLog(self.folder / "sleep.log.jsonl")
 
     def is_due(self) -> bool:
-        """Whether clio should tidy the stores: there are sessions, and no complete pass has ended today.
+        """Whether a complete run should start: the project has sessions, and no complete run has ended today.
 
-        Waiting turns are replayed whether it is due or not.
+        Only a complete run merges and archives memories; finished turns are replayed whether it is due or not.
         """
         if not self.has_sessions():
             return False
         try:
-            last = decode_json(read_regular(self.folder / "sleep.json"), type=_Last)
+            last = decode_json(read_regular(self.folder / "sleep.json"), type=_LastRun)
         except FileNotFoundError:
             return True
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return True  # the run reports what is wrong with the file
-        return not same_day(last.last_full, self.clock())
+        return not is_same_day(last.last_full, self.clock())
 
     def has_sessions(self) -> bool:
         """Whether the project has a folder of sessions."""
@@ -233,6 +238,6 @@ class Consolidation:
         return self.log.last(limit)
 
 
-def same_day(one: float, other: float) -> bool:
+def is_same_day(one: float, other: float) -> bool:
     """Whether two times, in seconds since the epoch, are on the same day in the local time zone."""
     return format_stored_time("%Y-%m-%d", one, "never") == format_stored_time("%Y-%m-%d", other)

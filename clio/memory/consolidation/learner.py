@@ -31,7 +31,7 @@ from clio.threads import ProgressCallback, ignore_progress, never_stop
 _EN = english_rules("preferences")
 
 if TYPE_CHECKING:
-    from clio.memory.consolidation.consolidation import By, Report
+    from clio.memory.consolidation.consolidation import Report, StartedBy
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -304,7 +304,7 @@ class Learner:
 
     def consolidate(
         self,
-        by: "By",
+        by: "StartedBy",
         stop: Callable[[], bool] = never_stop,
         budget_s: float | None = None,
         tell: ProgressCallback = ignore_progress,

@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes, find_fixes_across
-from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Consolidation, Report, same_day
+from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, list_completed_calls
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
@@ -115,7 +115,7 @@ class TurnSelection:
         return tuple(chosen)
 
 
-def ask_about(turns: Sequence[Digest], ask: Ask, over: Callable[[], bool]) -> list[Finding]:
+def ask_about(turns: Sequence[Digest], ask: AskModel, over: Callable[[], bool]) -> list[Finding]:
     """Return what a model finds in the turns; nothing if `over` becomes true before it answers.
 
     The request runs in its own thread, so that the run can end without waiting for the answer. Raises ProviderError if
@@ -242,7 +242,7 @@ class ConsolidationRun:
         rng: random.Random,
         over: Over,
         deadline: float | None = None,
-        ask: Ask | None = None,
+        ask: AskModel | None = None,
         clock: Callable[[], float] = time.time,
         tell: ProgressCallback = ignore_progress,
         tidies: bool = True,
@@ -257,8 +257,8 @@ class ConsolidationRun:
         self._ask = ask
         self._clock = clock
         self._state, problem = read_state(stores.state_file)
-        self._trouble: list[str] = [problem] if problem else []
-        self._unkept = ""
+        self._errors: list[str] = [problem] if problem else []
+        self._write_error = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
         self._saver = FindingSaver(stores)
@@ -271,7 +271,7 @@ class ConsolidationRun:
         self._promoted: list[str] = []
         self._saved = time.monotonic()
 
-    def run(self, by: By, *, dry_run: bool = False) -> Report:
+    def run(self, by: StartedBy, *, dry_run: bool = False) -> Report:
         """Run all steps until `over` says to stop. An error ends the run and is described in the report.
 
         dry_run: only marks the report; the caller passes copies of the stores then.
@@ -294,8 +294,8 @@ class ConsolidationRun:
                 if isinstance(error, OSError)
                 else ""
             )
-            self._unkept = f"not everything that was found could be saved: {error_cause(error)}{step}"
-            self._trouble.append(self._unkept)
+            self._write_error = f"not everything that was found could be saved: {error_cause(error)}{step}"
+            self._errors.append(self._write_error)
             with suppress(OSError):  # without it turns are replayed again; their findings are recognized as known
                 self._save(whole=False, now=now)
         report = self._report(by, now, time.monotonic() - began)
@@ -395,11 +395,11 @@ class ConsolidationRun:
             self._state = structs.replace(self._state, corrections=tuple(left[-MAX_WAITING:]))
             self._corrections = []
 
-    def _ask_model(self, ask: Ask) -> None:
+    def _ask_model(self, ask: AskModel) -> None:
         try:
             findings = ask_about(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
-            self._trouble.append(f"the model was not asked what it finds: {error}")
+            self._errors.append(f"the model was not asked what it finds: {error}")
             return
         for finding in findings:
             self._by_model += self._saver.save(finding)
@@ -415,7 +415,7 @@ class ConsolidationRun:
         state = structs.replace(state, habits=self._clean(self._habits.state))
         if whole:
             state = state.only(self._sessions.ids())
-            state = state if same_day(state.last_full, now) else structs.replace(state, last_full=now)
+            state = state if is_same_day(state.last_full, now) else structs.replace(state, last_full=now)
         if state != self._written:
             write_state(self._stores.state_file, state)
         self._state, self._written = state, state
@@ -426,7 +426,7 @@ class ConsolidationRun:
         redact = self._stores.redact
         return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
 
-    def _report(self, by: By, at: float, seconds: float) -> Report:
+    def _report(self, by: StartedBy, at: float, seconds: float) -> Report:
         counts = self._saver.counts
         changes = (*self._saver.changes, *self._promoted, *self._tidied.changes)
         more = (f"and {len(changes) - MAX_CHANGES:,} more",) if len(changes) > MAX_CHANGES else ()
@@ -435,7 +435,7 @@ class ConsolidationRun:
             at=at,
             by=by,
             seconds=round(seconds, 3),
-            cut=cut,
+            early_end=cut,
             sessions=len(self._join_limited),
             replayed=self._replayed,
             waiting=sum(len(listed.replayed.waiting) for listed in self._join_limited.values()) if cut else 0,
@@ -455,14 +455,14 @@ class ConsolidationRun:
             turns_deleted=self._tidied.turns_deleted,
             unread=self._sessions.unread,
             changes=(*changes[:MAX_CHANGES], *more),
-            trouble=tuple(self._trouble),
-            unkept=self._unkept,
+            errors=tuple(self._errors),
+            write_error=self._write_error,
         )
 
 
 def run_consolidation(
     consolidation: Consolidation,
-    by: By = "hand",
+    by: StartedBy = "hand",
     *,
     stop: Callable[[], bool] = never_stop,
     budget_s: float | None = None,
@@ -502,7 +502,7 @@ def run_consolidation(
         )
         began = time.strftime("%d %b %H:%M", time.localtime(consolidation.clock()))
         deadline = None if budget_s is None else time.monotonic() + budget_s
-        consolidation.begin()
+        consolidation.before_write()
         current_run = ConsolidationRun(
             stores,
             consolidation.store,
@@ -532,8 +532,8 @@ def _save_report(consolidation: Consolidation, report: Report) -> Report:
         consolidation.log.add(report)
     except OSError as error:
         message = f"/memory log does not have this report: {error_cause(error)}; {suggest_fix(error)}"
-        trouble = report.trouble if report.unkept else (*report.trouble, message)
-        return structs.replace(report, trouble=trouble, unkept=report.unkept or message)
+        errors = report.errors if report.write_error else (*report.errors, message)
+        return structs.replace(report, errors=errors, write_error=report.write_error or message)
     return report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.consolidation.consolidation import By, Consolidation, Report
+from clio.memory.consolidation.consolidation import Consolidation, Report, StartedBy
 from clio.memory.consolidation.runner import dry_run, never_stop, run_consolidation
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
@@ -62,7 +62,9 @@ class Place:
             text = text.replace(secret, "[redacted]")
         return text
 
-    def sleep(self, by: By = "hand", *, stop: Callable[[], bool] = never_stop, budget_s: float | None = None) -> Report:
+    def sleep(
+        self, by: StartedBy = "hand", *, stop: Callable[[], bool] = never_stop, budget_s: float | None = None
+    ) -> Report:
         return run_consolidation(self.nights(), by, stop=stop, budget_s=budget_s)
 
     def dry_run(self) -> Report:

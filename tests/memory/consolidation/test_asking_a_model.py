@@ -97,7 +97,7 @@ def test_without_the_setting_no_one_is_asked(place: Place) -> None:
 )
 def test_what_does_not_prove_itself_is_left_out(place: Place, answer: object) -> None:
     report = run_consolidation(nights(place, Model(answer)), use_model=True)
-    assert (report.by_model, report.trouble) == (0, ())
+    assert (report.by_model, report.errors) == (0, ())
     assert place.facts == []
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_fails_is_told_and_the_night_goes_on(place: Place) -> None
     made = place.nights()
     made.ask = fails
     report = run_consolidation(made, use_model=True)
-    assert report.cut == "" and "the server is down" in report.trouble[0]
+    assert report.early_end == "" and "the server is down" in report.errors[0]
 
 
 def test_the_night_ends_without_waiting_for_the_answer(place: Place) -> None:
@@ -131,7 +131,7 @@ def test_the_night_ends_without_waiting_for_the_answer(place: Place) -> None:
     made.ask = slow
     report = run_consolidation(made, use_model=True, stop=asked.is_set)
     answer.set()
-    assert report.cut == "stopped" and report.replayed == 1
+    assert report.early_end == "stopped" and report.replayed == 1
 
 
 def test_the_turns_shown_are_the_best_ones_within_the_budget() -> None:

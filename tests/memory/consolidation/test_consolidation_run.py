@@ -45,7 +45,7 @@ def test_what_was_said_and_mended_is_known_afterwards(place: Place) -> None:
     place.session(said(FACTS[0]), MENDED, said("thanks"))
     place.session(said(FACTS[1]))
     report = place.sleep()
-    assert (report.facts, report.solutions, report.replayed, report.cut) == (2, 1, 4, "")
+    assert (report.facts, report.solutions, report.replayed, report.early_end) == (2, 1, 4, "")
     assert any("8080" in fact for fact in place.facts)
     [fix] = [line for line in place.knowledge if line.startswith("solution")]
     assert "httpx2" in fix and "pyproject.toml" in fix
@@ -80,7 +80,7 @@ def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Pl
         place.session(*(said(f"The service number{number}{part} listens on port 90{number}{part}.") for part in "123"))
     asked = iter(range(10_000))
     report = place.sleep(stop=lambda: next(asked) > 20)
-    assert report.cut == "stopped"
+    assert report.early_end == "stopped"
     assert 0 < report.replayed < 18
     assert report.waiting == 18 - report.replayed
     assert f"stopped, {report.waiting} turns left" in report.line
@@ -93,7 +93,7 @@ def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Pl
 def test_a_budget_that_is_used_up_leaves_the_rest_for_the_next_night(place: Place) -> None:
     place.session(said(FACTS[0]))
     report = place.sleep("exit", budget_s=0.0)
-    assert (report.cut, report.replayed) == ("time", 0)
+    assert (report.early_end, report.replayed) == ("time", 0)
     assert place.nights().is_due()
     assert place.sleep("exit", budget_s=60.0).facts == 1
     assert not place.nights().is_due()
@@ -107,7 +107,7 @@ def test_many_turns_are_drawn_from_in_rounds(place: Place, monkeypatch: pytest.M
     for number in range(5):
         place.session(*(said(f"The queue{number}{part} listens on port 60{number}{part}.") for part in "1234"))
     report = place.sleep()
-    assert (report.sessions, report.replayed, report.facts, report.cut) == (5, 20, 20, "")
+    assert (report.sessions, report.replayed, report.facts, report.early_end) == (5, 20, 20, "")
     assert place.sleep().replayed == 0
 
 
@@ -288,7 +288,7 @@ def test_a_damaged_state_is_set_aside_and_told(place: Place) -> None:
     state.write_bytes(b"{torn")
     report = place.sleep()
     assert report.replayed == 1 and report.facts == 0  # known by where it came from
-    assert "sleep.json" in report.trouble[0]
+    assert "sleep.json" in report.errors[0]
     assert len(place.facts) == 1
     assert list(state.parent.glob("sleep.json.corrupt-*"))
 
@@ -305,8 +305,8 @@ def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place)
     place.session(said(FACTS[0]))
     (place.project / ".clio" / "memories.journal.jsonl").mkdir()
     report = place.sleep()
-    assert report.trouble == (report.unkept,) and report.facts == 0
-    assert mentions(report.unkept, "not everything", "saved") and "Errno" not in report.unkept
+    assert report.errors == (report.write_error,) and report.facts == 0
+    assert mentions(report.write_error, "not everything", "saved") and "Errno" not in report.write_error
     assert read_state(place.project / ".clio" / "sleep.json")[0].last_full == 0.0
     Path(place.project / ".clio" / "memories.journal.jsonl").rmdir()
     assert place.sleep().facts == 1
@@ -316,8 +316,8 @@ def test_a_night_without_its_account_says_so(place: Place) -> None:
     place.session(said(FACTS[0]))
     (place.project / ".clio" / "sleep.log.jsonl").mkdir()
     report = place.sleep()
-    assert report.facts == 1 and report.trouble == (report.unkept,)
-    assert report.unkept.startswith("/memory log does not have this report: ")
+    assert report.facts == 1 and report.errors == (report.write_error,)
+    assert report.write_error.startswith("/memory log does not have this report: ")
 
 
 def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:

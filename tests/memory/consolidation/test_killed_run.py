@@ -34,7 +34,7 @@ def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Pa
         timeout=300,
     )
     last = place.sleep()
-    assert last.trouble == ()
+    assert last.errors == ()
     kept = [fact.rstrip(".") for fact in place.facts]
     assert sorted(kept) == sorted(fact.rstrip(".") for fact in facts)
     fixes = [line for line in place.knowledge if line.startswith("solution")]

@@ -17,11 +17,11 @@ from clio.memory.consolidation.consolidation import Report, ReportLog
         ),
         (Report(at=0.0, replayed=1), "consolidated: 1 turn replayed, nothing new"),
         (
-            Report(at=0.0, replayed=7, facts=1, cut="stopped", waiting=1_200),
+            Report(at=0.0, replayed=7, facts=1, early_end="stopped", waiting=1_200),
             "consolidated: 7 turns replayed, 1 fact; stopped, 1,200 turns left · /memory log, /memory undo",
         ),
         (
-            Report(at=0.0, cut="time", waiting=1),
+            Report(at=0.0, early_end="time", waiting=1),
             "consolidated: 0 turns replayed, nothing new; out of time, 1 turn left",
         ),
         (Report(at=0.0, replayed=2, rules=1, dry_run=True), "dry run: 2 turns to replay, 1 rule · nothing was written"),
@@ -32,7 +32,7 @@ def test_a_night_in_one_line(report: Report, line: str) -> None:
 
 
 def test_the_log_holds_the_newest_and_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "_FOLD_BYTES", 20_000)
+    monkeypatch.setattr(report_module, "_MAX_LOG_BYTES", 20_000)
     log = ReportLog(tmp_path / ".clio" / "sleep.log.jsonl")
     assert log.last(5) == ()
     for number in range(300):
