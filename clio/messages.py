@@ -80,6 +80,7 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
         blob: the handle of the whole text if `content` is only its beginning and end.
         origin: "user" for the user's text; other values if clio wrote it to keep the conversation going.
         steers: sent during a running turn, to which it belongs.
+        memory_off: memory was off when it was sent, so nothing is learned from its turn later either.
     """
 
     content: str
@@ -88,6 +89,7 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
     blob: str | None = None
     origin: Origin = "user"
     steers: bool = False
+    memory_off: bool = False
     id: str = field(default_factory=new_id)
     created: float = 0.0
 

@@ -519,6 +519,7 @@ class Conversation:
             named_fragments=mentioned.fragments,
             read_image=self._read_image,
             approvals=lambda: describe_approvals(runtime.policy.mode, can_ask=not self.ui.never_asks),
+            is_memory_off=lambda: runtime.memory.is_off,
         )
 
     def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:

@@ -447,6 +447,7 @@ class Loop:
             images=self._take_images(),
             blob=fitted.blob,
             steers=steers,
+            memory_off=self._context.is_memory_off,
             created=self._now(),
         )
         self._writer.add_message(message)

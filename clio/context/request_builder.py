@@ -176,6 +176,10 @@ def _no_approvals() -> str:
     return ""
 
 
+def _never() -> bool:
+    return False
+
+
 class ContextBuilder:
     """Builds the requests for one model.
 
@@ -187,6 +191,7 @@ class ContextBuilder:
             number of messages entered together.
         read_image: returns the bytes of a stored picture by handle; None if it is missing.
         approvals: returns a sentence on who approves the actions of this turn, or "".
+        is_memory_off: whether the user has turned memory off for now.
     """
 
     def __init__(
@@ -199,7 +204,9 @@ class ContextBuilder:
         named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _no_named_fragments,
         read_image: Callable[[str], bytes | None] = _no_image,
         approvals: Callable[[], str] = _no_approvals,
+        is_memory_off: Callable[[], bool] = _never,
     ) -> None:
+        self.is_memory_off = is_memory_off
         self._tree = get_working_tree(project)
         self._turn_fragments = turn_fragments
         self._named_fragments = named_fragments

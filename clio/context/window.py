@@ -544,6 +544,11 @@ class ContextWindow:
         """The newest request with a bill, and its estimate; None if there is none."""
         return self._estimator.last
 
+    @property
+    def is_memory_off(self) -> bool:
+        """Whether the user has turned memory off for now."""
+        return self._builder.is_memory_off()
+
     async def make_turn_context(self, now: float, text: str) -> str:
         """Return what is put before the user's text of this turn."""
         return await self._builder.make_turn_context(now, text)

@@ -573,6 +573,8 @@ def split_into_turns(session_id: str, messages: Sequence[Message], after: str = 
         turn = tuple(messages[start:end])
         if end == len(messages) and not _is_over(turn):
             continue
+        if any(isinstance(message, UserMessage) and message.memory_off for message in turn):
+            continue
         began = turn[0]
         found.append(
             Experience(

@@ -19,7 +19,8 @@ from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
-from clio.memory.store.ltm_codec import normalize_rule_path
+from clio.memory.store.ltm_codec import normalize_rule_path, to_record
+from clio.memory.store.ltm_history import read_states
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -32,7 +33,7 @@ from clio.memory.store.record import (
     Saved,
     shorten_content,
 )
-from clio.memory.store.typed_codec import Ranked
+from clio.memory.store.typed_codec import Ranked, decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.value_changes import is_restated
@@ -332,14 +333,24 @@ class FindingSaver:
         return (finding.session, finding.message, _plain(self._stores.redact(finding.text)))
 
     def _sources(self) -> set[Source]:
-        """What was saved before, by where it came from; read once, before this run saves anything.
+        """Return what was saved before, by where it came from; read once, before this run saves anything.
 
-        What was replaced or forgotten is included: it must not be learned again from the session it came from. What
-        was saved while the user typed has no message.
+        What was replaced, forgotten or undone is included: it must not be learned again from the session it came from.
+        What was saved while the user typed has no message.
         """
         if self._known is None:
             store = self._stores.memories.project
-            saved = (*store.records(superseded=True), *store.archived(), *self._stores.memories.records(PROJECT_KINDS))
+            undone: list[MemoryRecord] = []
+            for logged in self._stores.logs.project.read_changes():
+                if logged.undone_at is None:
+                    continue
+                if logged.change.store == "memory":
+                    undone += decode_records(logged.change.after)
+                elif logged.change.store == "ltm":
+                    states = read_states(logged.change.after)
+                    undone += (to_record(one.kind, one.entry, one.id) for one in states)
+            current = (*store.records(superseded=True), *self._stores.memories.records(PROJECT_KINDS))
+            saved = (*current, *store.archived(), *undone)
             self._known = {
                 (said.session, said.message, _plain(record.content))
                 for record in saved

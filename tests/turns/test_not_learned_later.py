@@ -1,0 +1,51 @@
+"""What the user kept out of memory, or took out of it, is not learned when sessions are consolidated."""
+
+import asyncio
+
+from clio.commands.registry import run_command
+from clio.memory.consolidation.runner import run_consolidation
+from clio.messages import UserMessage
+from tests.support.chat_server import text
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
+
+
+def contents(harness: Harness) -> list[str]:
+    return sorted(record.content for record in harness.app.memory.store.records())
+
+
+def consolidate_later(harness: Harness) -> list[str]:
+    """The memories after the session has ended, the next one has begun, and its start has consolidated."""
+
+    async def restart() -> None:
+        await harness.app.close()
+        harness.app = harness.build()
+
+    asyncio.run(restart())
+    run_consolidation(harness.app.memory.consolidation)
+    return contents(harness)
+
+
+def test_a_turn_while_memory_is_off_is_never_learned(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Yes."), text("Good."), text("Fine.")])
+    asyncio.run(harness.turn("remember that we deploy with make ship"))
+    run_command(harness.app, "/memory off")
+    asyncio.run(harness.turn("remember that the vault code is 4711"))
+    run_command(harness.app, "/memory on")
+    asyncio.run(harness.turn("remember that staging runs in Frankfurt"))
+    learned = consolidate_later(harness)
+    assert not [content for content in learned if "4711" in content]
+    assert [content for content in learned if "make ship" in content]
+    assert [content for content in learned if "Frankfurt" in content]
+    stored = harness.app.store.open(harness.app.store.latest() or "").messages
+    flags = [message.memory_off for message in stored if isinstance(message, UserMessage)]
+    assert flags == [False, True, False]
+
+
+def test_what_was_undone_is_not_learned_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Yes.")])
+    asyncio.run(harness.turn("remember that we use tabs"))
+    assert [content for content in contents(harness) if "tabs" in content]
+    while contents(harness):
+        harness.app.memory.undo()
+    assert consolidate_later(harness) == []
