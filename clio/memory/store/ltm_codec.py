@@ -285,12 +285,14 @@ def find_handle(typed: str, known: Iterable[str]) -> str:
         return begun[0]
     if begun:
         more = f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else ""
-        raise UserError(f"{typed!r} begins several entries: {', '.join(begun[:_SHOWN])}{more}; give more of the id.")
+        raise UserError(
+            f"{typed!r} begins the ids of several memories: {', '.join(begun[:_SHOWN])}{more}; give more of the id."
+        )
     import difflib  # needed only after a typing mistake
 
     near = difflib.get_close_matches(wanted, handles, n=3, cutoff=0.5)
-    hint = f"near ones are {', '.join(near)}" if near else "list the entries for their ids"
-    raise UserError(f"There is no entry {typed!r} in the project knowledge; {hint}.")
+    hint = f"did you mean {' or '.join(near)}?" if near else "`/memory list` shows the ids"
+    raise UserError(f"There is no memory {typed!r}; {hint}")
 
 
 MAJOR_VERSION = 1

@@ -411,13 +411,13 @@ def _explain_os_errors(path: Path) -> Generator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise StorageError(f"The project knowledge was not changed: {error}") from error
+        raise StorageError(f"Project memory was not changed: {error}") from error
     except LocksUnsupported as error:
-        raise StorageError(f"The project knowledge was not changed: {error}.") from error
+        raise StorageError(f"Project memory was not changed: {error}.") from error
     except OSError as error:
         cause = error.strerror or str(error)
         raise StorageError(
-            f"The project knowledge was not changed: {str(path)!r} cannot be read or written ({cause}); "
+            f"Project memory was not changed: {str(path)!r} cannot be read or written ({cause}); "
             "make room or mend its permissions and try again."
         ) from error
 
@@ -721,6 +721,8 @@ class LongTermMemory(LtmReader):
     def restore(self, id: str) -> MemoryRecord:
         """Restore a memory from the archive. Raises UserError if it is not there."""
         archived = {entry.id: entry for entry in self.archived()}
+        if not any(handle.startswith(id.lower()) for handle in archived):
+            raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
         entry = archived[find_handle(id, archived)]
         fields = {name: getattr(entry, name) for name in _DRAFT_FIELDS}
         return self.add(MemoryDraft(kind=entry.kind, **fields), entry.provenance or Provenance()).record
@@ -769,7 +771,7 @@ class LongTermMemory(LtmReader):
         Raises UserError if a memory of the change was changed since, or the change is of another store.
         """
         if change.store != "ltm":
-            raise UserError(f"“{change.what}” is no change of the project knowledge; nothing was undone.")
+            raise UserError(f"“{change.what}” is not a change of project memory; nothing was undone.")
         before, after = read_states(change.before), read_states(change.after)
         with self._store.changing() as (document, now):
             if not self._store.take_back(document, now, before, after):

@@ -289,7 +289,7 @@ def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
     ):
         with pytest.raises(UserError, match=why):
             ltm(path).update(one.id, **changes)
-    with pytest.raises(UserError, match=f"no entry 'x-000000'.*|near ones are {one.id}"):
+    with pytest.raises(UserError, match=f"no memory 'x-000000'.*|did you mean {one.id}"):
         ltm(path).update("x-000000", content="x")
     assert path.read_bytes() == before
 

@@ -35,11 +35,11 @@ def test_forgetting_moves_to_the_archive(path: Path) -> None:
 
 def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
     one = add(ltm(path), "discovery", "one").record
-    with pytest.raises(UserError, match=r"no entry 'd-zzzzzz'"):
+    with pytest.raises(UserError, match=r"no memory 'd-zzzzzz'"):
         ltm(path).forget([one.id, "d-zzzzzz"])
     assert texts(path) == ["one"]
     add(ltm(path), "discovery", "two")
-    with pytest.raises(UserError, match=r"'d-' begins several entries: d-\w+, d-\w+; give more"):
+    with pytest.raises(UserError, match=r"'d-' begins the ids of several memories: d-\w+, d-\w+; give more"):
         ltm(path).forget(["d-"])
 
 

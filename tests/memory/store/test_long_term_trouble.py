@@ -144,7 +144,7 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, room: int) 
     *said, counts = run(FULL_DISK, str(path), str(room))
     assert said
     for sentence in said:
-        assert sentence.startswith("The project knowledge was not changed: ")
+        assert sentence.startswith("Project memory was not changed: ")
         assert mentions(sentence, "(File too large)", "permissions", "try again")
     added, known, archived = map(int, counts.split())
     assert known + archived in (added + 1, 2 * added + 1)  # the second where only the archive had room

@@ -121,7 +121,7 @@ def test_to_take_back_twice_changes_nothing(path: Path) -> None:
 
 
 def test_a_change_of_another_store_is_refused(path: Path) -> None:
-    with pytest.raises(UserError, match="no change of the project knowledge"):
+    with pytest.raises(UserError, match="not a change of project memory"):
         ltm(path).revert(new_change("note", "stored a note", at=NOW, before={"a": 1}))
     with pytest.raises(UserError, match="cannot be taken back"):
         ltm(path).revert(new_change("ltm", "odd", at=NOW, before={"a": 1}))
