@@ -58,11 +58,11 @@ class ForeignSession(Struct, frozen=True, kw_only=True):
 def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -> ForeignSession:
     """Decode a session from a JSON object of unknown origin.
 
-    todos: the decoded todo list, which the Perl original stores in a separate file.
+    todos: the decoded todo list, which the original Perl version of clio stores in a separate file.
 
     Doubly encoded UTF-8 is repaired, unless the document has a `schema`: clio itself never writes such text.
     """
-    # The Perl original encoded text as UTF-8 twice.
+    # The original Perl version of clio encoded text as UTF-8 twice.
     if "schema" not in document:
         document, todos = _repair_encoding(document), _repair_encoding(todos)
     known: dict[str, Message] = {}
@@ -441,7 +441,7 @@ def _read_todos_file(path: Path) -> Any:
 
 
 def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
-    """Return a copy of the session as it was after the message `upto`, or as it is; without name and bills. No I/O.
+    """Return a copy of the session up to the message with the id `upto`, or of all of it, without name and bills. Pure.
 
     Trims made after that message are undone. Raises UserError if there is no such message.
     """

@@ -22,7 +22,7 @@ _REPEAT_NAMES = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class PatternRefused(ValueError):
-    """A pattern is not used. The message is the reason, as the end of a sentence."""
+    """A pattern is rejected. The message is the reason, as the end of a sentence: "it is nested too deeply"."""
 
 
 class PatternTooSlow(Exception):
@@ -86,17 +86,17 @@ _SHARED_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII
 """Flags with the same value in `re` and in the `regex` package."""
 
 
-class _Complexity:
+class _PatternComplexity:
     """Properties of a pattern from which its running time can be estimated."""
 
     def __init__(
-        self, choices: int = 1, size: int = 1, loops: int = 0, depth: int = 0, *, references: bool = False
+        self, choices: int = 1, size: int = 1, loops: int = 0, depth: int = 0, *, has_unpredictable_part: bool = False
     ) -> None:
         self.choices = choices  # product of the ways its parts can match, without unbounded repetitions
         self.loops = loops  # number of unbounded repetitions
         self.size = size  # number of parts, with repetitions written out
         self.depth = depth  # nesting of unbounded repetitions
-        self.references = references
+        self.has_unpredictable_part = has_unpredictable_part  # a lookaround, a reference to a group, or unknown
 
     def is_fast_for(self, text: str) -> bool:
         """Whether Python's engine needs at most some milliseconds for any text of this length.
@@ -104,7 +104,7 @@ class _Complexity:
         With one unbounded repetition it may scan to the end of the text from every position, which is fast for most
         lines. Such patterns are common, and importing the other engine takes long.
         """
-        if self.references or self.size > _MAX_BOUND or self.loops > 1:
+        if self.has_unpredictable_part or self.size > _MAX_BOUND or self.loops > 1:
             return False
         if self.loops == 0:
             return self.choices <= _MAX_CHOICES
@@ -115,12 +115,12 @@ class _Complexity:
         return self.depth > 1
 
 
-def _measure_pattern(pattern: str, flags: int) -> _Complexity:
+def _measure_pattern(pattern: str, flags: int) -> _PatternComplexity:
     if len(pattern) > MAX_PATTERN_CHARS:
         raise PatternRefused(f"it is longer than {MAX_PATTERN_CHARS:,} characters")
     parser: Any = importlib.import_module("re._parser")
     try:
-        complexity = _measure(parser.parse(pattern, flags))
+        complexity = _measure_sequence(parser.parse(pattern, flags))
     except re.error as error:
         raise PatternRefused(f"it is not a valid regular expression: {error.msg}") from None
     except (RecursionError, OverflowError):
@@ -130,46 +130,46 @@ def _measure_pattern(pattern: str, flags: int) -> _Complexity:
     return complexity
 
 
-def _measure(items: Any) -> _Complexity:
-    """Return the shape of a sequence. Unknown constructs count as ones that backtrack without a bound."""
-    total = _Complexity(size=0)
+def _measure_sequence(items: Any) -> _PatternComplexity:
+    """Return the complexity of a parsed sequence. Unknown constructs count as ones that backtrack without a bound."""
+    total = _PatternComplexity(size=0)
     for op, argument in items:
         part = _measure_node(str(op), argument)
         total.choices = min(total.choices * part.choices, 10**9)
         total.size += part.size
         total.loops += part.loops
         total.depth = max(total.depth, part.depth)
-        total.references = total.references or part.references
+        total.has_unpredictable_part = total.has_unpredictable_part or part.has_unpredictable_part
     return total
 
 
-def _measure_node(op: str, argument: Any) -> _Complexity:
+def _measure_node(op: str, argument: Any) -> _PatternComplexity:
     if op in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT"):
-        return _Complexity()
+        return _PatternComplexity()
     if op in _REPEAT_NAMES:
         return _measure_repetition(*argument)
     if op == "BRANCH":
-        branches = [_measure(branch) for branch in argument[1]]
-        return _Complexity(
+        branches = [_measure_sequence(branch) for branch in argument[1]]
+        return _PatternComplexity(
             choices=sum(branch.choices for branch in branches),
             size=sum(branch.size for branch in branches),
             loops=sum(branch.loops for branch in branches),
             depth=max(branch.depth for branch in branches),
-            references=any(branch.references for branch in branches),
+            has_unpredictable_part=any(branch.has_unpredictable_part for branch in branches),
         )
     if op == "SUBPATTERN":
-        return _measure(argument[3])
+        return _measure_sequence(argument[3])
     if op == "ATOMIC_GROUP":
-        return _measure(argument)
+        return _measure_sequence(argument)
     if op in ("ASSERT", "ASSERT_NOT"):
-        inner = _measure(argument[1])
-        inner.references = True
+        inner = _measure_sequence(argument[1])
+        inner.has_unpredictable_part = True
         return inner
-    return _Complexity(references=True)
+    return _PatternComplexity(has_unpredictable_part=True)
 
 
-def _measure_repetition(minimum: int, maximum: Any, items: Any) -> _Complexity:
-    inner = _measure(items)
+def _measure_repetition(minimum: int, maximum: Any, items: Any) -> _PatternComplexity:
+    inner = _measure_sequence(items)
     unbounded = str(maximum) == "MAXREPEAT" or int(maximum) > _MAX_BOUND
     times = max(int(minimum), 1) if unbounded else int(maximum)
     matches = inner.choices ** min(times, 64) * (1 if unbounded else times - int(minimum) + 1)
@@ -177,7 +177,9 @@ def _measure_repetition(minimum: int, maximum: Any, items: Any) -> _Complexity:
     loops = inner.loops * max(times, 1) + (1 if unbounded else 0)
     # An unbounded repetition repeated a bounded number of times is as ambiguous as one in an unbounded repetition.
     depth = inner.depth + (1 if unbounded or (inner.depth and times > 1) else 0)
-    return _Complexity(choices, inner.size * times, loops, depth, references=inner.references)
+    return _PatternComplexity(
+        choices, inner.size * times, loops, depth, has_unpredictable_part=inner.has_unpredictable_part
+    )
 
 
 # Partial matches: patterns that match a text which may still grow into a match.
@@ -216,7 +218,7 @@ def compile_partial(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def list_literal_prefixes(pattern: str, flags: int = 0) -> tuple[str, ...]:
-    """Return lower-case texts such that every match of `pattern` begins with one; () if there are too many.
+    """Return the lower-case prefixes one of which every match of `pattern` begins with; () if there are too many.
 
     Searching for them takes a hundredth of the time of a search with the pattern.
     """
@@ -226,7 +228,7 @@ def list_literal_prefixes(pattern: str, flags: int = 0) -> tuple[str, ...]:
 
 
 def _find_prefixes(nodes: _Sequence) -> list[tuple[str, bool]]:
-    """Return the texts a sequence may begin with, each with whether it is all that the sequence matches then."""
+    """Return the texts a sequence may begin with, each with whether the sequence can match exactly this text."""
     prefixes = [("", True)]
     for kind, argument in nodes:
         if kind is _constants.LITERAL:

@@ -1,4 +1,4 @@
-"""Similarity of two texts: MinHash signatures, an LSH index of them, and differences that forbid merging two texts."""
+"""Compare texts: MinHash signatures, an LSH index of signatures, and differences that forbid merging two texts."""
 
 import re
 import unicodedata
@@ -175,7 +175,7 @@ def _has_same_subject_other_value(one: str, other: str) -> bool:
 
 
 def _split_at_assignment(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """Return the words before the first assigning word and those after it; None if there is none."""
+    """Return the words before the first "is", "uses", ":" and the like, and those after it; None if there is none."""
     found = _ASSIGNMENT.search(text)
     if found is None:
         return None

@@ -256,7 +256,7 @@ def make_tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
         return tool.spec(compact=compact)
     full, _, short = load_prompt(f"tools/{tool.name}").partition(_DIVIDER)
     description = short if compact and short else full
-    for name, value in getattr(tool, "described", {}).items():
+    for name, value in getattr(tool, "placeholder_values", {}).items():
         description = description.replace(f"{{{name}}}", value)
     schema = make_args_schema(tool.args, describe=not compact)
     return ToolSpec(name=tool.name, description=description.strip(), parameters=Raw(msgspec.json.encode(schema)))

@@ -1,4 +1,4 @@
-"""The tools offered in a conversation; each is imported when the model first calls it."""
+"""Make the list of tools that the model can call; most tools are imported when the model first calls them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 class LazyTool:
-    """A tool's description for requests, and the function that makes the tool.
+    """A tool that is imported at its first call: what requests need to describe it, and a function that makes it.
 
     Args:
         make: imports and makes the tool, which has the same name, args and read_only.
-        described: values for the placeholders in its description, by name: `{timeout_s}` in the text, "timeout_s" here.
+        placeholder_values: values for placeholders in its description, by name: "timeout_s" for `{timeout_s}`.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class LazyTool:
         make: Callable[[], Tool],
         *,
         read_only: bool = False,
-        described: Mapping[str, str] | None = None,
+        placeholder_values: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.args = args
         self.read_only = read_only
-        self.described = described or {}
+        self.placeholder_values = placeholder_values or {}
         self._make = make
         self._made: Tool | None = None
         self._making = Lock()
@@ -83,7 +83,7 @@ def make_file_tools(
     """Return the file tools of one session.
 
     Args:
-        max_read_chars: limit for the result of one read or search, at most the runner's.
+        max_read_chars: limit for the result of one read or search; at most the limit for any tool result.
         session: the session in whose window a read looks for lines already shown; None for none.
     """
 
@@ -145,11 +145,11 @@ def make_session_tools(
     attribution: str | None = None,
     max_read_chars: int | PageSize = MAX_ANSWER_CHARS,
 ) -> list[Tool]:
-    """Return the other tools of one session, in the order they are sent.
+    """Return the tools of one session other than the file tools, in the order in which requests list them.
 
     Args:
         jobs: closed by the caller when clio exits; its sandbox is used for all commands.
-        attribution: a trailer for commits.
+        attribution: a trailer line for commit messages, such as "Co-authored-by: …"; None for none.
         max_read_chars: see `make_file_tools`.
     """
 
@@ -208,7 +208,7 @@ def make_run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) 
         "run_command",
         get_command_args(sandboxed=jobs.is_sandboxed),
         run_command,
-        described={"timeout_s": str(timeout_s)},
+        placeholder_values={"timeout_s": str(timeout_s)},
     )
 
 

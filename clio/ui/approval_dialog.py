@@ -163,7 +163,7 @@ async def edit_proposal(prompt_io: PromptIO, proposal: EditableProposal, display
     if change is None or change.after is None:
         return False
     try:
-        edited = await _edit_on_lent_terminal(change.after, (change.moved_to or change.path).suffix)
+        edited = await _edit_with_user_editor(change.after, (change.moved_to or change.path).suffix)
     except UserError as error:
         prompt_io.print_remark(clean_line(escape_controls(str(error))), prompt_io.theme.bad)
         return False
@@ -176,7 +176,7 @@ async def edit_proposal(prompt_io: PromptIO, proposal: EditableProposal, display
     return True
 
 
-async def _edit_on_lent_terminal(text: str, suffix: str) -> str | None:
+async def _edit_with_user_editor(text: str, suffix: str) -> str | None:
     """Edit the text in the user's editor, which has the terminal until it exits, even if the caller is cancelled."""
     async with hand_over_terminal():
         running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
@@ -211,10 +211,10 @@ async def ask_about_hunks(prompt_io: PromptIO, proposal: EditableProposal, displ
     """
     pieces = proposal.list_pieces()
     accepted: set[int] = set()
-    unmoved: set[int] = set()
+    declined_moves: set[int] = set()
     answer_for_rest: bool | None = None
     for place, piece in enumerate(pieces):
-        if id(piece.change) in unmoved:  # the move was declined, so the file stays where it is
+        if id(piece.change) in declined_moves:  # the move was declined, so the file stays where it is
             continue
         if answer_for_rest is None:
             key = await _ask_about_piece(prompt_io, piece, _describe_piece(piece, display))
@@ -229,7 +229,7 @@ async def ask_about_hunks(prompt_io: PromptIO, proposal: EditableProposal, displ
         if is_accepted:
             accepted.add(place)
         elif piece.change.kind == "move" and piece.hunk is None:
-            unmoved.add(id(piece.change))
+            declined_moves.add(id(piece.change))
     return proposal.approve_pieces(pieces, accepted)
 
 
@@ -276,8 +276,8 @@ class ApprovalQuestion:
         self._prompt_io.print_remark(self._describe_answer(answer), mark="✗" if answer.kind == "no" else "✓")
         return answer
 
-    async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
-        return await self._answer_for_key(await self._ask_key(self._list_choices(), body, above, guarded=guarded))
+    async def _decide(self, body: Sequence[Text], rows_above: int, guarded: bool) -> Answer:
+        return await self._answer_for_key(await self._ask_key(self._list_choices(), body, rows_above, guarded=guarded))
 
     async def _answer_for_key(self, key: str | None) -> Answer:
         match key:
@@ -314,7 +314,7 @@ class ApprovalQuestion:
                 return f"declined: {answer.reason}" if answer.reason else "declined"
 
     async def _ask_key(
-        self, choices: Mapping[str, str], body: Sequence[Text], above: int, *, guarded: bool = False
+        self, choices: Mapping[str, str], body: Sequence[Text], rows_above: int, *, guarded: bool = False
     ) -> str | None:
         """Display the body and ask. A long body is scrolled, and only its beginning stays in the scrollback.
 
@@ -322,7 +322,7 @@ class ApprovalQuestion:
         undone, at any time.
         """
         prompt_io, questions = self._prompt_io, self._prompt_io.questions
-        max_rows = max(prompt_io.size()[1] - above - _ROWS_BELOW, 1) if questions.is_live else MAX_UNSCROLLED_ROWS
+        max_rows = max(prompt_io.size()[1] - rows_above - _ROWS_BELOW, 1) if questions.is_live else MAX_UNSCROLLED_ROWS
         if prompt_io.fits_in_rows(body, min(max_rows, MAX_UNSCROLLED_ROWS)):
             prompt_io.print_parts(body)
             return await questions.ask_key(choices, guarded=guarded)
@@ -334,7 +334,7 @@ class ApprovalQuestion:
         page = prompt_io.make_page(body) if questions.is_live else None
         offered = choices if questions.is_live else {key: choices[key] for key in choices if key not in after_end}
         key = await questions.ask_key(
-            {**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=after_end
+            {**offered, "d": "show all"}, guarded=guarded, page=page, above=rows_above, after_end=after_end
         )
         if key == "d":
             prompt_io.print_parts(body)
@@ -351,9 +351,9 @@ class ChangeApprovalQuestion(ApprovalQuestion):
         super().__init__(prompt_io, request, display)
         self._proposal = EditableProposal(action)
 
-    async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
+    async def _decide(self, body: Sequence[Text], rows_above: int, guarded: bool) -> Answer:
         proposal, prompt_io = self._proposal, self._prompt_io
-        key = await self._ask_key(self._list_choices(), body, above, guarded=guarded)
+        key = await self._ask_key(self._list_choices(), body, rows_above, guarded=guarded)
         while key == "e":
             if await edit_proposal(prompt_io, proposal, self._display):
                 head = [Part(body=Text("  your version:", prompt_io.theme.strong))]
@@ -468,7 +468,11 @@ class ProposedCommit(Struct, frozen=True, kw_only=True):
 
 
 class CommitAnswer(Struct, frozen=True, kw_only=True):
-    """The user's answer. instructions: what the next proposed message should say, if `kind` is "again"."""
+    """The user's answer to a proposed commit.
+
+    "go": commit. "edit": open the message in the editor. "again": let the model write another message, which should say
+    `instructions`. "no": do not commit.
+    """
 
     kind: Literal["go", "edit", "again", "no"]
     instructions: str = ""

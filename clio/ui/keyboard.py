@@ -193,7 +193,7 @@ class TypedKeys:
     Args:
         on_enter: called with the whole line, which is cleared first.
         on_up: called when Up is pressed on an empty line.
-        on_key: called for every key but these two.
+        on_key: called for every other key that edits the line.
         paste: returns the text to insert for pasted text.
     """
 
@@ -247,14 +247,14 @@ class TypedKeys:
 
 
 class WaitingText(Struct, frozen=True):
-    """A text that waits, and what it waits for, such as "queued 1"."""
+    """A text that the user entered and that is not sent yet. label: why it waits, such as "queued 1"."""
 
     label: str
     text: str
 
 
 class TypingState(Struct, frozen=True, kw_only=True):
-    """What the user is typing, and the texts entered before that still wait.
+    """What the user is typing, and the texts that the user entered before and that are not sent yet.
 
     hint: what keys can do now, shown while the line is empty. mention_labels: labels of files named with "@".
     """

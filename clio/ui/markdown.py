@@ -105,7 +105,7 @@ class BlockSplitter:
 
     @property
     def in_code(self) -> bool:
-        """Whether a fence is open."""
+        """Whether a fenced code block is open."""
         return self._open == "code"
 
     @property
@@ -128,7 +128,7 @@ class BlockSplitter:
     def _add_line(self, line: str) -> None:
         match self._open:
             case "code":
-                self._indent_code(line)
+                self._add_code_line(line)
             case "list":
                 if not self._add_list_line(line):
                     self._flush()
@@ -213,7 +213,7 @@ class BlockSplitter:
     def _update_inner_fence(self, line: str) -> None:
         self._fence = _parse_fence(line)
 
-    def _indent_code(self, line: str) -> None:
+    def _add_code_line(self, line: str) -> None:
         fence = self._fence
         if fence is None or fence.closes(line):
             self._open, self._fence, self._joined = "nothing", None, False
@@ -527,7 +527,7 @@ class StreamingMarkdown:
         if piece.kind == "prose":
             return self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
         code = self._code if piece.joined else self._make_highlighter(piece)
-        return self._make_part(piece, _code_line(code.preview_line(piece.text)))
+        return self._make_part(piece, _indent_code_line(code.preview_line(piece.text)))
 
     def _render(self, piece: MarkdownPiece) -> Part:
         if piece.kind == "prose":
@@ -535,7 +535,7 @@ class StreamingMarkdown:
         else:
             if not piece.joined:
                 self._code = self._make_highlighter(piece)
-            part = self._make_part(piece, _code_line(self._code.highlight_line(piece.text)))
+            part = self._make_part(piece, _indent_code_line(self._code.highlight_line(piece.text)))
         self._started = True
         return part
 
@@ -569,7 +569,7 @@ def parse_markdown_tokens(text: str) -> "list[Token]":
     return _get_markdown_parser().parse(_NUMBER_ALONE.sub(r"\1\\\2", text))
 
 
-def _code_line(text: Text) -> Text:
+def _indent_code_line(text: Text) -> Text:
     return Text(CODE_INDENT).append_text(text)
 
 
@@ -633,7 +633,7 @@ def _make_markdown_class() -> "type[Markdown]":
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             code = CodeHighlighter(self.lexer_name, colour=not console.no_color)
             for line in str(self.text).rstrip("\n").split("\n"):
-                yield _code_line(code.highlight_line(line))
+                yield _indent_code_line(code.highlight_line(line))
 
     class DottedItem(ListItem):
         def render_number(

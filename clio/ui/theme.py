@@ -1,4 +1,4 @@
-"""Styles by meaning, and the capabilities of the terminal: colours, links."""
+"""The names of styles by meaning ("good", "faint"), and the capabilities of the terminal: colours, links."""
 
 import re
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _TRUECOLOUR_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "r
 
 
 class CurrentPalette(Struct, kw_only=True):
-    """Holds the palette in force. Drawing code reads it each time, so that a change applies to all later output."""
+    """Holds the palette in use. Drawing code reads it each time, so that a change applies to all later output."""
 
     palette: Palette = field(default_factory=lambda: get_builtin_palette("sixteen"))
 

@@ -1,4 +1,4 @@
-"""Parts of a running turn's display: progress, reasoning, notifications, a ticker."""
+"""Parts of the display of a running turn: progress, reasoning, notifications, and a timer for redrawing."""
 
 import asyncio
 import re
@@ -129,7 +129,7 @@ def _is_estimate_reliable(share: float, seconds: float) -> bool:
 
 
 class Ticker:
-    """Calls back every `period_s` seconds; never without a running event loop, as in a plain test."""
+    """Calls `on_tick` every `period_s` seconds; does nothing without a running event loop, as in a plain test."""
 
     def __init__(self, on_tick: Callable[[], None], period_s: float) -> None:
         self._on_tick = on_tick
@@ -154,7 +154,7 @@ class Ticker:
 
 
 def run_in_background(work: Callable[[], None]) -> None:
-    """Run this in a worker thread if there is an event loop, without waiting for it."""
+    """Start `work` in a worker thread and return at once; do nothing without a running event loop."""
     loop = _get_running_loop()
     if loop is not None:
         loop.run_in_executor(None, work)

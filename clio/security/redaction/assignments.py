@@ -105,9 +105,8 @@ _VALUE_AFTER_SETTER = LazyRegex(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[
 _SETTER_BEFORE_NAME = LazyRegex(
     r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set(?: -[a-zA-Z]{1,4})?|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
 )
+# Example: -u admin: (before the password)
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
-# Example: curl -u admin:…
-_LOGIN = LazyRegex(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # The patterns `_UNFINISHED_…` are for text that arrives in parts: does the text so far end within an assignment?
 # A name at the end of a text. Matches more than the other patterns, so that a value is never split from its name.
 _UNFINISHED_NAME = LazyRegex(

@@ -1,4 +1,4 @@
-"""Files as text without losing a byte: encodings, line endings, indentation, and unsaved text in an editor."""
+"""Read files as text such that every byte is preserved: encodings, line endings, white space, unsaved editor text."""
 
 import codecs
 import errno
@@ -17,10 +17,10 @@ from clio.text.formatting import format_bytes
 NEWLINE = re.compile(r"\r\n|\n|\r")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _INDENT = re.compile(r"[ \t]*")
-_VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
+_MARK_BY_WHITESPACE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 
-_MARKED = re.compile(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
-_UNMARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
+_MARKED_LINE = re.compile(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
+_WHITESPACE_BY_MARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
 
 MARKS_LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"
 
@@ -68,18 +68,23 @@ def mark_whitespace(line: str) -> str:
     line = line.removesuffix("\n")
     core = line.strip(" \t\r")
     if not core:
-        return line.replace(" ", "·").translate(_VISIBLE)
+        return line.replace(" ", "·").translate(_MARK_BY_WHITESPACE)
     start = line.index(core)
     head, tail = line[:start], line[start + len(core) :]
-    return (head.replace(" ", "·") + core + tail.replace(" ", "·")).translate(_VISIBLE)
+    return (head.replace(" ", "·") + core + tail.replace(" ", "·")).translate(_MARK_BY_WHITESPACE)
 
 
 def unmark_whitespace(text: str) -> str:
     """Return the text with the marks of `mark_whitespace` converted back; unchanged if it has none."""
     if not any(mark in text for mark in "·→␍⍽"):
         return text
-    return _MARKED.sub(
-        lambda match: match[1].translate(_UNMARK) + match[2].replace("→", "\t") + match[3].translate(_UNMARK), text
+    return _MARKED_LINE.sub(
+        lambda match: (
+            match[1].translate(_WHITESPACE_BY_MARK)
+            + match[2].replace("→", "\t")
+            + match[3].translate(_WHITESPACE_BY_MARK)
+        ),
+        text,
     )
 
 
@@ -99,11 +104,11 @@ def cut_line(line: str, max_chars: int) -> str:
 MAX_EDIT_BYTES = 20_000_000
 """Larger files are read page by page and never edited."""
 
-_SNIFF_BYTES = 8_192
+_BYTES_CHECKED_FOR_BINARY = 8_192
 DECODE_ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 """How each codec preserves what it cannot decode; "strict" for the others."""
 
-_TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b")
+_CONTROLS_IN_TEXT = frozenset(b"\t\n\r\f\b\x1b")
 
 
 class NotText(ValueError):
@@ -114,6 +119,7 @@ class TextFile(Struct, frozen=True, kw_only=True):
     """One file on disk.
 
     Attributes:
+        data: its bytes.
         text: decoded, without byte order mark, original line endings. Bytes that are invalid in UTF-8 are lone
             surrogates, so that they are preserved; `to_printable` makes them printable.
         encoding: name of the codec.
@@ -129,7 +135,7 @@ class TextFile(Struct, frozen=True, kw_only=True):
 
 
 def read_text_file(path: Path, shown: str) -> TextFile:
-    """Read a whole file for editing. shown: its name in errors.
+    """Return a whole file for editing. shown: its name in error messages.
 
     Raises:
         ToolRetry: it is a folder or missing.
@@ -183,7 +189,7 @@ def decode_file(data: bytes, mode: int = 0o644) -> TextFile:
     for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(bom) and not data.startswith(codecs.BOM_UTF32_LE):
             return _decode_utf16(data, bom, codec, mode)
-    if looks_binary(data[:_SNIFF_BYTES]):
+    if looks_binary(data[:_BYTES_CHECKED_FOR_BINARY]):
         raise NotText
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
@@ -206,7 +212,7 @@ def looks_binary(head: bytes) -> bool:
     """Whether the first bytes of a file are not text: a NUL, or more than one control character in ten."""
     if b"\0" in head:
         return True
-    controls = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in head)
+    controls = sum(byte < 32 and byte not in _CONTROLS_IN_TEXT for byte in head)
     return controls * 10 > len(head)
 
 
@@ -229,7 +235,7 @@ def _guess_encoding(body: bytes) -> str:
 
 
 def encode_file(text: str, like: TextFile, shown: str) -> bytes:
-    """Encode a text like its file. Raises ToolRetry for a character the encoding does not have."""
+    """Return the text encoded like the file `like`. Raises ToolRetry for a character its encoding does not have."""
     handler = DECODE_ERRORS.get(like.encoding, "strict")
     try:
         return like.bom + text.encode(like.encoding, handler)
@@ -247,7 +253,7 @@ def to_printable(text: str) -> str:
 
 
 def make_file_error(error: OSError, shown: str, verb: str) -> ToolError:
-    """Return the error to raise for a failed file operation. verb: "read" or "write"."""
+    """Return the error to raise for a failed file operation. verb: what failed, such as "read"."""
     match error.errno:
         case errno.ENOENT:
             return ToolRetry(f"{shown!r} does not exist")
@@ -281,16 +287,16 @@ def read_open_file(workspace: Workspace, path: Path, data: bytes | None = None) 
     May wait for the editor, so call it in a worker thread. Raises OSError if the file cannot be read.
     """
     disk = path.read_bytes() if data is None else data
-    same = OpenFile(data=disk, text="", unsaved=False)
+    as_on_disk = OpenFile(data=disk, text="", unsaved=False)
     if workspace.open_files is None:
-        return same
+        return as_on_disk
     try:
         file = decode_file(disk)
     except NotText:
-        return same
+        return as_on_disk
     text = workspace.open_files.text(path, file.text)
     if text is None or is_same_text(text, file.text):
-        return same
+        return as_on_disk
     text = (
         normalize_newlines(text)
         if find_main_ending(file.text) == "\n"
@@ -299,7 +305,7 @@ def read_open_file(workspace: Workspace, path: Path, data: bytes | None = None) 
     try:
         return OpenFile(data=encode_file(text, file, workspace.display(path)), text=text, unsaved=True)
     except ToolRetry:  # a character its encoding does not have: the editor could not save it either
-        return same
+        return as_on_disk
 
 
 def read_for_change(workspace: Workspace, path: Path) -> TextFile:

@@ -34,8 +34,8 @@ class LaunchRequest(Struct, frozen=True, kw_only=True):
 
     Attributes:
         script: a Python file of clio's own that the launcher loads; `argv` are then the arguments of its `main`.
-        input_bytes: bytes the program reads from a descriptor, whose number replaces `launcher_child.GIVEN` in
-            `argv`.
+        input_bytes: bytes the program reads from a descriptor, whose number replaces
+            `launcher_child.INPUT_PLACEHOLDER` in `argv`.
     """
 
     argv: Sequence[str]

@@ -28,20 +28,20 @@ else:
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform.startswith("linux")
-_FDS = 4
+_FDS_PER_REQUEST = 4
 _TERM_GRACE_S = 0.3
 """Time for commands to clean up after clio was killed."""
-_KILL_S = 5.0
-GIVEN = b"@given"
+_MAX_KILL_S = 5.0
+INPUT_PLACEHOLDER = b"@given"
 """Replaced in an argument list by the number of the descriptor from which the command reads its input bytes."""
 
 
-_C = ctypes.CDLL(None) if _LINUX else None
+_LIBC = ctypes.CDLL(None) if _LINUX else None
 
 
 def _prctl(option: int, value: int) -> None:
-    if _C is not None:
-        _C.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    if _LIBC is not None:
+        _LIBC.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 class Launcher:
@@ -68,12 +68,12 @@ class Launcher:
                     os.read(woken, 4096)
                 elif not self._take_request():
                     return
-            self._reap()
+            self._reap_children()
 
     def _take_request(self) -> bool:
         """Handle one request; return whether clio is still running."""
         try:
-            head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS * 4))
+            head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS_PER_REQUEST * 4))
         except OSError:
             head, ancillary = b"", []
         # The socket closed without a length of 0: clio was killed, even by SIGKILL, which it cannot handle itself.
@@ -102,11 +102,18 @@ class Launcher:
         return True
 
     def _start(self, parts: list[bytes], streams: list[int], status: int) -> None:
-        cwd, script, given, count, *rest = parts
+        """Start the command of a request and report its process id or the error.
+
+        Args:
+            parts: the parts of the request, in the order of `launcher.LaunchRequest`.
+            streams: descriptors of the standard input, output and error of the command.
+            status: descriptor of the pipe for reports to clio; closed here after an error, otherwise at the end.
+        """
+        cwd, script, input_bytes, count, *rest = parts
         argv, env = rest[: int(count)], rest[int(count) :]
         error_pipe, report = os.pipe()
         if script:
-            self._load(os.fsdecode(script))
+            self._load_script(os.fsdecode(script))
         pid = os.fork()
         if pid == 0:
             try:
@@ -130,8 +137,8 @@ class Launcher:
                     os.environb.update(entry.split(b"=", 1) for entry in env)  # type: ignore[arg-type]
                     # `_exit` in the child: handlers and buffers copied by the fork belong to the launcher.
                     os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(argument) for argument in argv]))
-                if given:
-                    argv[argv.index(GIVEN)] = _open_input_bytes(given)
+                if input_bytes:
+                    argv[argv.index(INPUT_PLACEHOLDER)] = _open_input_bytes(input_bytes)
                 _exec(argv, dict(entry.split(b"=", 1) for entry in env))  # type: ignore[arg-type]
             except OSError as error:
                 os.write(report, b"%d" % (error.errno or 0))
@@ -149,7 +156,7 @@ class Launcher:
             self._running[pid] = status
             _write_status(status, b"P%d" % pid)
 
-    def _load(self, path: str) -> None:
+    def _load_script(self, path: str) -> None:
         """Load a script of clio's own, whose `main` is called after a fork: starting Python again would take longer."""
         if path not in self._scripts:
             import importlib.machinery
@@ -162,7 +169,7 @@ class Launcher:
             loader.exec_module(module)
             self._scripts[path] = module.main
 
-    def _reap(self) -> bool:
+    def _reap_children(self) -> bool:
         """Collect processes that have ended; return whether any child is left."""
         while True:
             try:
@@ -181,7 +188,7 @@ class Launcher:
         leaders = set(self._running)
         self._signal(signal.SIGTERM, leaders)
         self._wait_gone(_TERM_GRACE_S)
-        until = time.monotonic() + _KILL_S
+        until = time.monotonic() + _MAX_KILL_S
         # Repeated, because a process may fork between the listing and the signal.
         while self._signal(signal.SIGKILL, leaders) and time.monotonic() < until:
             self._wait_gone(0.02)
@@ -190,11 +197,11 @@ class Launcher:
         """Kill the running commands and their descendants; processes that have detached from them continue."""
         for leader in list(self._running):
             for pid in (*_list_descendants(leader), leader):
-                _kill(pid, signal.SIGKILL)
+                _send_signal(pid, signal.SIGKILL)
 
     def _wait_gone(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while self._reap() and time.monotonic() < until:
+        while self._reap_children() and time.monotonic() < until:
             time.sleep(0.005)
 
     def _signal(self, number: int, leaders: set[int]) -> bool:
@@ -208,7 +215,7 @@ class Launcher:
         else:
             found = [pid for leader in leaders for pid in (leader, *_list_descendants(leader))]
             found += [pid for pid, _ in _list_processes() if _get_session(pid) in leaders]
-        sent = [_kill(pid, number) for pid in dict.fromkeys(found) if pid != own]
+        sent = [_send_signal(pid, number) for pid in dict.fromkeys(found) if pid != own]
         return any(sent)
 
 
@@ -244,13 +251,13 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
     raise refused or missing
 
 
-def _open_input_bytes(given: bytes) -> bytes:
+def _open_input_bytes(input_bytes: bytes) -> bytes:
     """Return the number of an inheritable descriptor from which these bytes can be read.
 
     They must fit into the buffer of a pipe.
     """
     read, write = os.pipe()
-    os.write(write, given)
+    os.write(write, input_bytes)
     os.close(write)
     os.set_inheritable(read, True)
     return b"%d" % read
@@ -263,7 +270,7 @@ def _write_status(pipe: int, line: bytes) -> None:
         return  # clio no longer listens to this command
 
 
-def _kill(pid: int, number: int) -> bool:
+def _send_signal(pid: int, number: int) -> bool:
     try:
         os.kill(pid, number)
     except OSError:

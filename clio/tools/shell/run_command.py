@@ -1,4 +1,4 @@
-"""The tools for commands: in the foreground with a time limit, or in the background as a job."""
+"""The tools that run commands in the foreground, with a time limit, or in the background, as jobs."""
 
 import asyncio
 import sys
@@ -135,12 +135,12 @@ class JobOutputTool:
             offset = job.read_to if call.offset is None else call.offset
             output = _make_job_report(job, offset, await restore_files_changed_by_jobs(self._jobs.sandbox))
             if refused := await job.take_refusal():
-                return structs.replace(output, denied_need=refused, unconfined_call=self._prepare_again(job))
+                return structs.replace(output, denied_need=refused, unconfined_call=self._prepare_unconfined_call(job))
             return output
 
         return PreparedCall(title=f"output of {job.name}", action=TouchOwnState(), run=run)
 
-    def _prepare_again(self, job: Job) -> PreparedCall:
+    def _prepare_unconfined_call(self, job: Job) -> PreparedCall:
         """Return the same command, to be started again unconfined if the user agrees."""
 
         async def run(progress: Progress) -> ToolOutput:
@@ -177,9 +177,9 @@ class JobStopTool:
 
 
 def _make_job_report(job: Job, offset: int, note: str) -> ToolOutput:
-    """Return a job's state and its output from a character on; records that the model has read the output to its end.
+    """Return a job's state and its output from a character offset; record that the model has read all of the output.
 
-    note: text of the sandbox about files that jobs changed, or "".
+    note: a sentence about files that jobs changed and the sandbox restored, or "".
     """
     process = job.process
     job.read_to = process.output.total_chars

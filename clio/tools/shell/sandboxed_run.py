@@ -20,7 +20,8 @@ from clio.tools.shell.processes import (
     start_command_process,
 )
 
-_SETTINGS = {
+# They keep programs from opening a pager, asking a question, downloading, or writing files on the side.
+_CONFINED_VARIABLES = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GH_PAGER": "cat",
@@ -56,7 +57,7 @@ _SETTINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONSAFEPATH": "1",
 }
-_OFFLINE_SETTINGS = ("GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline")
+_OFFLINE_VARIABLES = ("GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline")
 _SOCKET_VARIABLES = (
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
@@ -114,14 +115,16 @@ def build_confined_environment(
     if confined and not network:
         result = {name: value for name, value in result.items() if name not in _SOCKET_VARIABLES}
     result = make_command_environment(result)
-    result |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE_SETTINGS}
+    result |= {
+        name: value for name, value in _CONFINED_VARIABLES.items() if not network or name not in _OFFLINE_VARIABLES
+    }
     _set_english_messages(result)
     return result | build_git_environment(root, result)
 
 
 def list_withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the variables that look like secrets, by name or value."""
-    return tuple(name for name, value in env.items() if _is_secret(name) or _contains_secret(name, value))
+    return tuple(name for name, value in env.items() if _has_secret_name(name) or _contains_secret(name, value))
 
 
 # The same environment is examined before each command; redaction looks at every value.
@@ -130,10 +133,10 @@ def _contains_secret(name: str, value: str) -> bool:
     return bool(Redactor().redact(f"{name}={value}\n{value}").counts)
 
 
-def _is_secret(name: str) -> bool:
+def _has_secret_name(name: str) -> bool:
     """Whether a variable's name looks like that of a secret.
 
-    Stricter than for text, because a command seldom needs a variable that was left out by mistake.
+    More names count than in text, because a command seldom needs a variable that was left out by mistake.
     """
     if name in _NEVER_SECRET:
         return False
@@ -200,7 +203,7 @@ async def run_sandboxed(
     # command.
     before = await restore_files_changed_by_jobs(sandbox)
     argv = make_shell_argv(command) if isinstance(command, str) else command
-    enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
+    enclosed, guard = await asyncio.to_thread(_enclose_and_guard, sandbox, argv, root)
     try:
         process, timed_out = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
     finally:
@@ -212,7 +215,7 @@ async def run_sandboxed(
     return process, timed_out, "\n".join(filter(None, notes))
 
 
-def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[EnclosedCommand, FileGuard]:
+def _enclose_and_guard(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[EnclosedCommand, FileGuard]:
     return sandbox.enclose(argv, root), sandbox.guard(root)
 
 
@@ -250,7 +253,7 @@ async def run_confined(
         if attempt == 2 or not _bwrap_failed(enclosed, process):
             break
         await asyncio.to_thread(confinement.try_again)
-    return process, timed_out, "", _find_refused(process, command, root, confinement, env, network=network)
+    return process, timed_out, "", _find_denied_need(process, command, root, confinement, env, network=network)
 
 
 def explain_job_failure(
@@ -261,10 +264,10 @@ def explain_job_failure(
     Blocks, so call it in a worker thread.
     """
     env = build_confined_environment(os.environ, root, network=network, confined=confinement.is_enabled)
-    return _find_refused(process, command, root, confinement, env, network=network)
+    return _find_denied_need(process, command, root, confinement, env, network=network)
 
 
-def _find_refused(
+def _find_denied_need(
     process: RunningProcess,
     command: str,
     root: Path,

@@ -60,7 +60,7 @@ _MIN_REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reporte
 
 
 class SpokenReasoning:
-    """`ReasoningStream` as plain text. show: as the setting `reasoning`."""
+    """Formats the model's reasoning as plain lines for a screen reader. show: as the setting `reasoning`."""
 
     def __init__(self, show: ShowReasoning) -> None:
         self._stream = ReasoningStream(Theme(colour=False, escapes=False), show)
