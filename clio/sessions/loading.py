@@ -1,4 +1,4 @@
-"""Load a session from its files, including damaged or foreign ones, and fork a session."""
+"""Load a session from its files, and fork a session. The files may be damaged or written by another program."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -329,7 +329,7 @@ def pop_saved_text() -> str:
 
 
 def save_early_keys(keyboard: Input) -> None:
-    """Save keys typed before a question appears, so that they do not answer it."""
+    """Save keys typed before a question appears, so that they do not answer it; see `pop_saved_text`."""
     if os.isatty(keyboard.fileno()):
         with keyboard.raw_mode():
             save_key_presses([*get_typeahead(keyboard), *keyboard.read_keys(), *keyboard.flush_keys()])
@@ -435,7 +435,7 @@ class KeyWatch:
 
     Args:
         on_interrupt: called each time Esc or Ctrl-C is pressed.
-        typed: handles all other keys.
+        typed: receives all other keys.
         on_change: called after keys that may have changed the line.
         hotkeys: actions of further keys by prompt_toolkit's names, such as "c-t"; these keys are not typed.
         write: takes control sequences for the terminal; without it, each line of a paste ends with Enter.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_BLOCK_CHARS = 4000  # characters of an open block after which its beginning is treated as finished
 
+# The beginnings of CommonMark blocks, in the order: fence, heading, thematic break, list item, second line of a table.
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
@@ -63,7 +64,7 @@ class _Fence(Struct, frozen=True):
 
 
 class BlockSplitter:
-    """Splits the answer's deltas into finished pieces; `tail` is the unfinished rest."""
+    """Splits an answer that arrives in deltas into finished pieces; `tail` is the unfinished rest."""
 
     def __init__(self) -> None:
         self._partial = ""

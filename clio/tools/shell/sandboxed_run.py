@@ -1,4 +1,8 @@
-"""Run commands in the sandbox, and commands that need no approval in a confined environment without secrets."""
+"""Run commands in the sandbox, or confined.
+
+The sandbox limits what any command can write. A command that runs without approval is confined instead, which is
+stricter: it can change nothing, and its environment contains no secrets.
+"""
 
 import asyncio
 import os
@@ -239,7 +243,7 @@ async def run_confined(
     """
     # The stored test of the confinement may be out of date, as after a change of the system's settings; it is repeated
     # once.
-    for attempt in (1, 2):
+    for attempt in (1, 2):  # again if bubblewrap itself failed, after testing which method works
         env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
         if enclosed is None:
             outcome = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_progress=on_progress, env=env)
