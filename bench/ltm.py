@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.memory.retrieval.prompt_prefix import candidates, find_matching_rules, make_knowledge_block
+from clio.memory.retrieval.prompt_prefix import find_matching_rules, list_block_memories, make_knowledge_block
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 
@@ -88,7 +88,7 @@ def measure(count: int) -> None:
         report("read", memory.read, 20)
         knowledge = memory.read()
         rules = find_matching_rules(knowledge.of("rule"), folder, folder)
-        shown = candidates(knowledge, rules)
+        shown = list_block_memories(knowledge, rules)
         report("rules that hold here", lambda: find_matching_rules(knowledge.of("rule"), folder, folder), 5)
         report("the block of the prompt", lambda: make_knowledge_block(knowledge, {}, "ltm.json", rules=rules), 20)
 

@@ -101,7 +101,11 @@ class CommitDialog(Protocol):
 
 
 class CommitRun:
-    """One run of /commit. wait: awaits work that the user can stop."""
+    """One run of /commit: choose the files, propose a message, and commit.
+
+    Args:
+        wait: awaits work that the user can stop; see `AwaitWithLabel`.
+    """
 
     def __init__(self, app: App, reviewer: CommitDialog, wait: AwaitWithLabel) -> None:
         self._app = app
@@ -109,7 +113,10 @@ class CommitRun:
         self._wait = wait
 
     async def run(self, instructions: str) -> None:
-        """Run the dialog and commit. instructions: what the message should say. Raises ClioError, OSError."""
+        """Ask the user what to commit, and commit it. instructions: what the message should say; "" for none.
+
+        Raises ClioError, OSError.
+        """
         if not await self._may_run_programs():
             self._reviewer.print_sentence("nothing was committed")
             return
@@ -118,29 +125,29 @@ class CommitRun:
         if files is None:
             self._reviewer.print_sentence("nothing was committed")
             return
-        difference = await asyncio.to_thread(_diff_files, state, files)
-        clean = self._clean(difference.text)
-        found = find_secrets_in_diff(difference.text, self._app.redactor.spans)
-        lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
-        if lines and not await self._reviewer.confirm_secrets(lines):
+        commit_diff = await asyncio.to_thread(_diff_files, state, files)
+        redacted_diff = self._clean(commit_diff.text)
+        found = find_secrets_in_diff(commit_diff.text, self._app.redactor.spans)
+        findings = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
+        if findings and not await self._reviewer.confirm_secrets(findings):
             self._reviewer.print_sentence("nothing was committed; remove the secret, then run /commit again")
             return
-        await self._propose(state, files, difference, clean, instructions)
+        await self._propose(state, files, commit_diff, redacted_diff, instructions)
 
     async def _propose(
         self,
         state: RepositoryState,
         files: Sequence[ChangedFile],
-        difference: CommitDiff,
-        clean: str,
+        commit_diff: CommitDiff,
+        redacted_diff: str,
         instructions: str,
     ) -> None:
-        """Propose messages until the user accepts or declines, and commit. clean: the diff without secrets."""
+        """Propose messages until the user accepts or declines, and commit."""
         message = await asyncio.to_thread(self._find_existing_message, state) if not instructions else ""
-        message = message or await self._write_message(state, difference, instructions)
+        message = message or await self._write_message(state, commit_diff, instructions)
         while message:
             answer = await self._reviewer.ask_about_commit(
-                self._make_proposal(state, files, difference, message), lambda: clean
+                self._make_proposal(state, files, commit_diff, message), lambda: redacted_diff
             )
             match answer.kind:
                 case "no":
@@ -150,7 +157,7 @@ class CommitRun:
                 case "edit":
                     message = await self._edit_message(message)
                 case "again":
-                    new = await self._write_message(state, difference, answer.instructions, before=message)
+                    new = await self._write_message(state, commit_diff, answer.instructions, previous_message=message)
                     message = new or message
                 case "go":
                     await self._commit(state, files, message)
@@ -229,48 +236,48 @@ class CommitRun:
         return self._clean(commits.read_prepared_message(state))
 
     async def _write_message(
-        self, state: RepositoryState, difference: CommitDiff, instructions: str, before: str = ""
+        self, state: RepositoryState, commit_diff: CommitDiff, instructions: str, previous_message: str = ""
     ) -> str:
         """Return a message from the model; without a model, the instructions or a message generated from the diff.
 
-        before: the previous proposal, which the user wants changed.
+        previous_message: the previous proposal, which the user wants changed.
         """
         subjects = await asyncio.to_thread(commits.list_subjects, state.root)
-        by_rule = compose_message(
-            difference.counts,
-            new=all(count.removed == 0 for count in difference.counts) and "\nnew file mode" in difference.text,
+        generated_message = compose_message(
+            commit_diff.counts,
+            new=all(count.removed == 0 for count in commit_diff.counts) and "\nnew file mode" in commit_diff.text,
             conventional=is_conventional(subjects),
         )
         if self._app.provider.name == OFFLINE:
-            return instructions or by_rule
+            return instructions or generated_message
         prompt = build_commit_prompt(
-            difference,
+            commit_diff,
             task=find_task_lines(self._app.session.messages[self._app.session.own_from :]),
             subjects=subjects,
             words=instructions,
             template=await asyncio.to_thread(commits.read_template, state.root),
-            before=before,
+            before=previous_message,
             clean=self._clean,
         )
-        side = SideQuestion(
+        side_question = SideQuestion(
             lambda: self._app.light_provider,
             asyncio.get_running_loop(),
             self._app.spending,
             self._app.efforts.get_effort,
             tell=self._reviewer.print_sentence,
         )
-        question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_COMMIT_MESSAGE_TOKENS)
+        question = side_question.answer(prompt, system=load_prompt("git/commit"), max_tokens=_COMMIT_MESSAGE_TOKENS)
         try:
             answer = await self._wait("writing the message", question)
         except ProviderError as error:
             self._reviewer.print_sentence(f"the model wrote no message: {error}", is_error=True)
-            return instructions or by_rule
+            return instructions or generated_message
         if answer is None:
             self._reviewer.print_sentence("stopped; this message is generated from the diff")
-        return self._clean(extract_message(answer or "")) or instructions or by_rule
+        return self._clean(extract_message(answer or "")) or instructions or generated_message
 
     def _make_proposal(
-        self, state: RepositoryState, files: Sequence[ChangedFile], difference: CommitDiff, message: str
+        self, state: RepositoryState, files: Sequence[ChangedFile], commit_diff: CommitDiff, message: str
     ) -> ProposedCommit:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
         place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
@@ -282,9 +289,9 @@ class CommitRun:
             message=message,
             files=tuple(
                 CommitFileRow(letters.get(one.path) or "M", one.path, format_line_counts(one))
-                for one in difference.counts
+                for one in commit_diff.counts
             ),
-            stat=format_stat(difference.counts) + outside_note,
+            stat=format_stat(commit_diff.counts) + outside_note,
             target=f"{place}{operation}{first}",
             trailer=self._app.config.attribution or "",
         )
@@ -303,19 +310,19 @@ class CommitRun:
         work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
         signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", accepted_codes=(1,)) == "true"
         # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
-        made: CommitResult | None = await work if signs else await self._wait("committing", work)
-        if made is None:
+        result: CommitResult | None = await work if signs else await self._wait("committing", work)
+        if result is None:
             self._reviewer.print_sentence(
                 "stopped before the commit; the message is saved for the next /commit", is_error=True
             )
             return
-        if made.output and not made.hash:
-            self._reviewer.print_output(made.output)
+        if result.output and not result.hash:
+            self._reviewer.print_output(result.output)
             self._reviewer.print_sentence(
                 "git did not commit; the message is saved for the next /commit", is_error=True
             )
             return
-        self._reviewer.print_sentence(f"committed {made.hash} {made.subject}")
+        self._reviewer.print_sentence(f"committed {result.hash} {result.subject}")
 
     def _clean(self, text: str) -> str:
         return self._app.redactor.redact(text).text
@@ -368,10 +375,17 @@ def copy_result(result: CommandResult) -> None:
 
 
 class _InterruptibleWait:
-    """Waits until the work is done or Esc is pressed. note: prints a line. typed: the text typed meanwhile."""
+    """Waits until work is done or the user presses Esc.
+
+    Args:
+        note: prints a line.
+
+    Attributes:
+        typed: the text that the user typed meanwhile.
+    """
 
     def __init__(self, note: Callable[[str], None]) -> None:
-        self._note = note
+        self._print_note = note
         self.typed = ""
 
     async def run(self, label: str, work: Awaitable[_T]) -> _T | None:
@@ -385,7 +399,7 @@ class _InterruptibleWait:
             async with KeyWatch(stop) as watch:
                 done, _ = await asyncio.wait({task}, timeout=_ANNOUNCE_AFTER_S)
                 if not done:
-                    self._note(f"{label} … esc to interrupt")
+                    self._print_note(f"{label} … esc to interrupt")
                     await asyncio.wait({task})
         finally:
             task.cancel()
@@ -396,13 +410,16 @@ class _InterruptibleWait:
 
 
 RunTurn = Callable[[ReplComponents, str, ExpandCommand | None], Awaitable[None]]
-"""Runs turns until no plan waits for review; none for an empty text. Other arguments: see `App.run_turn`."""
+"""Runs a turn with the text, and further turns while a plan waits for review. Does nothing for an empty text."""
 
 
 class CommandRunner:
     """Runs slash commands and carries out their follow-ups.
 
-    line: the prompt line, on which the user is asked. prefill: puts a text on the next line.
+    Args:
+        line: the prompt line, which also asks the user to confirm.
+        background: loads the parts of the app that the first prompt does not need.
+        prefill: puts a text on the next prompt line.
     """
 
     def __init__(
@@ -410,7 +427,7 @@ class CommandRunner:
         terminal: Terminal,
         line: "PromptLine | PlainLine",
         colours: ThemeController,
-        behind: BackgroundLoader,
+        background: BackgroundLoader,
         *,
         run_turn: RunTurn,
         prefill: Callable[[str], None],
@@ -418,7 +435,7 @@ class CommandRunner:
         self._terminal = terminal
         self._line = line
         self._colours = colours
-        self._behind = behind
+        self._background = background
         self._run_turn = run_turn
         self._prefill = prefill
         self._unsaved: str | None = None  # the last warning printed here; turns print their own
@@ -484,7 +501,7 @@ class CommandRunner:
             case RunExpandedCommand(line=line, expand=expand):
                 await self._run_turn(parts, line, expand)
             case GrantTrust():
-                await self._behind.trust(parts)
+                await self._background.trust(parts)
             case LoadWindow(then=then):
                 await app.open_window()
                 return await self.run(parts, then)

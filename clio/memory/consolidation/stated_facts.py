@@ -20,7 +20,7 @@ from clio.memory.consolidation.experiences import (
 )
 from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import FILLER, Said, own_sentences
+from clio.memory.preferences.sentences import FILLER, WrittenSentence, read_own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.subjects import announces_change, relate_statements, topic_terms
@@ -185,7 +185,7 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     if language:
         yield from ((one.content, one.quote) for one in read_statements(text, language) if one.kind == "correction")
         return
-    for said in own_sentences(text, _MAX_SENTENCE):
+    for said in read_own_sentences(text, _MAX_SENTENCE):
         correcting = _strip_correction(said.text, said.masked) if not said.is_question else ""
         if correcting:
             yield correcting, said.text
@@ -372,7 +372,7 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         return
     if LISTED.search(text) and TO_BUILD.search(text):
         return
-    for said in own_sentences(text):
+    for said in read_own_sentences(text):
         if said.is_question or said.text in taken or len(said.text) > _MAX_SENTENCE:
             continue
         if not STATEMENT_LIKE.search(said.masked):
@@ -394,7 +394,7 @@ def format_decision(question: str, answer: str) -> str:
     return f"asked {quote_inert(question)}, the answer was {quote_inert(answer)}"
 
 
-def _classify_sentence(said: Said) -> tuple[FindingKind, str] | None:
+def _classify_sentence(said: WrittenSentence) -> tuple[FindingKind, str] | None:
     """Return the kind and text of what one sentence states; None if it states nothing lasting."""
     lead = LEAD.match(said.masked)
     start = lead.end() if lead else 0

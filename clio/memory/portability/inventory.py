@@ -1,4 +1,4 @@
-"""All files in which memory stores data, by kind and owner: list them, count their content, and delete them (wipe)."""
+"""List all files in which memory stores data, count the memories in them, and delete them (`wipe`)."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ class MemoryPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def knowledge(self) -> Path:
-        """The facts, solutions, rules and other memories of the project in the format of `ltm.json`."""
+        """The file with the project's facts, solutions, patterns, workflows, failures and rules."""
         return self.folder / "ltm.json"
 
     @property
@@ -67,12 +67,12 @@ class MemoryPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def ratings(self) -> Path:
-        """Turns and their ratings."""
+        """The file with rated turns and their ratings."""
         return self.folder / "trajectories.jsonl"
 
     @property
     def ratings_archive(self) -> Path:
-        """Archived turns without a rating."""
+        """The file with archived turns that have no rating."""
         return self.folder / "trajectories.archive.jsonl"
 
     @property
@@ -82,21 +82,21 @@ class MemoryPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def sessions(self) -> Path:
-        """The folder of conversations."""
+        """The folder of the project's sessions."""
         return self.folder / "sessions"
 
     @property
     def scenarios(self) -> Path:
-        """The user's task types."""
+        """The file with the user's task types, which were called scenarios."""
         return self.home / "scenarios.yaml"
 
     @property
     def styles(self) -> Path:
-        """What was learned about styles."""
+        """The file with what was learned about response styles."""
         return self.home / "styles.json"
 
     def memories(self, scope: Scope) -> Path:
-        """The snapshot of typed memories."""
+        """The snapshot file of typed memories: facts, events, notes and preferences."""
         return (self.home if scope == "user" else self.folder) / "memories.json"
 
     def own_styles(self, owner: StyleOwner) -> Path:
@@ -123,6 +123,8 @@ class DataFileSet(Struct, frozen=True, kw_only=True):
     """Files that are deleted together.
 
     Attributes:
+        kind: says how they are counted and deleted. "nights" is the consolidation state of the project, "sleep" other
+            files of consolidation, "undo" a change log, "shifts" the reported changes of preferences.
         what: their name for the user.
         folder: the folder that contains them.
         names: patterns of their names. They also match files that were set aside as damaged and temporary files of
@@ -269,7 +271,7 @@ def summarize_file_sets(paths: MemoryPaths, file_sets: tuple[DataFileSet, ...]) 
 
 
 def _is_wiped(file_set: DataFileSet, files: Sequence[Path], records: int | None) -> bool:
-    """Whether the files contain only what `wipe` leaves."""
+    """Whether the files contain only the empty state that `wipe` writes in place of deleted data."""
     names = [path.name for path in files]
     if file_set.kind == "memories":
         return records == 0 and names == ["memories.json"]
@@ -280,6 +282,7 @@ def _is_wiped(file_set: DataFileSet, files: Sequence[Path], records: int | None)
 
 
 def _count_records(paths: MemoryPaths, file_set: DataFileSet) -> int | None:
+    """Return the number of items in a file set; None for a kind that has no items. Raises if files are damaged."""
     match file_set.kind:
         case "memories":
             index, files = read_typed_memories(paths, file_set.owner)
@@ -311,7 +314,9 @@ TEMPORARY_FILE_AGE_S = 1.0
 _VECTORS_LOCK, _INDEX_LOCK = "items.lock", "recall.sqlite.lock"
 
 
-class _Head(Struct):
+class _JournalHead(Struct):
+    """The field of a journal's first line that is needed here."""
+
     generation: int = 0
 
 
@@ -350,8 +355,8 @@ def _delete(file_set: DataFileSet) -> None:
 def _empty_memories(file_set: DataFileSet) -> None:
     """Replace the memories by an empty snapshot of the next generation, and delete all other files.
 
-    A process that has the memories open sees from the generation that its copy is void. Without a file it could take
-    a later, new journal for the one it knows.
+    A process that has the memories open sees from the generation that it must read them again. If the file were
+    deleted, that process could mistake a journal that is created later for the one it has read.
     """
     path = file_set.folder / "memories.json"
     if not file_set.files():
@@ -362,7 +367,7 @@ def _empty_memories(file_set: DataFileSet) -> None:
 
 
 def _read_generation(path: Path) -> int:
-    """Return the greater one of the generations of a snapshot and its journal; 0 without both."""
+    """Return the generation of a snapshot or of its journal, whichever is greater; 0 if neither exists."""
     try:
         document = load_document(path, FORMAT)
     except CorruptDocument:
@@ -370,13 +375,13 @@ def _read_generation(path: Path) -> int:
     found = document.value.generation if document else 0
     try:
         with open_regular(path.with_suffix(".journal.jsonl")) as file:
-            return max(found, decode_json(file.readline(), type=_Head).generation)
+            return max(found, decode_json(file.readline(), type=_JournalHead).generation)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return found
 
 
 def _reset_consolidation_state(file_set: DataFileSet, sessions: SessionStore) -> None:
-    """Replace the state of consolidation by one that only says that all sessions are consolidated to their end."""
+    """Mark all remaining sessions as consolidated and delete everything else in the state of consolidation."""
     path = file_set.folder / "sleep.json"
     progress = {info.id: _mark_consolidated(info, sessions) for info in sessions.list()}
     if progress:
@@ -385,6 +390,7 @@ def _reset_consolidation_state(file_set: DataFileSet, sessions: SessionStore) ->
 
 
 def _mark_consolidated(info: SessionInfo, sessions: SessionStore) -> Progress:
+    """Return the progress of a session whose turns so far are consolidated; a running one gets further turns."""
     try:
         messages = sessions.read(info.id)
     except (StorageError, UserError, OSError):
@@ -395,7 +401,7 @@ def _mark_consolidated(info: SessionInfo, sessions: SessionStore) -> Progress:
 
 
 def _delete_notes(file_set: DataFileSet) -> None:
-    """Delete notes. They have no lock, so wait up to two seconds for a note that is just being written."""
+    """Delete the notes. They have no lock, so wait up to two seconds while a note is being written."""
     deadline = time.monotonic() + 2 * TEMPORARY_FILE_AGE_S
     while any(map(_is_being_written, file_set.files())) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -436,7 +442,7 @@ def _delete_files(files: Iterable[Path]) -> None:
 
 @contextmanager
 def _consolidation_locked(paths: MemoryPaths) -> Generator[None]:
-    """Keep consolidation from running: it would write back the memories it is working on. Raises UserError."""
+    """Prevent consolidation from running, which would write deleted memories again. Raises UserError if it runs."""
     if not paths.folder.is_dir():
         yield
         return

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory.preferences.rule_files import load_rule_file
-from clio.memory.preferences.sentences import own_sentences
+from clio.memory.preferences.sentences import read_own_sentences
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember"]
@@ -135,7 +135,7 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
     """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
     rules = load_rule_file(language, LanguageRules)
     found: dict[str, LanguageStatement] = {}
-    for said in own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
+    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
         sentence = said.text.strip(" 　¡¿。！.!")
         if said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS):
             continue

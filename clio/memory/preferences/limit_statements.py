@@ -1,6 +1,10 @@
-"""Find limits in clauses about people and things.
+"""Judge whether a clause with a subject states a limit: what the agent must always or never do in this project.
 
-"you must not …", "I don't want …", "we use … here"; "… is off limits", "tests must never …", "line length is 100 here".
+Each `judge_…` function takes one clause of a sentence that the user wrote, and returns how binding it is: "policy" for
+a permanent limit, "plain" for one that may hold for this task only, "task" for the current task only; None if it is no
+limit. Some of them extend the clause, so that the stored text includes what the limit is about. Imperative clauses
+("never push") are judged in `limit_orders`. The regular expressions are in `languages/en.json`, and were adjusted to
+sentences that were judged wrongly; the conditions after them exclude those.
 """
 
 import re

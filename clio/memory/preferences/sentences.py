@@ -1,7 +1,7 @@
-"""The sentences a user wrote in a message, without code, quotations, logs and other pasted text.
+"""Find the sentences that a user wrote in a message, without code, quotations, logs and other pasted text.
 
-Quotations and code inside a sentence are replaced by `FILLER`, character by character, so that no rule matches inside
-them and every offset in the masked sentence is the same offset in the original.
+What is left out is masked: each of its characters is replaced by a space, or by `FILLER` if it is inside a sentence.
+So no rule matches in it, and an offset in the masked text is the same offset in the original.
 """
 
 import re
@@ -16,16 +16,17 @@ _EN = english_rules("sentences")
 
 FILLER = "¤"
 MAX_CHARS = 8_000
-"""A longer message is mostly pasted: only half as much of its beginning and of its end is read."""
+"""A longer message is mostly pasted text: only its first and its last 4,000 characters are read."""
 MAX_SENTENCE = 300
+"""Characters; a longer sentence states no preference."""
 
-_BLOCKS = LazyRegex(
+_BLOCK = LazyRegex(
     r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
-    r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
+    r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # text between tags
     re.DOTALL | re.MULTILINE,
     needs="`` ~~ <",
 )
-_QUOTES = LazyRegex(
+_QUOTE = LazyRegex(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
     r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)",
     needs="` “ „ « \" ' ‘",
@@ -34,29 +35,30 @@ _PASTED_LINE = LazyRegex(
     r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
     r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
     r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
-    r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]",  # of a chat
+    r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]",  # lines of a chat
     needs=(
         *(">", "\t", "    ", "$ ", "% ", "@", "-", ":", "npm ", "e  ", "(", "<|", "["),
         *("error", "warn", "info", "debug", "fatal", "trace"),
     ),
 )
-_PASTED_REST = LazyRegex(
+_PASTED_TEXT_START = LazyRegex(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
     needs="# diff @@ +++ -- traceback from: subject: forwarded",
 )
-_INTRODUCTION = LazyRegex(r":\s*$", needs=":")
-_OWN_LIST = _EN.pattern("own_list")
-_HANDED_OVER = _EN.pattern("handed_over")
+"""Lines that begin pasted text that goes on to the end of the message: a document, diff, traceback or mail."""
+_COLON_AT_END = LazyRegex(r":\s*$", needs=":")
+_INTRODUCES_OWN_LIST = _EN.pattern("own_list")
+_INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
-_ENDS = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+_SENTENCE_END = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class WrittenSentence(Struct, frozen=True, kw_only=True):
     """One sentence without its end mark.
 
     Attributes:
         text: as written.
-        masked: of the same length, with `FILLER` in place of quoted text.
+        masked: text of the same length, with `FILLER` in place of quotations and code.
         mark: the end mark, such as "?!"; empty at the end of a line.
     """
 
@@ -66,22 +68,25 @@ class Said(Struct, frozen=True, kw_only=True):
     mark: str = ""
 
 
-def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
-    """Return the sentences that the user wrote, in order, without those longer than `longest` characters."""
+def read_own_sentences(text: str, max_chars: int = MAX_SENTENCE) -> list[WrittenSentence]:
+    """Return the sentences that the user wrote, in order, without those longer than `max_chars` characters.
+
+    In the text of the sentences, typographic apostrophes are replaced by straight ones.
+    """
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    return list(_sentences(text, _mask_pasted_text(text), longest))
+    return list(_split_sentences(text, _mask_pasted_text(text), max_chars))
 
 
 def mask_blocks(text: str) -> str:
     """Return the text, of the same length, with spaces in place of fenced code and of text between tags."""
-    return _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    return _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
 
 
 def mask_quotes(text: str) -> str:
     """Return the text, of the same length, with `FILLER` in place of quotations and code within a line."""
-    return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), text)
+    return _QUOTE.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), text)
 
 
 def is_pasted_line(line: str) -> bool:
@@ -90,33 +95,37 @@ def is_pasted_line(line: str) -> bool:
 
 
 def _mask_pasted_text(text: str) -> str:
+    """Return the text, of the same length, with everything masked that the user pasted or quoted.
+
+    A line that ends with a colon introduces pasted text, unless it announces a list of the user's own points.
+    """
     masked = mask_blocks(text)
     lines = masked.split("\n")
     for number, line in enumerate(lines):
-        if _PASTED_REST.match(line):
+        if _PASTED_TEXT_START.match(line):
             lines[number:] = [" " * len(rest) for rest in lines[number:]]
             break
         if is_pasted_line(line):
             lines[number] = " " * len(line)
-        elif _INTRODUCTION.search(line) and not _introduces_own_list(line) and any(map(str.strip, lines[number + 1 :])):
+        elif _COLON_AT_END.search(line) and not _introduces_own_list(line) and any(map(str.strip, lines[number + 1 :])):
             lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
             break
     return mask_quotes("\n".join(lines))
 
 
 def _introduces_own_list(introduction: str) -> bool:
-    return bool(_OWN_LIST.search(introduction)) and not _HANDED_OVER.search(introduction)
+    return bool(_INTRODUCES_OWN_LIST.search(introduction)) and not _INTRODUCES_PASTED_TEXT.search(introduction)
 
 
-def _sentences(text: str, masked: str, longest: int) -> Iterator[Said]:
+def _split_sentences(text: str, masked: str, max_chars: int) -> Iterator[WrittenSentence]:
     start = 0
-    for end in [*_ENDS.finditer(masked), None]:
+    for end in [*_SENTENCE_END.finditer(masked), None]:
         stop = end.start() if end else len(masked)
         bullet = _BULLET.match(masked, start, stop)
         begin = bullet.end() if bullet else start
         begin += len(masked[begin:stop]) - len(masked[begin:stop].lstrip())
         stop -= len(masked[begin:stop]) - len(masked[begin:stop].rstrip())
-        if begin < stop <= begin + longest and masked[begin:stop].strip():
+        if begin < stop <= begin + max_chars and masked[begin:stop].strip():
             mark = end[0].strip() if end else ""
-            yield Said(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
+            yield WrittenSentence(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
         start = end.end() if end else len(masked)

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import FILLER, Said, own_sentences
+from clio.memory.preferences.sentences import FILLER, WrittenSentence, read_own_sentences
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
@@ -530,8 +530,8 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
     Empty if there are more than `MAX_NOTICED`.
     """
     found: dict[str, StatedPreference] = {}
-    earlier: list[Said] = []
-    for said in own_sentences(text):
+    earlier: list[WrittenSentence] = []
+    for said in read_own_sentences(text):
         # "them" refers to the opinion of the sentence before.
         before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
         for noticed in _read_sentence(said, before):
@@ -542,7 +542,7 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
     return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
 
 
-def _is_task(said: Said) -> bool:
+def _is_task(said: WrittenSentence) -> bool:
     """Whether a sentence requests work, so that the next one may be about that work."""
     if said.is_question:
         return False
@@ -551,7 +551,7 @@ def _is_task(said: Said) -> bool:
     return len(words) > 1 and is_order(words[0]) is True
 
 
-def _read_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreference]:
+def _read_sentence(said: WrittenSentence, before: Sentence | None) -> Iterator[StatedPreference]:
     whole = Sentence(text=said.text, masked=said.masked)
     fact = _fact(whole, said)
     if fact is not None:
@@ -677,7 +677,7 @@ _ASKED_BEHIND = LazyRegex(
 _LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
 
 
-def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
+def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
     if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
         stated = _without_lead(
             structs.replace(whole, text=whole.text[: behind.start()], masked=whole.masked[: behind.start()])

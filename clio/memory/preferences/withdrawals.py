@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clio.memory import subject_words
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import FILLER, own_sentences
+from clio.memory.preferences.sentences import FILLER, read_own_sentences
 from clio.memory.preferences.stated_preferences import VERBS
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word
@@ -63,7 +63,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
-    sentences = own_sentences(text, MAX_SENTENCE)
+    sentences = read_own_sentences(text, MAX_SENTENCE)
     found: list[Withdrawal] = []
     for said in sentences:
         lead = _LEAD.match(said.masked)

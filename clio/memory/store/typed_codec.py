@@ -1,8 +1,9 @@
-"""`memories.json`: a snapshot of all typed memories, and a journal of later changes; former versions from the log.
+"""The files of typed memories: `memories.json`, a snapshot, and a journal of the changes since; and their index.
 
-A change is one line, fsynced, written under the lock after the lines of other processes were read. A long journal is
-folded into the snapshot, which contains the generation of the next journal: a process that dies between the two writes
-leaves a journal of the former generation, which is ignored.
+A change is one line of the journal. It is written under the lock, after the lines of other processes were read, and
+fsynced. A long journal is folded: its changes are written into a new snapshot, and a new journal begins. Both have the
+same generation, a number that grows with each fold: if a process dies between the two writes, the old journal has a
+lower generation than the snapshot and is ignored.
 """
 
 import errno
@@ -451,7 +452,7 @@ class MemoryFiles:
         self.damaged = 0
         self._index = index
         self._unknown: dict[str, msgspec.Raw] = {}
-        self._generation: int | None = None  # None without a snapshot: the journal says which it is of
+        self._generation: int | None = None  # None without a snapshot: then the journal states it
         self._read_bytes = 0
         self._seen: tuple[int, int] | None = None  # device and inode of the journal
         self._snapshot_stamp: tuple[int, int, int] | None = None
@@ -558,7 +559,7 @@ class MemoryFiles:
             raise
         except CorruptDocument:
             self._snapshot_stamp = self._stamp()
-            self._read_journal()  # what it holds is all there is now
+            self._read_journal()  # its lines are all that can still be read
             raise
         if document is not None:
             self._unknown = document.unknown
@@ -590,7 +591,7 @@ class MemoryFiles:
             if self._generation is None:
                 self._generation = generation
             elif generation < self._generation:
-                lines = []  # folded by one that died before it could begin the next journal
+                lines = []  # a process folded the journal and died before it could begin the next one
         for line in lines:
             try:
                 self._carry_out(decode_json(line, type=JournalLine))

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.preferences.rule_files import RuleSection
-from clio.memory.preferences.sentences import Said, own_sentences
+from clio.memory.preferences.sentences import WrittenSentence, read_own_sentences
 from clio.memory.preferences.task_types import trace
 from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
@@ -143,7 +143,7 @@ _PLEASED = LazyRegex(
 )
 
 
-def infer_sentiment(sentences: Sequence[Said]) -> Sentiment:
+def infer_sentiment(sentences: Sequence[WrittenSentence]) -> Sentiment:
     """Return the user's sentiment. Signs of frustration count before signs of pleasure; "neutral" without either."""
     if any(_FRUSTRATED.search(sentence.masked) or _is_shouted(sentence.masked) for sentence in sentences):
         return "frustrated"
@@ -283,7 +283,7 @@ def infer_situation(text: str, now: float) -> Situation:
     """Return the situation of a message. now: seconds since the epoch; the time of day is local."""
     half = MAX_CHARS // 2
     examined = text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
-    sentences = own_sentences(examined, longest=_MAX_SENTENCE_CHARS)
+    sentences = read_own_sentences(examined, max_chars=_MAX_SENTENCE_CHARS)
     sentiment = infer_sentiment(sentences)
     masked = [(sentence.masked, sentence.is_question) for sentence in sentences]
     return Situation(

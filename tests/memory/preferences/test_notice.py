@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.preferences.sentences import MAX_CHARS, own_sentences
+from clio.memory.preferences.sentences import MAX_CHARS, read_own_sentences
 from clio.memory.preferences.stated_preferences import MAX_NOTICED, find_preferences
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, Line, as_outcome, notice_lines, score
 
@@ -140,7 +140,7 @@ def test_anything_can_be_said_and_what_is_noticed_can_be_kept(text: str) -> None
 
 @given(WORDS | st.text(max_size=300))
 def test_a_sentence_and_its_mask_are_of_one_length(text: str) -> None:
-    for said in own_sentences(text):
+    for said in read_own_sentences(text):
         assert len(said.text) == len(said.masked)
 
 

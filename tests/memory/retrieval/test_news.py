@@ -4,7 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN, NEWS_CAP_TOKENS, News, find_news, make_news_block
+from clio.memory.retrieval.prompt_prefix import (
+    CHARS_PER_TOKEN,
+    NEWS_CAP_TOKENS,
+    MemoryChanges,
+    find_memory_changes,
+    make_changes_block,
+)
 from clio.memory.store.record import Knowledge, MemoryRecord, Provenance
 from clio.tokens import text_units
 from tests.support.wording import mentions
@@ -21,10 +27,10 @@ def knowledge(*entries: MemoryRecord) -> Knowledge:
 def test_new_changed_and_gone_entries_are_told_apart() -> None:
     before = knowledge(entry("same"), entry("changed"), entry("gone"), entry("unseen"))
     now = knowledge(entry("same"), entry("changed", "says more"), entry("new"))
-    news = find_news(before, now, shown={"same", "changed", "gone"})
-    assert news == News(new=(entry("new"),), changed=(entry("changed", "says more"),), gone=(entry("gone"),))
-    assert find_news(before, now).gone == (entry("gone"), entry("unseen"))
-    block = make_news_block(news, {"new": "drifted", "gone": "gone"}, "ltm.json")
+    news = find_memory_changes(before, now, shown={"same", "changed", "gone"})
+    assert news == MemoryChanges(new=(entry("new"),), changed=(entry("changed", "says more"),), gone=(entry("gone"),))
+    assert find_memory_changes(before, now).gone == (entry("gone"), entry("unseen"))
+    block = make_changes_block(news, {"new": "drifted", "gone": "gone"}, "ltm.json")
     assert block is not None
     assert block.fragment.text.split("\n") == [
         "New in project memory:",
@@ -42,14 +48,14 @@ def test_new_changed_and_gone_entries_are_told_apart() -> None:
 def test_a_mere_confirmation_is_no_news() -> None:
     first = entry("d-1")
     again = structs.replace(first, updated=9.0, times=2, confidence=1.0, provenance=Provenance())
-    news = find_news(knowledge(first), knowledge(again))
+    news = find_memory_changes(knowledge(first), knowledge(again))
     assert not news
-    assert make_news_block(news, {}, "ltm.json") is None
+    assert make_changes_block(news, {}, "ltm.json") is None
 
 
 def test_what_holds_no_longer_stays_longest_then_the_newest() -> None:
     new = tuple(entry(f"d-{number}", f"fact {number} " + "x" * 90, confirmed=number) for number in range(9))
-    block = make_news_block(News(new=new, gone=(entry("old", "old " + "x" * 90),)), {}, "ltm.json", 120)
+    block = make_changes_block(MemoryChanges(new=new, gone=(entry("old", "old " + "x" * 90),)), {}, "ltm.json", 120)
     assert block is not None
     assert [item.entry.id for item in block.items] == ["d-8", "d-7", "old"]
     assert block.left_out == 7
@@ -61,11 +67,11 @@ texts = st.text(min_size=1, max_size=400)
 
 @given(st.lists(texts, max_size=60), st.lists(texts, max_size=20), st.integers(0, NEWS_CAP_TOKENS))
 def test_the_cap_holds_and_every_change_is_accounted_for(new: list[str], gone: list[str], cap_tokens: int) -> None:
-    news = News(
+    news = MemoryChanges(
         new=tuple(entry(f"n-{number}", text) for number, text in enumerate(new)),
         gone=tuple(entry(f"g-{number}", text) for number, text in enumerate(gone)),
     )
-    block = make_news_block(news, {}, "ltm.json", cap_tokens)
+    block = make_changes_block(news, {}, "ltm.json", cap_tokens)
     if block is None:
         return
     assert text_units(block.fragment.text) <= cap_tokens * CHARS_PER_TOKEN

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.retrieval.prompt_prefix import find_news
+from clio.memory.retrieval.prompt_prefix import find_memory_changes
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.versions import records_at
 from clio.memory.team.statement import get_month_start
@@ -125,7 +125,7 @@ def test_what_was_known_when_and_what_is_news(ann: Person) -> None:
     versions = ann.memory.versions()
     assert [one.content for one in records_at(versions, NOW + 1)] == ["The port is 8080"]
     assert [one.content for one in records_at(versions, ann.now + 1)] == ["The port is 8081", "Bob says so"]
-    news = find_news(before, ann.memory.read())
+    news = find_memory_changes(before, ann.memory.read())
     assert ([one.content for one in news.new], [one.content for one in news.changed]) == (
         ["Bob says so"],
         ["The port is 8081"],
