@@ -55,11 +55,12 @@ def find_insert_position(kind: Kind, section: list[Any], new: Json) -> int:
 
 
 def confirm_memory(kind: Kind, old: Json, new: Json, now: float) -> None:
-    """Let `old` take in what `new` says.
+    """Merge `new`, an object with the same identity, into `old`.
 
-    Confidence only rises, examples and prevention only grow, the count rises by the count of `new`, a workflow's rate
-    is the mean over all that was counted. Who is trusted more becomes the one who said it; the words of a tool are
-    never mixed with those of others, where they would pass for theirs: they are kept in `quoted`, which nobody shows.
+    Confidence never falls, examples and preventions are added, the counts are summed, and the success rate of a
+    workflow is the mean weighted by the counts. The more trusted of the two sources becomes the provenance. Texts from
+    a tool are never mixed with texts from the user or the model, which are trusted more: they are stored in `quoted`,
+    which is never shown.
     """
     source, by = get_provenance(old), get_provenance(new)
     rank, rank_of_new = _get_trust(source), _get_trust(by)
@@ -102,10 +103,11 @@ def absorb_memory(kind: Kind, old: Json, new: Json) -> None:
 
 
 def revive_memory(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bool) -> Json:
-    """An archived object that is said again, with its history.
+    """Return an archived object that is stated again, merged with the new statement.
 
-    What was pruned comes back as if it had never gone; of what somebody took out on purpose only the new words count
-    for the confidence and for who said it.
+    Args:
+        forgotten: the user removed it, so confidence and provenance are those of the new statement. A memory that was
+            pruned keeps its own.
     """
     back = {name: value for name, value in raw.items() if name != "superseded_by"}
     if forgotten:
@@ -138,7 +140,7 @@ def make_label(kind: Kind, raw: Json) -> str:
 
 
 _OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
-"""What an entry may say beside what makes it that entry."""
+"""The fields whose texts do not belong to the identity of a memory."""
 
 
 def _get_other_texts(raw: Json) -> Json:
@@ -146,7 +148,7 @@ def _get_other_texts(raw: Json) -> Json:
 
 
 def _add_quoted(old: Json, words: Json, known: Json) -> None:
-    """Keep a tool's words apart from the known ones."""
+    """Store a tool's texts in `quoted`, without those that are in `known`."""
     news = {name: value for name, value in words.items() if value != known.get(name)}
     former = old.get("quoted")
     quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
@@ -167,12 +169,12 @@ def _merge_texts(kind: Kind, old: Json, new: Json) -> None:
 
 
 def _get_trust(source: Provenance | None) -> int:
-    """The original does not say who spoke: it was the model."""
+    """Return the rank of who stated a memory. Files of the original program do not name it: it was the model."""
     return TRUST[source.asserted_by if source else "model"]
 
 
 def _merge_alternatives(old: Json, new: Json, field: str, others: str) -> None:
-    """The newest words in their field, the former ones in the list beside it."""
+    """Store the newest text in `field` and the former ones in the list `others`."""
     was, said = to_text(old.get(field)), to_text(new.get(field))
     if not said.strip() or normalize_text(said) == normalize_text(was):
         said = was
@@ -201,7 +203,7 @@ def _average_rate(old: Json, new: Json) -> None:
 
 
 MAX_CHARS = 10_000
-"""Of each text of an entry; what is longer is a note."""
+"""Maximum length of each text of a memory; a longer text is stored as a note."""
 MAX_EXAMPLES = 50
 _CHANGEABLE = (
     "content",
@@ -226,7 +228,7 @@ _MAIN = {
 
 
 def check_draft(draft: MemoryRecord) -> MemoryRecord:
-    """The draft in valid Unicode, without blanks round its texts. Raises UserError for one that lacks what it needs."""
+    """Return the draft with its texts stripped and in valid Unicode. Raises UserError if it cannot be stored."""
     clean = structs.replace(
         draft,
         content=replace_surrogates(draft.content).strip(),
@@ -254,7 +256,7 @@ def check_draft(draft: MemoryRecord) -> MemoryRecord:
 
 
 def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -> Json:
-    """The object with those fields changed and all others as they were. Raises UserError for a field there is not."""
+    """Return the object with these fields changed. Raises UserError for a field that cannot be changed."""
     unknown = [name for name in changes if name not in _CHANGEABLE]
     if unknown:
         raise UserError(f"{', '.join(unknown)} cannot be changed; what can is {', '.join(_CHANGEABLE)}.")
