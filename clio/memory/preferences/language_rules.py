@@ -60,10 +60,12 @@ class _DetectionRules(Struct, frozen=True, kw_only=True):
     Attributes:
         words: by language, common words and some that occur in limits; each string has several.
         letters: by language, letters that no other of these languages uses, apart from rare words.
+        also_english: words of the other languages that are English words as well, which alone prove nothing.
     """
 
     words: dict[str, tuple[str, ...]]
     letters: dict[str, str]
+    also_english: str
 
 
 class LanguageStatement(Struct, frozen=True, kw_only=True):
@@ -108,6 +110,8 @@ def detect_language(text: str) -> str:
                 points[code] += 2
                 evident.add(code)
     (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
+    if text.isascii() and (words & common[code]) <= _also_english():
+        return ""  # as in "the build uses clang", of which "uses" is Spanish too
     return code if code in evident and best >= 2 and best > second and best > len(words & common["en"]) else ""
 
 
@@ -118,6 +122,11 @@ def _detection_rules() -> _DetectionRules:
 @cache
 def _common_words() -> dict[str, frozenset[str]]:
     return {code: frozenset(" ".join(lines).split()) for code, lines in _detection_rules().words.items()}
+
+
+@cache
+def _also_english() -> frozenset[str]:
+    return frozenset(_detection_rules().also_english.split())
 
 
 @cache

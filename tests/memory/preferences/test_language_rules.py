@@ -121,3 +121,19 @@ def test_an_english_message_reads_only_the_english_rules() -> None:
 def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
     text = "Verwende bitte den Parser und schreib den Test dazu, wenn es geht. " * 2_000
     assert read_statements(text, "de") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the linux build uses clang 17", "the windows build uses msvc 2022", "the plus plan costs 5 euro",
+        "base image of the worker is alpine", "run it as root on staging", "comment lines begin with #",
+    ],
+)  # fmt: skip
+def test_a_word_that_is_english_too_makes_no_other_language(text: str) -> None:
+    assert detect_language(text) == ""
+
+
+def test_a_single_word_of_its_own_is_enough() -> None:
+    assert detect_language("nunca uses tabs") == "es"
+    assert detect_language("pour les tests, utilise pytest") == "fr"
