@@ -127,7 +127,7 @@ def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) ->
     [
         ("/memory history", "Which memory?"),
         ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
-        ("/memory history d-000000", "There is no entry 'd-000000'"),
+        ("/memory history d-000000", "There is no memory 'd-000000'"),
         ("/memory changes now", "/memory changes takes only options, not 'now'"),
         ("/memory changes --since soon", "'soon' is no time clio understands; write 2026-05-01"),
         ("/memory changes --kind learnd", "did you mean 'learned'?"),

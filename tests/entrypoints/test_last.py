@@ -87,7 +87,7 @@ def test_without_a_call_there_is_nothing_to_open(place: Place) -> None:
         clio.line("/last")
         clio.wait_for("made no calls")
         clio.send("\x0f")
-        clio.wait_for("no call was made yet")
+        clio.wait_for("no tool has been called yet")
 
 
 def test_the_calls_of_a_turn_are_listed_and_each_can_be_looked_at(place: Place, server: ChatServer) -> None:

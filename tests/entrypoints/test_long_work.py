@@ -17,7 +17,7 @@ import clio.ui.turn_display
 from clio.memory.vectors.documents import Documents
 
 clio.ui.turn_display.SHOW_PROGRESS_AFTER_S = clio.ui.turn_display._REDRAW_PERIOD_S = 0.0
-read = Documents._read
+read = Documents._embed_file
 
 def slowly(self, file):
     if file == "notes/5.md":
@@ -26,7 +26,7 @@ def slowly(self, file):
             time.sleep(0.01)  # the poll interval, in the program under test
     return read(self, file)
 
-Documents._read = slowly
+Documents._embed_file = slowly
 from clio.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -153,9 +153,9 @@ def test_lists_of_sessions_mark_those_of_the_repository(ground: Ground) -> None:
     assert "the repository" in rows["MARMOT"] and "the repository" not in rows["my own"]
     infos = json.loads(ground.run("sessions", "list", "--json").stdout)
     assert {info["id"] == ID: info["came_with_repository"] for info in infos} == {True: True, False: False}
-    assert "not written by your clio" in ground.run("sessions", "show", ID).stdout
+    assert "not written by clio on this machine" in ground.run("sessions", "show", ID).stdout
     mine = next(info["id"] for info in infos if info["id"] != ID)
-    assert "not written by your clio" not in ground.run("sessions", "show", mine).stdout
+    assert "not written by clio on this machine" not in ground.run("sessions", "show", mine).stdout
 
 
 def test_the_summary_of_a_foreign_session_says_nothing_of_what_the_user_asked(ground: Ground) -> None:

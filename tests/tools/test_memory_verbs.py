@@ -134,7 +134,7 @@ def test_forget_takes_ids_of_project_knowledge_too_and_all_or_nothing(harness: H
     id = harness.keep("Deployed on Friday", type="event")
     with pytest.raises(ToolRetry, match=r"no memory 'ffff0000'.*recall"):
         harness.call("forget", ids=[id, entry, "ffff0000"])
-    with pytest.raises(ToolRetry, match="There is no entry 'd-zzz'"):
+    with pytest.raises(ToolRetry, match="There is no memory 'd-zzz'"):
         harness.call("forget", ids=[id, "d-zzz"])
     assert sum(harness.memory.store.count().values()) == 1
     gone = harness.call("forget", ids=[id, entry])

@@ -16,6 +16,6 @@ def test_the_trim_of_the_page(tmp_path: Path) -> None:
     assert words.count(ASK) == 1  # the task, and only once in the whole request
     assert sum(ASK in str(message["content"]) for message in after) == 1
     assert "read_file 1; failed: edit_file 1" in words
-    assert "- reader.py, line" in words
+    assert "\n- reader.py" in words
     assert len(messages_of(bodies[place])) == len(after)
     assert len(bodies) == len(STEPS) + 1
