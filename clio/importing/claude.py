@@ -312,7 +312,7 @@ class _Reader:
         answer.reason = as_text(message.get("stop_reason")) or answer.reason
         answer.texts += texts
         answer.calls += calls
-        # Results of the server's own calls stand in the same line and must follow the answer.
+        # Results of the server's own calls are on the same line; they belong after the answer.
         if results:
             yield from self._finish_answer()
             for number, block in enumerate(results):

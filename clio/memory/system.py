@@ -175,7 +175,7 @@ class MemorySystem:
     # Fragments of a request
 
     def begin(self, *, window_tokens: int, session: Session | None) -> None:
-        """Start anew for a session and a model. Call this before asking for fragments."""
+        """Reset for a session and a model. Call this before asking for fragments."""
         self._session = session
         self.summary_of = _no_summary
         self._briefing = self._new_briefing()
@@ -551,7 +551,7 @@ class MemorySystem:
         return self._sessions().refresh(stop, progress)
 
     def undo(self) -> str:
-        """Revert the last change of memory, whoever made it, and return a sentence that names it."""
+        """Undo the last change of memory, by the user, the model or clio; return a sentence that names it."""
         self.raise_if_off()
         last = self._store.logs.last()
         # Session limits are not in the change log, so their time decides which change is the last one.

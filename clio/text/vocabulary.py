@@ -173,10 +173,10 @@ class WordTables(Struct, frozen=True):
     Attributes:
         everyday_words, request_words, number_words: say little about the subject of a request, so a memory is not
             recalled for them alone.
-        synonym_groups: part of stored vectors; a change makes all vectors anew.
+        synonym_groups: part of stored vectors; after a change all vectors are computed again.
         question_synonym_groups: more of them, for questions only.
         kind_members: a question about the kind is answered by text that names a member; the reverse does not hold.
-        embedding_common_words: weigh little in vectors; a change makes all vectors anew.
+        embedding_common_words: weigh little in vectors; after a change all vectors are computed again.
     """
 
     stop_words: tuple[str, ...]

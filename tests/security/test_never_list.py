@@ -57,12 +57,15 @@ def test_ordinary_lines_of_the_other_corpora_are_not_refused(start: Path) -> Non
     assert [(line, why) for line in pieces if (why := refused(line, start))] == []
 
 
-@pytest.mark.parametrize("process", ["self", "1", "self/task/1", "thread-self", "*"])
+ROOT_OF_PROCESS = "/proc/{}/root"
+
+
+@pytest.mark.parametrize("process", ["self", "1", "self/task/1", "thread-self", "*", "$$", "$BASHPID"])
 @pytest.mark.parametrize(
     "call", ["rm -rf {}/", "rm -rf {}/etc", "rm -rf {}/usr", "rm -rf {}/*", "dd if=x of={}/dev/sda"]
 )
 def test_the_root_of_a_process_is_the_root(process: str, call: str, start: Path) -> None:
-    line = call.format(f"/proc/{process}/root")
+    line = call.format(ROOT_OF_PROCESS.format(process))
     assert refused(line, start) is not None
 
 
@@ -87,7 +90,7 @@ WHOLE = (
     "$HOME",
     '"$HOME"/',
     "/{usr,etc}",
-    "/proc/self/root/",
+    f"{ROOT_OF_PROCESS.format('self')}/",
     "/us?",
 )
 REMOVERS = (

@@ -119,7 +119,7 @@ def _is_about(limit: str, kind: Kind, about: str) -> bool:
     is_negated = prohibition is not None and prohibition["not"] is not None
     avoided = _PROHIBITION.match(about)
     if kind == "release" and is_negated and not (avoided and avoided["not"]):
-        return False  # nobody has to do what a limit prohibits
+        return False  # "you need not push" lifts a duty, not the prohibition "never push"
     if kind == "permission" and not is_negated:
         return False
     about = about[avoided.end() :] if avoided and kind == "release" else about

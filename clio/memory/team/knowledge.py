@@ -171,10 +171,10 @@ class TeamKnowledge:
         own = dict(read_own(self.own_path).entries)
         gone = [one.living for key, one in document.shared.items() if key not in there]
         changed = [one for key, one in document.shared.items() if key in there and one.is_changed]
-        anew = [one for one in changed if _needs_statement(one, stated=stated)]
-        anew += _find_merge_sides(document, there, [*gone, *(one.living for one in anew)])
+        restated = [one for one in changed if _needs_statement(one, stated=stated)]
+        restated += _find_merge_sides(document, there, [*gone, *(one.living for one in restated)])
         confirmations: list[tuple[str, str]] = []
-        for shared in (one for one in changed if one not in anew):
+        for shared in (one for one in changed if one not in restated):
             raw, base, name = shared.raw, copy_shared_entry(shared.living, now), shared.living.names[0]
             own.pop(name, None)
             if mine := find_own_fields(shared.living.kind, raw, base):
@@ -186,7 +186,7 @@ class TeamKnowledge:
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
         new: list[tuple[Kind, Json, SharedMemory | None]] = []
-        new.extend((one.living.kind, one.raw, one.living) for one in anew)
+        new.extend((one.living.kind, one.raw, one.living) for one in restated)
         new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
@@ -195,7 +195,7 @@ class TeamKnowledge:
         self._write_statements(made)
         forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
         self.folder.forget(name for one in forgotten for name in one.origins)
-        for one in (*gone, *(shared.living for shared in anew)):
+        for one in (*gone, *(shared.living for shared in restated)):
             for name in one.names:
                 self.folder.empty(one.kind, name)
                 own.pop(name, None)

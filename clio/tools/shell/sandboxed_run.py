@@ -32,7 +32,7 @@ _CONFINED_VARIABLES = {
     "MANPAGER": "cat",
     "SYSTEMD_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
-    # A program that asks for a password would wait for ever: nobody can answer it. `true` answers with nothing.
+    # A program that asks for a password would never end, because no one can answer. `true` gives an empty answer.
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
     "GH_PROMPT_DISABLED": "1",

@@ -18,7 +18,7 @@ from clio.memory.team.statement import (
 )
 from tests.memory.team.team_support import NOW, again, said
 
-NOBODY: frozenset[str] = frozenset()
+NOTHING_FORGOTTEN: frozenset[str] = frozenset()
 
 
 @st.composite
@@ -34,7 +34,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
     return found, frozenset(draw(st.lists(st.sampled_from(firsts), max_size=2)))
 
 
-def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[SharedMemory]:
+def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOTHING_FORGOTTEN) -> list[SharedMemory]:
     return find_living(statements, forgotten, {})
 
 
@@ -125,9 +125,11 @@ def test_no_one_claims_a_time_to_come_or_more_sayings_than_count() -> None:
 def test_a_confirmation_counts_from_its_month() -> None:
     one = again(*said("a", at=get_month_start("2026-11") + 100))
     later = get_month_start("2027-01")
-    [found] = find_living([one], NOBODY, {one.name: "2027-01"})
+    [found] = find_living([one], NOTHING_FORGOTTEN, {one.name: "2027-01"})
     assert copy_shared_entry(found, later + 5)["updated"] == later
     assert copy_shared_entry(found, later - 5)["updated"] == later - 5
-    assert "updated" not in copy_shared_entry(find_living([one], NOBODY, {one.name: "2026-11"})[0], later + 5)
+    assert "updated" not in copy_shared_entry(
+        find_living([one], NOTHING_FORGOTTEN, {one.name: "2026-11"})[0], later + 5
+    )
     assert format_month(later) == "2027-01"
     assert format_month(later - 1) == "2026-12"
