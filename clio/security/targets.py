@@ -34,8 +34,8 @@ _DISK_DEVICE = LazyRegex(
     r"/dev/(?:[shv]d|xvd|nvme|mmcblk|r?disk|mapper/|md|dm-|loop|nbd|zd|zvol|pmem|sr\d|dasd|bcache|drbd|mtd|ubi|k?mem\b|port\b"
     r"|block/|sg\d|root\b)",
 )
-PROCESS_LINK = LazyRegex(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
-"""A path through the /proc link to the root or current directory of a process."""
+PROCESS_LINK = LazyRegex(r"^/+proc/+[^/]+(?:/+task/+[^/]+)?/+(root|cwd)(?=/|$)")
+"""A path through the /proc link to the root or current directory of a process, which a variable may name."""
 _SYSTEM_CONTROL_FILE = LazyRegex(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
 
 
@@ -193,8 +193,8 @@ class WholePaths:
     def _iter_paths(self, text: str, follows: bool) -> Iterator[str]:
         """Yield the absolute paths that a word may mean, as written and with links resolved."""
         text = self._expand_own_home(text)
-        if text.startswith("/proc/"):
-            text = text.replace("$$", "self").replace("${BASHPID}", "self").replace("$BASHPID", "self")
+        while match := PROCESS_LINK.match(text):  # before variables: it does not matter which process they name
+            text = (self.start if match[1] == "cwd" else "") + text[match.end() :] or "/"
         if text == "~+" or text.startswith("~+/"):  # the current directory
             text = f".{text[2:]}"
         if not text or "$" in text or "`" in text or "\0" in text or _USER_HOME.match(text):

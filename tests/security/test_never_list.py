@@ -58,9 +58,10 @@ def test_ordinary_lines_of_the_other_corpora_are_not_refused(start: Path) -> Non
 
 
 ROOT_OF_PROCESS = "/proc/{}/root"
+PROCESSES = ["self", "1", "self/task/1", "thread-self", "*", "$$", "$BASHPID", "${PPID}", "$!", "$pid"]
 
 
-@pytest.mark.parametrize("process", ["self", "1", "self/task/1", "thread-self", "*", "$$", "$BASHPID"])
+@pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "call", ["rm -rf {}/", "rm -rf {}/etc", "rm -rf {}/usr", "rm -rf {}/*", "dd if=x of={}/dev/sda"]
 )
