@@ -1,6 +1,6 @@
 """What developers' own words do to memory: facts, corrections, limits, likings, and taking them back.
 
-    python bench/memory_phrasings.py [--half dev|test] [--class corrected] [--failures]
+    python bench/memory_phrasings.py [--half dev|test|"second test"] [--class corrected] [--failures]
 
 Each line of `bench/data/memory_phrasings.jsonl` is a conversation of one or more sessions, run as whole turns against a
 server that answers "Ok.". It passes if memory has what it should and nothing it should not, at once and after
@@ -10,7 +10,8 @@ consolidation. Patterns are regular expressions, compared without case.
 - `limits`: a hard limit matches, for this session or for good; `no_limit`: nothing is saved for good.
 - A session "(consolidate)" ends the one before and consolidates.
 
-The halves were split by number; sentences of the test half must not be used to write rules.
+The first two halves were split by number, and rules have been mended with both since. The sentences of the second test
+were written later, before the rules were mended again; they must not be used to write rules.
 """
 
 import argparse
@@ -86,7 +87,7 @@ async def run_case(case: dict[str, Any], server: ChatServer, folder: Path) -> li
 def main() -> None:
     """Run the chosen cases and print how many of each class pass."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=("dev", "test"))
+    parser.add_argument("--half", choices=("dev", "test", "second test"))
     parser.add_argument("--class", dest="kind")
     parser.add_argument("--failures", action="store_true")
     options = parser.parse_args()
