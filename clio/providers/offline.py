@@ -12,7 +12,7 @@ from clio.providers.base import ChatRequest, Chunk, ModelLimits, ToolCallDelta
 from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
-from clio.text.vocabulary import STOP_WORDS
+from clio.text.vocabulary import STOP_WORDS, is_question
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
@@ -190,12 +190,17 @@ def _plan_code_search(words: list[str]) -> tuple[Lookup, ...]:
 
 
 def find_search_words(question: str) -> list[str]:
-    """Return up to six different words to search for, identifiers first."""
+    """Return up to six different words to search for, identifiers first.
+
+    A question of one word is searched for that word, and one of verbs of searching only, such as "show code", for them.
+    """
     identifiers = [quoted or name for quoted, name in _IDENTIFIER.findall(question)]
     parts = {part for name in identifiers for part in _WORD.findall(name.lower())}
-    plain = [word for word in _WORD.findall(question.lower()) if word not in STOP_WORDS and word not in parts]
+    typed = _WORD.findall(question.lower())
+    plain = [word for word in typed if (word not in STOP_WORDS or len(typed) == 1) and word not in parts]
     words = dict.fromkeys([*(name.strip() for name in identifiers), *plain])
-    return [word for word in words if len(word) > 1 and word not in _SEARCH_VERBS][:_MAX_WORDS]
+    long = [word for word in words if len(word) > 1 or len(words) == 1]
+    return ([word for word in long if word not in _SEARCH_VERBS] or long)[:_MAX_WORDS]
 
 
 def find_stem(word: str) -> str:
@@ -214,7 +219,11 @@ _PASSAGE = LazyRegex(
 )
 _RECALLED_LINE = LazyRegex(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
 _QUOTES_CODE = LazyRegex(r"`[^`\s]+:\d+`|\*\*Files\*\*")
-_MAX_EARLIER, _MIN_NEW_WORDS = 3, 5
+_MAX_EARLIER = 3
+_MIN_NEW_WORDS, _MIN_NEW_WORDS_OF_QUESTION = 1, 5
+"""Number of words, without stop words, that a passage must add to the question; an earlier question must add more, or
+it is the same question again.
+"""
 
 
 class LookupResult(Struct, frozen=True, kw_only=True):
@@ -290,11 +299,13 @@ def _iter_passages(results: Sequence[LookupResult]) -> Iterator[tuple[str, str, 
 
 
 def _adds_information(text: str, stems: set[str]) -> bool:
-    """Whether a passage has at least `_MIN_NEW_WORDS` words besides those of the question."""
+    """Whether a passage has enough words besides those of the question."""
     if _QUOTES_CODE.search(text):
         return False  # an answer that quoted code; the current code is searched anyway
     words = [word for word in re.findall(r"\w+", text.casefold()) if not any(stem in word for stem in stems)]
-    return len(words) >= _MIN_NEW_WORDS
+    if is_question(text) or text.rstrip().endswith("?"):
+        return len(words) >= _MIN_NEW_WORDS_OF_QUESTION
+    return sum(word not in STOP_WORDS for word in words) >= _MIN_NEW_WORDS
 
 
 def _filter_results(results: Sequence[LookupResult], operation: str) -> list[LookupResult]:

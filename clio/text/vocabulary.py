@@ -216,6 +216,16 @@ def tokenize(text: str) -> list[str]:
     return found
 
 
+def is_stop_word_stem(stem: str) -> bool:
+    """Whether a stem is that of a stop word."""
+    return stem in _stop_word_stems()
+
+
+@cache
+def _stop_word_stems() -> frozenset[str]:
+    return frozenset(map(stem_word, STOP_WORDS))
+
+
 def extract_terms(text: str) -> list[str]:
     """Return the stems of the words that are not stop words; of all words if all are stop words."""
     found = tokenize(text)
@@ -375,15 +385,20 @@ class QuestionWord(Struct, frozen=True, kw_only=True):
     is_common: bool
 
 
-def parse_question_words(question: str) -> list[QuestionWord]:
-    """Return the meaningful words of a question in order; of several synonyms only the first."""
+def parse_question_words(question: str, *, keep_single: bool = False) -> list[QuestionWord]:
+    """Return the meaningful words of a question in order; of several synonyms only the first.
+
+    keep_single: if the question is one word, return it even if it is a stop word, such as `just` or `make`.
+    """
     half = MAX_QUESTION_CHARS // 2
     text = question if len(question) <= MAX_QUESTION_CHARS else f"{question[:half]}\n{question[-half:]}"
     found: dict[str, QuestionWord] = {}
     known_stems: set[str] = set()
-    for word in (*tokenize(text), *split_identifiers(text)):
+    words = tokenize(text)
+    fillers = _FILLER_WORDS if len(words) > 1 or not keep_single else frozenset[str]()
+    for word in (*words, *split_identifiers(text)):
         stem = stem_word(word)
-        if word in _FILLER_WORDS or stem in found or stem in known_stems:
+        if word in fillers or stem in found or stem in known_stems:
             continue
         synonyms = expand_query_word(stem)
         found[stem] = QuestionWord(

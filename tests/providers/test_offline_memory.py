@@ -47,6 +47,16 @@ def test_what_was_said_before_is_quoted_with_its_session() -> None:
     assert text == "**Earlier sessions**\n\n- undated, *perf (old)*: we decided that caching lives in one small module"
 
 
+def test_a_short_statement_is_quoted_and_the_same_question_asked_before_is_not() -> None:
+    lines = [
+        "## rewrite (2026-05-01, session 01a2b3c4)",
+        "- 10:00 user, 00000001: What is the codename?",
+        "- 10:05 user, 00000002: The codename is Basalt.",
+    ]
+    text = answer(plan_lookups("codename"), found("recall_sessions", "\n".join(lines)))
+    assert "Basalt" in text and "What is" not in text
+
+
 def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
     todo = plan_lookups("forget that deploys happen on Fridays")
     one = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- discovery d-000001: deploys need a tag")

@@ -50,6 +50,10 @@ def test_a_question_about_the_past_leaves_the_code_alone() -> None:
         ("what does `make_provider` do?", ["make_provider"]),
         ("how does readFile work", ["readFile", "work"]),
         ("wo ist die Größe", ["wo", "ist", "die", "größe"]),
+        ("just", ["just"]),
+        ("code?", ["code"]),
+        ("R", ["r"]),
+        ("find the code", ["find", "code"]),
     ],
 )
 def test_words_worth_looking_for(question: str, words: list[str]) -> None:

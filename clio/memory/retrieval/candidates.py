@@ -21,12 +21,16 @@ _TURN_STRENGTH = 0.7
 _DOCUMENT_STRENGTH = 0.6
 
 
-def of_memories(store: MemoryStore, question: str, now: float, most: int = MAX_CANDIDATES) -> Iterator[Candidate]:
+def of_memories(
+    store: MemoryStore, question: str, now: float, most: int = MAX_CANDIDATES, *, is_search: bool = False
+) -> Iterator[Candidate]:
     """Yield facts, events and notes that contain a word of the question in any form, but no preferences.
 
     The typed-memory document's own score and its parts are among the signals.
+
+    is_search: the question was typed to search for something, so a single stop word counts.
     """
-    for hit in store.matching(question, most):
+    for hit in store.matching(question, most, keep_single=is_search):
         of_document = {
             "similarity": round(hit.similarity, 3),
             "seed_recency": round(hit.recency, 3),

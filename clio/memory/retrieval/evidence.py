@@ -90,6 +90,12 @@ def extract_text_stems(text: str) -> frozenset[str]:
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
 
+@lru_cache(maxsize=4_096)
+def extract_all_stems(text: str) -> frozenset[str]:
+    """Return the stems of all words of a text, also of stop words, and of the parts of identifiers in it."""
+    return extract_text_stems(text).union(map(stem_word, tokenize(text)))
+
+
 def weigh_against(question: str, bags: Sequence[frozenset[str]]) -> Question:
     """Return the question with words weighted by how few of the given texts contain them."""
     words = parse_question_words(question)

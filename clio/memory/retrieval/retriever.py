@@ -236,7 +236,9 @@ class Retriever:
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
-                found += stores.run("memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES)), none)
+                found += stores.run(
+                    "memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES, is_search=True)), none
+                )
                 found += stores.run(
                     "facts, solutions and rules of the project are",
                     lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
@@ -258,7 +260,7 @@ class Retriever:
 
     def _find_typed(self, query: str) -> list[Ranked]:
         """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
-        words = parse_question_words(query)
+        words = parse_question_words(query, keep_single=True)
         found: list[Ranked] = []
         for store in (self._store.project, self._store.user):
             forms = _list_forms(query).union(*(store.keywords_like(word.stem) for word in words))
@@ -356,6 +358,6 @@ def _make_hit(item: Scored) -> RecallHit:
 
 def _list_forms(query: str) -> frozenset[str]:
     """Return all forms of the query's words, without everyday words if there are others."""
-    words = parse_question_words(query)
+    words = parse_question_words(query, keep_single=True)
     significant = [word for word in words if not word.is_common] or words
     return frozenset(form for word in significant for form in word.forms)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
     count_texts_with,
+    extract_all_stems,
     extract_text_stems,
     find_evidence,
     has_names,
@@ -24,7 +25,7 @@ from clio.memory.retrieval.evidence import (
 )
 from clio.text.formatting import format_stored_time, split_passages
 from clio.text.scoring import DAY_S, MAX_DISTANCE, RRF_K, TIER_WEIGHTS, compute_rrf_score
-from clio.text.vocabulary import has_phrase, parse_question_words, stem_word, tokenize
+from clio.text.vocabulary import has_phrase, is_stop_word_stem, parse_question_words, stem_word, tokenize
 
 Layer = Literal["L0", "L1", "L2"]
 """L0: sessions and documents. L1: memories. L2: preferences and response styles."""
@@ -229,8 +230,11 @@ class TextMatcher:
 
     def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
         self._is_search = is_search
-        words = parse_question_words(query)
-        bags = [extract_text_stems(text) for text in texts]
+        words = parse_question_words(query, keep_single=is_search)
+        # Only a query of one word can be a stop word; texts are then compared with their stop words.
+        is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
+        self._extract_stems = extract_all_stems if is_stop_word else extract_text_stems
+        bags = [self._extract_stems(text) for text in texts]
         counts: Counter[int] = count_texts_with(words, bags)
         counts.update({place: transcribed.words.get(word.text, 0) for place, word in enumerate(words)})
         self._question = weigh_question(query, words, counts, len(bags) + transcribed.passages)
@@ -264,7 +268,7 @@ class TextMatcher:
 
     def _fit_passage(self, text: str, keywords: Sequence[str], *, whole: bool) -> Fit:
         question = self._question
-        bag = extract_text_stems(text)
+        bag = self._extract_stems(text)
         if question.places.keys().isdisjoint(bag) and not keywords:
             return Fit(share=0.0, text=text)
         found = find_evidence(question, bag, keywords)
@@ -274,8 +278,9 @@ class TextMatcher:
             share = max(share, found.words)
         if found.alias:
             share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share
-        is_enough_for_search = self._is_search and len(contained) > 1 and share >= ENOUGH_FOR_SEARCH
-        enough = found.enough or (is_enough_for_search and not has_names(keywords))
+        is_single = len(question.words) == 1
+        is_enough_for_search = self._is_search and (is_single or len(contained) > 1) and share >= ENOUGH_FOR_SEARCH
+        enough = found.enough or (is_enough_for_search and (is_single or not has_names(keywords)))
         words = tokenize(text) if enough else []
         exact = enough and has_phrase(words, self._words)
         closeness = 1.0 if exact else self._compute_closeness(words) if enough else 0.0

@@ -235,14 +235,16 @@ class MemoryStore:
         preferences = [hit for hit in hits if hit.record.kind == "preference"]
         return (*preferences, *[hit for hit in hits if hit.record.kind != "preference"][:most])
 
-    def matching(self, question: str, most: int) -> list[Ranked]:
+    def matching(self, question: str, most: int, *, keep_single: bool = False) -> list[Ranked]:
         """Return at most `most` facts, events and notes that share a word with the question; none counts as used.
 
         Other forms of a word count, and synonyms, so that "db" finds "database", and keywords with a typing mistake.
         Words that occur in requests of every kind count only if there are no others. Variants are left out: automatic
         recall must not tell what a surer memory contradicts.
+
+        keep_single: see `parse_question_words`.
         """
-        words = parse_question_words(question)
+        words = parse_question_words(question, keep_single=keep_single)
         telling = [word for word in words if not word.is_common] or words
         found: list[Ranked] = []
         for store in self._typed.values():

@@ -25,7 +25,14 @@ from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency, is_relevant_to_query
-from clio.text.vocabulary import SpellingIndex, extract_terms, split_identifiers, stem_word
+from clio.text.vocabulary import (
+    SpellingIndex,
+    extract_terms,
+    is_stop_word_stem,
+    split_identifiers,
+    stem_word,
+    tokenize,
+)
 
 if TYPE_CHECKING:
     from clio.text.similarity import LshIndex
@@ -83,8 +90,15 @@ class MemoryIndex:
         return tuple(found for other in self._variants.get(id, ()) if (found := self.records[other]).is_live)
 
     def matches(self, query: Iterable[str]) -> dict[str, int]:
-        """Return the number of the query's terms that each record contains, by id, without records that have none."""
-        return self._word_index().matches(query)
+        """Return the number of the query's terms that each record contains, by id, without records that have none.
+
+        The index has no stop words; if the query is only one stop word, all live records are searched for it.
+        """
+        terms = frozenset(query)
+        found = self._word_index().matches(terms)
+        if not found and len(terms) == 1 and all(map(is_stop_word_stem, terms)):
+            return {record.id: 1 for record in self.live() if not terms.isdisjoint(map(stem_word, _all_words(record)))}
+        return found
 
     def size(self, id: str) -> int:
         """Return the number of different terms of a live record."""
@@ -193,6 +207,10 @@ def indexed_terms(record: MemoryRecord) -> frozenset[str]:
     """Return the terms of a record: the stems of its words and keywords, and of the parts of identifiers in them."""
     text = " ".join((record.content, *record.keywords))
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
+
+
+def _all_words(record: MemoryRecord) -> list[str]:
+    return tokenize(" ".join((record.content, *record.keywords)))
 
 
 def _signature(content: str) -> tuple[int, ...]:

@@ -204,3 +204,23 @@ def test_the_fact_that_answers_comes_before_earlier_questions_with_its_word(home
     assert first.where is not None and first.where.session == stated.session
     fact = home.fact("the rewrite of the importer is called Basalt, that is its codename")
     assert ids(home.memory.retriever.search("codename"))[0] == fact
+
+
+@pytest.mark.parametrize("word", ["tabs", "tab", "make", "check", "just", "Which", "3"])
+def test_a_single_common_word_finds_what_contains_it(home: Home, word: str) -> None:
+    text = f"for indentation we agreed on {word.lower()} in this project"
+    fact = home.fact(text)
+    entry = home.entry("discovery", f"{word.lower()} runs before each push")
+    liked = home.likes(f"prefer {word.lower()} everywhere")
+    home.fact("the gateway of staging has two nodes")
+    assert set(ids(home.memory.retriever.search(word, layers=("L1", "L2")))) == {fact, entry, liked}
+    session = home.said(f"please use {word.lower()} for the importer")
+    found = home.memory.retriever.search(word).hits
+    assert session.session in [hit.where.session for hit in found if hit.where]
+    assert {hit.record.id for hit in home.memory.retriever.memories(word)} == {fact, liked}
+
+
+def test_a_single_common_word_recalls_nothing_before_a_turn(home: Home) -> None:
+    home.fact("we use tabs, never spaces, and not now")
+    for word in ("now", "not", "we"):
+        assert home.memory.store.matching(word, 10) == []
