@@ -355,7 +355,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, SessionNotFound):  # the store's message already names the command that lists sessions
-        from clio.entrypoints.subcommand import replace_slash_commands
+        from clio.text.formatting import replace_slash_commands
 
         print(f"clio: {clean(replace_slash_commands(str(error)))}", file=sys.stderr)
         return error.exit_code

@@ -15,13 +15,13 @@ from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path, user_home
-from clio.entrypoints.subcommand import ask_on_terminal, print_json, print_result, remove_code_marks
+from clio.entrypoints.subcommand import ask_on_terminal, print_json, print_result
 from clio.errors import ClioError, UserError
 from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.files import read_regular
 from clio.storage.locks import TEMP_FILE_NAME, FileLock, find_lock_owner, is_abandoned
-from clio.text.formatting import format_bytes
+from clio.text.formatting import format_bytes, remove_code_marks
 
 YOUNG_S = 3_600.0
 """Seconds. A file written more recently may be in use."""

@@ -23,7 +23,6 @@ from clio.entrypoints.subcommand import (
     ask_on_terminal,
     print_json,
     print_result,
-    replace_slash_commands,
 )
 from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Imports, is_already_read
@@ -32,7 +31,7 @@ from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_codec import normalize_text
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes, format_count, replace_slash_commands
 from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean
 

@@ -16,13 +16,14 @@ from clio.commands.memory.memory_text import parse_kind, project_memory_data, so
 from clio.config.loaded import LoadedConfig
 from clio.config.show import list_start_notes
 from clio.config.trust import should_ask_for_trust
-from clio.entrypoints.subcommand import SubcommandContext, print_sentence, replace_slash_commands
+from clio.entrypoints.subcommand import SubcommandContext, print_sentence
 from clio.errors import ClioError, ToolRetry, UsageError, UserError
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
+from clio.text.formatting import replace_slash_commands
 from clio.tools.memory import render_recall
 from clio.tools.memory_answers import (
     UNDO_HINT,

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from clio import __version__
-from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, TurnFinished
+from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, Notice, TurnFinished
 from clio.app import App, build_app
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -33,6 +35,7 @@ from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
+from clio.text.formatting import replace_slash_commands
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.safe_text import clean, escape_json_controls, spell_out_line
 
@@ -237,6 +240,8 @@ def _make_event_listener(
             handle_event = screen.handle
 
     def listen(event: Event) -> None:
+        if isinstance(event, Notice):  # after a one-shot run, commands are typed in the shell
+            event = structs.replace(event, text=replace_slash_commands(event.text))
         reporter.handle(event)
         handle_event(event)
 

@@ -1,7 +1,6 @@
 """`clio memory`, `note`, `prefs`, `recall`, `sessions`: slash commands without a conversation, and their output."""
 
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,6 +36,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.sessions.store import open_session_store
 from clio.storage.locks import format_os_error
+from clio.text.formatting import SWITCH, remove_code_marks, replace_slash_commands
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.safe_text import clean, clean_line, escape_json_controls
 from clio.ui.tables import render_table
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from clio.skills.skills import SkillCatalog
 
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
 """Lines that go to a program or a file are never truncated."""
 _BAR_WIDTH = 60
@@ -126,11 +125,6 @@ def print_sentence(sentence: str) -> None:
     sys.stderr.write(clean(sentence) + "\n")
 
 
-def remove_code_marks(text: str) -> str:
-    """Remove the marks around code from Markdown, which plain output would show."""
-    return _CODE.sub(r"\2", text)
-
-
 def _wrap_text(text: str, width: int) -> str:
     lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.splitlines())
     return "\n".join("\n".join(line) for line in lines)
@@ -147,20 +141,6 @@ def _get_width() -> int:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):
         return _PIPE_WIDTH
-
-
-SWITCH = "/session switch "
-"""The command that handlers name to continue a session; on the command line that is `clio -r`."""
-_COMMAND_LINE_NAMES = {"session": "sessions", "trust": "config trust"}
-_SLASH = re.compile(
-    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
-)
-
-
-def replace_slash_commands(text: str) -> str:
-    """Replace slash commands in a handler's text by their `clio` forms, and remove the marks around code."""
-    text = remove_code_marks(text).replace(SWITCH.strip(), "clio -r")
-    return _SLASH.sub(lambda found: f"clio {_COMMAND_LINE_NAMES.get(found[1], found[1])}", text)
 
 
 class SubcommandContext:

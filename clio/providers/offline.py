@@ -247,9 +247,15 @@ def describe_remembered(plan: LookupPlan, results: Sequence[LookupResult]) -> st
     """Say whether the fact is stored."""
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
-        return f"Not saved: {failed[0] if failed else 'memory is off'}."
+        return f"Not saved: {_describe_failure(failed)}."
     is_known = results[0].result.summary.startswith("confirmed")
     return f"{'Already in project memory, now confirmed' if is_known else 'Saved to project memory'}: {plan.subject}"
+
+
+def _describe_failure(failed: Sequence[str]) -> str:
+    """Return the reason for the user: without the advice after the semicolon, which is for a model."""
+    reason = failed[0].removeprefix("not allowed: ") if failed else "memory is off"
+    return reason.partition(";")[0].strip().rstrip(".")
 
 
 def format_memories(results: Sequence[LookupResult]) -> str:
@@ -268,12 +274,17 @@ def find_matching_memories(plan: LookupPlan, results: Sequence[LookupResult]) ->
 
 def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     """Say what was forgotten, or which memories match if there is not exactly one."""
-    done = [item.result.content for item in _filter_results(results, "forget_ltm")]
+    done = [item for item in _filter_results(results, "forget_ltm") if item.result.ok]
     if done:
-        return done[0]
+        # The line names the memory: "Forgotten: d-3f9a12 (discovery): we deploy with make ship".
+        forgotten = done[0].result.content.partition("\n")[0].removeprefix("Forgotten: ")
+        return (
+            f"Moved to the archive: {forgotten.partition('): ')[2] or forgotten}. "
+            "`/memory undo`, or `clio memory undo` in a shell, restores it."
+        )
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
-        return f"Nothing was forgotten: {failed[0] if failed else 'memory is off'}."
+        return f"Nothing was forgotten: {_describe_failure(failed)}."
     matches = find_matching_memories(plan, results)
     if not matches:
         return f"No project memory contains all of *{plan.subject}*; nothing was forgotten."

@@ -438,7 +438,7 @@ class Policy:
     def _judge_internal(self, action: TouchOwnState) -> Verdict:
         """clio's own state may change without asking, except memory in incognito sessions and in plan mode."""
         if action.writes_memory and self.incognito:
-            return Deny("this session is incognito: nothing is saved to memory; continue without it")
+            return Deny("an incognito session saves nothing to memory; continue without it")
         if action.writes_memory and self.mode == "plan":
             return Deny("plan mode saves nothing to memory; put it into the plan instead")
         if action.ends_work and self.mode == "plan":

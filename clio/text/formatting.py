@@ -124,6 +124,26 @@ def _longest_backtick_run(text: str) -> int:
 
 MICROS_PER_DOLLAR = 1_000_000
 """Micro-dollars in a dollar."""
+_CODE_SPAN = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
+SWITCH = "/session switch "
+"""The command that handlers name to continue a session; on the command line that is `clio -r`."""
+_COMMAND_LINE_NAMES = {"session": "sessions", "trust": "config trust"}
+_SLASH_COMMAND = LazyRegex(
+    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
+)
+
+
+def remove_code_marks(text: str) -> str:
+    """Remove the marks around code from Markdown, which plain output would show."""
+    return _CODE_SPAN.sub(r"\2", text)
+
+
+def replace_slash_commands(text: str) -> str:
+    """Replace slash commands in a message by their `clio` forms, and remove the marks around code."""
+    text = remove_code_marks(text).replace(SWITCH.strip(), "clio -r")
+    return _SLASH_COMMAND.sub(lambda found: f"clio {_COMMAND_LINE_NAMES.get(found[1], found[1])}", text)
+
+
 _AMOUNT = LazyRegex(r"([0-9]{0,6})(?:\.([0-9]*))?")
 
 

@@ -25,9 +25,8 @@ from clio.commands.session_table import unique_id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import TrustRequest
 from clio.config.schema import ApprovalMode
-from clio.entrypoints.subcommand import replace_slash_commands
 from clio.sessions.state import Todo
-from clio.text.formatting import format_ago
+from clio.text.formatting import format_ago, replace_slash_commands
 from tests.commands.harness import Harness, make_harness
 from tests.support.wording import mentions
 

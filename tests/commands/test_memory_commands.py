@@ -128,12 +128,12 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/memory add", "Add what? Write /memory add TEXT, or /memory add with one of: discovery TEXT, solution ERROR"),
+        ("/memory add", "Add what? Write /memory add TEXT, or /memory add with one of: fact TEXT, solution ERROR"),
         (
             "/memory add patern x",
             "There is no kind 'patern' of project memory; did you mean 'pattern'?",
         ),
-        ("/memory add pattern", "A pattern needs words: write /memory add pattern TEXT"),
+        ("/memory add pattern", "A pattern needs a text: write /memory add pattern TEXT"),
         ("/memory add solution E", "A solution needs the error and its solution: write /memory add solution ERROR"),
         ("/memory add solution => S", "A solution needs the error and its solution"),
         ("/memory add failure => P", "A failure needs what failed"),
@@ -429,7 +429,7 @@ def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) ->
     done = data(harness, asked.follow_up.then)
     assert {entry["id"] for entry in done["forgotten"]} == {ids[1], ids[2]}
     assert len(harness.memory.store.records(PROJECT_KINDS)) == 3
-    assert ok(harness, "/memory undo").text == "Undone: forgot 2 entries."
+    assert ok(harness, "/memory undo").text == "Undone: forgot 2 memories."
     ok(harness, "/memory undo")
     assert {entry.id for entry in harness.memory.store.records(PROJECT_KINDS)} == set(ids)
 

@@ -44,7 +44,7 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
     harness.memory.turn_fragments(ASKED)
     result = ok(harness, "/memory why")
     assert result.text.startswith(f"For `“{ASKED}”`")
-    assert "2 items, about" in result.text
+    assert "2 memories, about" in result.text
     limit, memory = rows(result)
     assert (limit[0], limit[2], limit[3]) == ("preference", "force pushes · a hard limit: in every prompt", "0.5")
     source, id, what, score, age, tokens = memory
@@ -72,8 +72,19 @@ def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> 
     inside, cut = sources.count("memory"), sources.count("memory, cut")
     assert inside and cut == 4
     assert [row[2].split(" ")[0] for row in rows(result)][-1] == str(12 - inside - cut), "the others are counted"
-    assert f"{inside} items, about" in result.text and f"; {12 - inside} left out by limits." in result.text
+    assert f"{inside} memories, about" in result.text and f"; {12 - inside} left out by limits" in result.text
     assert len(json.loads(json.dumps(result.data))["items"]) == 12
+
+
+def test_what_the_request_contains_already_is_not_counted_as_cut_by_limits(harness: Harness) -> None:
+    harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
+    harness.memory.turn_fragments(f"{ASKED} I know that {PORT}")
+    result = ok(harness, "/memory why")
+    assert mentions(result.text, "0 memories", "1 not repeated: already in the request")
+    assert "left out by limits" not in result.text
+    assert [row[0] for row in rows(result)] == ["memory, in request"]
+    [item] = json.loads(json.dumps(result.data))["items"]
+    assert (item["included"], item["is_redundant"]) == (False, True)
 
 
 def test_a_turn_that_was_given_nothing_says_so(harness: Harness) -> None:

@@ -51,7 +51,9 @@ def test_the_key_itself_is_never_shown(project: Path) -> None:
 
 
 def test_a_missing_part_is_reported_with_the_command_that_repairs_it(project: Path) -> None:
-    assert lines(project.resolve(), {})[1].endswith("shop · no git – run `git init` · no AGENTS.md – run `clio init`")
+    assert lines(project.resolve(), {})[1].endswith(
+        "shop · no git – run `git init` · no instructions – run `clio init`"
+    )
 
 
 def test_instructions_that_were_begun_are_to_be_filled_in(project: Path) -> None:

@@ -73,7 +73,10 @@ def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
 
 def test_what_became_of_it_is_reported() -> None:
     todo = plan_lookups("forget d-3f9a12")
-    assert answer(todo, found("forget_ltm", "Forgotten: d-3f9a12", summary="forgot d-3f9a12")) == "Forgotten: d-3f9a12"
+    told = "Forgotten: d-3f9a12 (discovery): deploys happen on Fridays\nIt is in the archive; the user can restore it"
+    done = answer(todo, found("forget_ltm", told, summary="forgot d-3f9a12"))
+    assert done.startswith("Moved to the archive: deploys happen on Fridays. ")
+    assert mentions(done, "`/memory undo`", "`clio memory undo`") and "the user" not in done
     refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))
     assert "there is no entry d-3f9a12" in refused
     assert "memory is off" in answer(todo)
@@ -87,3 +90,6 @@ def test_remembering_again_is_a_confirmation() -> None:
     assert mentions(answer(todo, new), "Saved to project memory", "tests run with pytest -q")
     assert mentions(answer(todo, again), "Already", "confirmed", "tests run with pytest -q")
     assert answer(todo, off) == "Not saved: memory is off."
+    incognito = "not allowed: an incognito session saves nothing to memory; continue without it"
+    refused = answer(todo, found("add_discovery", incognito, summary="off", ok=False))
+    assert refused == "Not saved: an incognito session saves nothing to memory."

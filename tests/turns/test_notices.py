@@ -75,6 +75,7 @@ def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place
     )
     assert done.stdout == "Understood.\n"
     assert mentions(done.stderr, "Saved", "user memory", "always run make lint before you commit")
+    assert "· clio memory undo" in done.stderr, "no slash command can be typed after a one-shot run"
     again = [*command, "commit this"]
     subprocess.run(again, cwd=place.project, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=True)
     assert "always run make lint" in str(server.requests[-1].body)

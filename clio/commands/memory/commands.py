@@ -54,7 +54,7 @@ from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
-from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, MemoryRecord
+from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, MemoryRecord, get_kind_label
 from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count, format_stored_time, truncate
 
@@ -79,7 +79,9 @@ def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -
 
 def origin(hit: RecallHit) -> str:
     """Return what kind of memory a hit is, in one or two words."""
-    return _FROM.get(hit.kind, hit.kind) if hit.layer == "L0" else hit.kind.replace("limit", "hard limit")
+    return (
+        _FROM.get(hit.kind, hit.kind) if hit.layer == "L0" else get_kind_label(hit.kind).replace("limit", "hard limit")
+    )
 
 
 def reasons_text(hit: RecallHit) -> str:
@@ -455,7 +457,7 @@ _KINDS = suggest_words(
     ("--scope user", "only yours"),
 )
 _DRAFTS = suggest_words(
-    ("discovery ", "a fact about the project: TEXT"),
+    ("fact ", "about the project: TEXT"),
     ("solution ", "ERROR => SOLUTION"),
     ("pattern ", "a convention of the code: TEXT"),
     ("workflow ", "NAME: STEP -> STEP -> …"),

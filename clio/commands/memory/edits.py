@@ -34,7 +34,16 @@ from clio.commands.memory.memory_text import (
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, shorten_content
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    TYPED_KINDS,
+    Kind,
+    MemoryDraft,
+    MemoryRecord,
+    Saved,
+    get_kind_label,
+    shorten_content,
+)
 from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
@@ -170,7 +179,10 @@ def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
         records = ctx.memory.store.archived()[:_SUGGESTED]
     except (ClioError, OSError):
         return ()
-    return [Suggestion(text=short_id(record), note=f"{record.kind}: {shorten_content(record)}") for record in records]
+    return [
+        Suggestion(text=short_id(record), note=f"{get_kind_label(record.kind)}: {shorten_content(record)}")
+        for record in records
+    ]
 
 
 @requires_memory
@@ -238,7 +250,7 @@ def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
         return []
     newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
     return [
-        Suggestion(text=short_id(record), note=f"{record.kind}: {shorten_content(record)}")
+        Suggestion(text=short_id(record), note=f"{get_kind_label(record.kind)}: {shorten_content(record)}")
         for record in newest
         if short_id(record) not in named
     ]
@@ -360,6 +372,11 @@ FORMS: dict[Kind, str] = {
 }
 
 
+def _format_add(kind: Kind) -> str:
+    """Return the command that adds a memory of this kind."""
+    return f"/memory add {'fact' if kind == 'discovery' else kind} {FORMS[kind]}"
+
+
 def parse_new_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
     """Return the fields of a new project memory, by the names of the fields of `MemoryRecord`.
 
@@ -369,9 +386,9 @@ def parse_new_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -
     fields = parse_changed_fields(kind, text, is_path=is_path)
     for part in ("content", "solution") if kind == "solution" else ("content",):
         if not str(fields.get(part, "")).strip():
-            raise UsageError(f"A {kind} needs {_NEEDS.get(kind, 'words')}: write /memory add {kind} {FORMS[kind]}")
+            raise UsageError(f"A {get_kind_label(kind)} needs {_NEEDS.get(kind, 'a text')}: write {_format_add(kind)}")
     if kind == "workflow" and len(fields["steps"]) < 2:
-        raise UsageError(f"A workflow needs two steps or more: write /memory add workflow {FORMS[kind]}")
+        raise UsageError(f"A workflow needs two steps or more: write {_format_add(kind)}")
     return fields
 
 
@@ -474,7 +491,7 @@ class FormError(UserError):
 def write_form(entry: MemoryRecord) -> str:
     """Return the memory as a form for the editor; `read_form` parses it."""
     lines = [
-        f"# {entry.id}, a {entry.kind} in project memory. Lines that begin with # are ignored;",
+        f"# {entry.id}, a {get_kind_label(entry.kind)} in project memory. Lines that begin with # are ignored;",
         "# continuation lines are indented by two spaces. Save it unchanged to cancel.",
     ]
     for field in _FIELDS[entry.kind]:
@@ -609,7 +626,7 @@ def add(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory add`: save a project memory; a text that does not begin with a kind is a project fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
-        forms = ", ".join(f"{kind} {form}" for kind, form in FORMS.items())
+        forms = ", ".join(_format_add(kind).removeprefix("/memory add ") for kind in FORMS)
         return make_refusal(f"Add what? Write /memory add TEXT, or /memory add with one of: {forms}")
     kind = _added_kind(given.heads[0])
     if kind is None:

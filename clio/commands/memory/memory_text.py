@@ -29,6 +29,7 @@ from clio.memory.store.record import (
     Kind,
     MemoryRecord,
     Provenance,
+    get_kind_label,
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
+KIND_NAMES = ("fact", *(kind for kind in PROJECT_KINDS if kind != "discovery"))
+"""The kinds of project memory as the user types them in `/memory add`."""
 PLURALS: dict[Kind, str] = {
     "discovery": "discoveries",
     "solution": "solutions",
@@ -84,12 +87,7 @@ def parse_kind(word: str) -> Kind:
             return kind
     if name in _SECTIONS:
         return _SECTIONS[name]
-    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, PROJECT_KINDS)}")
-
-
-def kind_label(kind: str) -> str:
-    """Return the kind as it is shown to the user; the file calls a project fact a discovery."""
-    return "project fact" if kind == "discovery" else kind
+    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, KIND_NAMES)}")
 
 
 class ListedMemory(Struct, frozen=True, kw_only=True):
@@ -121,7 +119,7 @@ def make_project_row(entry: MemoryRecord, freshness: Freshness = "unbound") -> L
     """Make the row of a project memory."""
     return ListedMemory(
         id=entry.id,
-        kind=kind_label(entry.kind),
+        kind=get_kind_label(entry.kind),
         text=structs.replace(entry, examples=()).line,
         confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
         at=entry.updated,

@@ -25,7 +25,6 @@ from clio.commands.memory.memory_text import (
     format_memory_line,
     format_short_age,
     format_time_ago,
-    kind_label,
     label_foreign_memory,
     make_memory_table,
     make_note_row,
@@ -54,6 +53,7 @@ from clio.memory.store.record import (
     LtmStats,
     MemoryRecord,
     Provenance,
+    get_kind_label,
 )
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes, parse_when
@@ -196,7 +196,7 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
         "beside": [project_memory_data(other) for other in others],
         "archived": [project_memory_data(former) for former in before],
     }
-    table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide_column=1)
+    table = Table(columns=(entry.id, get_kind_label(entry.kind)), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, data=data)
 
 
@@ -296,13 +296,14 @@ def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
             command = "/memory add TEXT"
         case kind:
             command = f"/memory add {kind} …"
-    return f"No {kind_label(kinds[0])} yet; `{command}` saves one."
+    return f"No {get_kind_label(kinds[0])} yet; `{command}` saves one."
 
 
 def _hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
     now = time.time()
     rows = tuple(
-        (_shown_id(hit), hit.kind, extract_around(hit.text, query), format_short_age(now, hit.when)) for hit in hits
+        (_shown_id(hit), get_kind_label(hit.kind), extract_around(hit.text, query), format_short_age(now, hit.when))
+        for hit in hits
     )
     return Table(columns=("id", "kind", "what", "age"), rows=rows, wide_column=2)
 
@@ -437,11 +438,14 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     window = ctx.window
     ratio = window.ratio if window else DEFAULT_RATIO
     used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
-    cut = [item for item in report.items if not item.included]
-    left = sum(item.count for item in cut)
-    count = format_count(len(used), "item")
+    # What limits cut comes before what the request contains already: only the former may be missing to the model.
+    cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
+    by_limits = sum(item.count for item in cut if not item.is_redundant)
+    redundant = sum(item.count for item in cut if item.is_redundant)
+    count = format_count(len(used), "memory")
     text = f"For {quote_code(asked)}{task_type}: {count}, about {_scale_tokens(used, ratio):,} tokens"
-    text += f"; {left:,} left out by limits." if left else "."
+    text += f"; {by_limits:,} left out by limits" if by_limits else ""
+    text += f"; {redundant:,} not repeated: already in the request." if redundant else "."
     prompt = _count_prompt_tokens(ctx)
     if prompt:
         text += f" Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows."
@@ -477,7 +481,7 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
 
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     return (
-        item.source if item.included else f"{item.source}, cut",
+        item.source if item.included else f"{item.source}, {'in request' if item.is_redundant else 'cut'}",
         item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
         f"{' '.join(item.text.split())} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
@@ -506,7 +510,7 @@ def _make_stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tupl
     fifths = [(f"{20 * place}–{20 * place + 20}%", bar.count) for place, bar in enumerate(found.confidences)]
     ages = [(bar.label.removeprefix("within "), bar.count) for bar in found.ages]
     groups: list[tuple[str, list[tuple[str, int]]]] = [
-        ("kind", [(kind_label(kind), number) for kind, number in counts.items() if number]),
+        ("kind", [(get_kind_label(kind), number) for kind, number in counts.items() if number]),
         ("age up to", [(label, number) for label, number in ages if number or label != "undated"]),
         ("sure", fifths),
         ("examples", [(_STATES[state], number) for state, number in found.freshness.items() if number]),
@@ -597,13 +601,13 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     if given.words:
         return make_refusal(f"/memory changes takes only options, not {given.text!r}; see /help memory")
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
-    kind = _parse_change_kind(given.options.get("--kind"))
+    kinds = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
     all_changes = list_changes(memory.store.versions())
-    found = [one for one in all_changes if one.at >= since and kind in ("", one.what, one.kind)]
+    found = [one for one in all_changes if one.at >= since and (not kinds or one.what in kinds or one.kind in kinds)]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
-        of = f" of {kind!r}" if kind else ""
+        of = f" of {kinds[0]!r}" if kinds else ""
         return CommandResult(text=f"Nothing{of} was learned or changed since {format_date(since)}.", data=data)
     shown = found if "--all" in given.options else found[:SHOWN]
     text = f"{format_count(len(found), 'change')} since {format_date(since)}"
@@ -646,17 +650,24 @@ def _version_data(version: Version) -> dict[str, Any]:
     return ending | msgspec.to_builtins(version.record)
 
 
-def _parse_change_kind(name: str | None) -> str:
-    """Return the kind of change or of memory that an option names; "" for None. Raises UsageError."""
+def _parse_change_kind(name: str | None) -> tuple[str, ...]:
+    """Return the kinds of change or of memory that an option names; () for None. Raises UsageError.
+
+    "fact" names project facts and facts, as in `/memory list`.
+    """
     if name is None:
-        return ""
+        return ()
     typed = name.strip().lower()
     known = (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS)
     singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
     found = singular.get(typed, typed)
     if found not in known:
-        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, known)}")
-    return found
+        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, _CHANGE_FILTERS)}")
+    return ("fact", "discovery") if found == "fact" else (found,)
+
+
+_CHANGE_FILTERS = (*CHANGE_KINDS, *TYPED_KINDS, *(kind for kind in PROJECT_KINDS if kind != "discovery"))
+"""The values of `/memory changes --kind` that are suggested; "discovery" is accepted too."""
 
 
 def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
@@ -689,13 +700,13 @@ def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggesti
 def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before = argument.split(" ")[:-1]
     if before[-1:] == ["--kind"]:
-        return (Suggestion(text=name) for name in (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS))
+        return (Suggestion(text=name) for name in _CHANGE_FILTERS)
     return _OPTIONS(ctx, argument)
 
 
 _OPTIONS = suggest_options(
     ("--since", 'a day such as 2026-05-01, or an age: 30d, 2w, "last month"'),
-    ("--kind", "only one kind: learned, changed, archived, …, fact, preference, discovery, …"),
+    ("--kind", "only one kind: learned, changed, archived, …, fact, preference, solution, …"),
     ("--all", f"more than {SHOWN}"),
 )
 

@@ -99,7 +99,7 @@ def _describe_instructions(project: Path) -> str:
     if found:
         return found[0].source
     own = f"{FOLDER_NAME}/{OWN_FILE.name}"
-    return f"{own} is still empty" if (project / own).is_file() else "no AGENTS.md – run `clio init`"
+    return f"{own} is still empty" if (project / own).is_file() else "no instructions – run `clio init`"
 
 
 Ask = Callable[[str], str]

@@ -31,6 +31,7 @@ from clio.memory.store.record import (
     MemoryRecord,
     Provenance,
     Saved,
+    get_kind_label,
     shorten_content,
 )
 from clio.memory.store.typed_codec import Ranked, decode_records
@@ -312,7 +313,7 @@ class FindingSaver:
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
             old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
-            self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
+            self.changes.append(f"{get_kind_label(finding.kind)} “{truncate_line(done.record.content, 120)}”{old}")
 
     def _save_project_memory(self, finding: Finding) -> None:
         draft = MemoryDraft(
@@ -327,7 +328,7 @@ class FindingSaver:
         added = self._stores.memories.add(draft, _provenance(finding))
         self.counts[_COUNT_NAMES[finding.kind] if added.is_new else "confirmed"] += 1
         if added.is_new:
-            self.changes.append(f"{finding.kind} “{truncate_line(added.record.line, 120)}”")
+            self.changes.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
         return (finding.session, finding.message, _plain(self._stores.redact(finding.text)))
@@ -470,7 +471,7 @@ def promote(
             continue  # not valid as a memory; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
         if added.is_new:
-            lines.append(f"note {key!r}, used in {MIN_SESSIONS} sessions, is now discovery {added.record.id}")
+            lines.append(f"note {key!r}, used in {MIN_SESSIONS} sessions, is now project fact {added.record.id}")
     return state, lines
 
 
@@ -566,7 +567,8 @@ def _supersede(stores: ConsolidationStores, now: float) -> Tidied:
     gone = stores.memories.ltm.supersede(successors) if successors else ()
     said = facts | {entry.id: entry for entry in entries}
     changes = tuple(
-        f"{old.kind} “{old.line[:100]}” replaced by “{said[successors[old.id]].line[:100]}”" for old in gone
+        f"{get_kind_label(old.kind)} “{old.line[:100]}” replaced by “{said[successors[old.id]].line[:100]}”"
+        for old in gone
     )
     return Tidied(superseded=len(gone), changes=changes)
 
@@ -576,7 +578,7 @@ def _prune(stores: ConsolidationStores, now: float) -> Tidied:
     if not stores.memories.ltm.prune(dry_run=True).removed:
         return Tidied()
     removed = stores.memories.ltm.prune().removed
-    changes = tuple(f"archived {entry.kind} “{entry.line[:100]}”" for entry in removed)
+    changes = tuple(f"archived {get_kind_label(entry.kind)} “{entry.line[:100]}”" for entry in removed)
     return Tidied(archived=len(removed), changes=changes)
 
 

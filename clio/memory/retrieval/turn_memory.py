@@ -50,6 +50,7 @@ class WhyItem(Struct, frozen=True, kw_only=True):
         age_s: seconds since it was stated; None if unknown.
         tokens: its size in tokens.
         included: whether the model was given it.
+        is_redundant: it was left out because the request contains its text already, not because of a limit.
         count: the number of memories it stands for, if they are too many to be listed.
     """
 
@@ -61,6 +62,7 @@ class WhyItem(Struct, frozen=True, kw_only=True):
     age_s: float | None = None
     tokens: int = 0
     included: bool = True
+    is_redundant: bool = False
     count: int = 1
 
 
@@ -637,9 +639,7 @@ class TurnMemory:
         included, cut = self._brain.push(best, _date)
         self.items += [self._report_recalled(item, now, included=True) for item in included]
         self.items += [self._report_recalled(item, now, included=False) for item in (*cut, *rest)]
-        self.items += [
-            self._report_recalled(item, now, included=False, note="; already in the request") for item in redundant
-        ]
+        self.items += [self._report_recalled(item, now, included=False, is_redundant=True) for item in redundant]
         used = [item.candidate.id for item in included if item.candidate.source == "memory"]
         # Use keeps a memory from fading; being offered without being included does not.
         if used:
@@ -675,18 +675,21 @@ class TurnMemory:
         ):
             yield of_turn(turn, own)
 
-    def _report_recalled(self, item: Scored, now: float, *, included: bool, note: str = "") -> WhyItem:
+    def _report_recalled(self, item: Scored, now: float, *, included: bool, is_redundant: bool = False) -> WhyItem:
         candidate = item.candidate
-        before = "; already given" if included and self._brain.is_told(candidate.id) else ""
+        note = "; already in the request" if is_redundant else ""
+        if included and self._brain.is_told(candidate.id):
+            note = "; already given"
         return WhyItem(
             source=candidate.source,
             id=candidate.id,
             text=candidate.text,
-            reason=item.reason + before + note,
+            reason=item.reason + note,
             signals=item.signals | {"rank": item.score},
             age_s=max(now - candidate.when, 0.0) if candidate.when else None,
             tokens=self._brain.cost(candidate.id) or _estimate_tokens(candidate.text),
             included=included,
+            is_redundant=is_redundant,
         )
 
     def _report_record(self, record: MemoryRecord, reason: str, weight: float | None = None) -> WhyItem:

@@ -281,7 +281,7 @@ def read_states(raw: Raw) -> list[ObjectState]:
     try:
         return decode_json(raw, type=list[ObjectState])
     except msgspec.DecodeError as error:
-        raise UserError(f"This change cannot be taken back ({error}); correct the entry by hand.") from error
+        raise UserError(f"This change cannot be undone ({error}); edit the memory by hand.") from error
 
 
 def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:

@@ -248,7 +248,8 @@ def check_draft(draft: MemoryRecord) -> MemoryRecord:
     longest = max(map(len, texts))
     if longest > MAX_CHARS:
         raise UserError(
-            f"The {name} has {longest:,} characters and an entry holds {MAX_CHARS:,}; store a note, and say here where."
+            f"The {name} has {longest:,} characters, more than the {MAX_CHARS:,} allowed; save it as a note, "
+            "and name that note here."
         )
     if len(clean.examples) > MAX_EXAMPLES:
         raise UserError(f"{len(clean.examples)} examples are too many; give the {MAX_EXAMPLES} that show it best.")

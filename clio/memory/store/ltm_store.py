@@ -78,12 +78,14 @@ from clio.memory.store.record import (
     Saved,
     clean_draft,
     clean_value,
+    get_kind_label,
 )
 from clio.memory.store.versions import Version, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder
 from clio.storage.locks import FileLock, LocksUnsupported
+from clio.text.formatting import format_count
 from clio.text.scoring import DAY_S
 
 MIN_LASTING_CONFIDENCE = 0.5
@@ -93,14 +95,15 @@ MIN_LASTING_CONFIDENCE = 0.5
 def get_prune_reason(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
     """Return why a memory is to be pruned; None if it stays.
 
-    Age counts from the last confirmation; a memory without a time is never too old.
+    Age counts from the last confirmation, or from when it was restored; a memory without a time is never too old.
     """
     if entry.confidence < min_confidence:
         return "uncertain"
-    by_person = entry.provenance is not None and entry.provenance.asserted_by == "user"
-    if not entry.updated or (by_person and entry.confidence >= MIN_LASTING_CONFIDENCE):
+    by_user = entry.provenance is not None and entry.provenance.asserted_by == "user"
+    if not entry.updated or (by_user and entry.confidence >= MIN_LASTING_CONFIDENCE):
         return None
-    return "old" if now - entry.updated > max_age_days * DAY_S else None
+    # `since` is later than the last confirmation after the memory was restored: otherwise it would be pruned again.
+    return "old" if now - max(entry.updated, entry.since) > max_age_days * DAY_S else None
 
 
 def find_prunable(
@@ -525,9 +528,6 @@ def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
     return value
 
 
-_DRAFT_FIELDS = ("content", "solution", "also", "impact", "steps", "context", "confidence", "success_rate", "examples")
-
-
 class LongTermMemory(LtmReader):
     """`ltm.json` of one project. Nothing is cached between calls, so outdated data is never written back.
 
@@ -600,7 +600,7 @@ class LongTermMemory(LtmReader):
             self._bind(raw)
             after = [capture_state(document, kind, raw["id"], raw)]
             doing = "confirmed" if old is not None else "brought back" if restored else "added"
-            self._store.write(document, now, f"{doing} the {kind} “{make_label(kind, raw)}”", before, after)
+            self._store.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
             found = to_record(kind, raw, raw["id"])
             others = find_other_solutions(section, raw) if kind == "solution" else []
             return Saved(
@@ -633,7 +633,7 @@ class LongTermMemory(LtmReader):
             set_handle(raw, handle)
             self._bind(raw)
             after = [capture_state(document, kind, handle, raw)]
-            what = f"changed the {kind} “{make_label(kind, raw)}”"
+            what = f"changed the {_name_object(kind, raw)}"
             self._store.write(document, now, what, before, after, stated="confidence" in changes)
             return to_record(kind, raw, handle)
 
@@ -644,8 +644,7 @@ class LongTermMemory(LtmReader):
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
             gone = tuple(to_record(*known[handle], handle) for handle in wanted)
             if gone:
-                kind, raw = known[wanted[0]]
-                what = f"the {kind} “{make_label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                what = f"the {_name_object(*known[wanted[0]])}" if len(gone) == 1 else f"{len(gone)} memories"
                 self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
             return gone
 
@@ -663,8 +662,8 @@ class LongTermMemory(LtmReader):
             going = {old: new for old, new in successors.items() if old in own and new not in successors}
             gone = tuple(to_record(*known[handle], handle) for handle in going)
             if gone:
-                kind, raw = known[next(iter(going))]
-                what = f"the {kind} “{make_label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                first = known[next(iter(going))]
+                what = f"the {_name_object(*first)}" if len(gone) == 1 else f"{len(gone)} memories"
                 why: dict[str, Because] = dict.fromkeys(going, "superseded")
                 self._store.send_off(document, now, f"replaced {what} by what was said since", why, going)
             return gone
@@ -689,7 +688,7 @@ class LongTermMemory(LtmReader):
             why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
             document.metadata["last_pruned"] = now
-            self._store.send_off(document, now, f"pruned {len(removed)} entries", why)
+            self._store.send_off(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
             self._store.tidy()
             return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
 
@@ -719,13 +718,29 @@ class LongTermMemory(LtmReader):
         return tuple(version for version in versions if version.record.id == handle)
 
     def restore(self, id: str) -> MemoryRecord:
-        """Restore a memory from the archive. Raises UserError if it is not there."""
-        archived = {entry.id: entry for entry in self.archived()}
-        if not any(handle.startswith(id.lower()) for handle in archived):
-            raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
-        entry = archived[find_handle(id, archived)]
-        fields = {name: getattr(entry, name) for name in _DRAFT_FIELDS}
-        return self.add(MemoryDraft(kind=entry.kind, **fields), entry.provenance or Provenance()).record
+        """Restore a memory from the archive as it was; that confirms nothing.
+
+        Raises UserError if it is not there, or another memory has the same meaning.
+        """
+        with self._store.changing() as (document, now):
+            with _explain_os_errors(self._store.log.path):
+                archived = {get_handle(one.entry): one for one in self._store.archive.read(document)}
+            if not any(handle.startswith(id.lower()) for handle in archived):
+                raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
+            kept = archived[find_handle(id, archived)]
+            kind = kept.known_kind
+            if kind is None:
+                raise UserError(f"this version of clio does not know the kind {kept.kind!r} of memory")
+            section = document.section(kind)
+            if (twin := find_same(kind, section, kept.entry)) is not None:
+                raise UserError(f"{document.handle(twin)} says the same; nothing was restored")
+            raw = {name: value for name, value in kept.entry.items() if name != "superseded_by"}
+            self._set_new_handle(document, kind, raw, now)
+            section.insert(find_insert_position(kind, section, raw), raw)
+            before = [ObjectState(kind=kind, id=raw["id"], kept=kept)]
+            after = [capture_state(document, kind, raw["id"], raw)]
+            self._store.write(document, now, f"restored the {_name_object(kind, raw)}", before, after)
+            return to_record(kind, raw, raw["id"])
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the archived memories, the latest archived first."""
@@ -761,7 +776,7 @@ class LongTermMemory(LtmReader):
                 taken=self._store.archive.handles(),
             )
             if merged.before or merged.after:
-                what = f"imported {merged.added} entries and confirmed {merged.confirmed}"
+                what = f"imported {format_count(merged.added, 'memory')} and confirmed {merged.confirmed}"
                 self._store.write(document, now, what, merged.before, merged.after)
             return merged.added, merged.confirmed
 
@@ -776,10 +791,7 @@ class LongTermMemory(LtmReader):
         with self._store.changing() as (document, now):
             if not self._store.take_back(document, now, before, after):
                 touched = _list_some_handles({one.id for one in (*before, *after)})
-                raise UserError(
-                    f"“{change.what}” is not undone: what it touched ({touched}) was changed since; "
-                    "change or forget the entry by hand."
-                )
+                raise UserError(f"“{change.what}” is not undone: {touched} changed since; edit or forget it by hand.")
             known = document.by_handle()
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
@@ -794,10 +806,15 @@ class LongTermMemory(LtmReader):
             handle = make_handle(kind, new, taken | self._store.archive.handles())
             return new | {"timestamp": now, "id": handle}
         raw = revive_memory(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
+        self._set_new_handle(document, kind, raw, now)
+        return raw
+
+    def _set_new_handle(self, document: LtmDocument, kind: Kind, raw: Json, now: float) -> None:
+        """Prepare an archived object for the file: it holds since now, and has an id that no other one has."""
         set_since(raw, now)
+        taken = set(assign_handles(document.all()))
         if get_handle(raw) in taken or is_substitute_id(get_handle(raw)):
             set_handle(raw, make_handle(kind, raw, taken))
-        return raw
 
     def _bind(self, raw: Json) -> None:
         """Record the hashes of the example files; a file that cannot be read keeps its former hash."""
@@ -809,6 +826,11 @@ class LongTermMemory(LtmReader):
             raw["example_hashes"] = bound
         else:
             raw.pop("example_hashes", None)
+
+
+def _name_object(kind: Kind, raw: Json) -> str:
+    """Return kind and text of an object, for the log and its messages: project fact “we deploy with make ship”."""
+    return f"{get_kind_label(kind)} “{make_label(kind, raw)}”"
 
 
 def _list_some_handles(handles: set[str]) -> str:

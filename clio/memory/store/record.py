@@ -41,6 +41,13 @@ TYPED_KINDS: tuple[Kind, ...] = ("fact", "preference", "event", "note")
 KEYED_NOTE = "keyed note"
 """Selects, in a list of kinds, the notes that have a key; their own kind is "note"."""
 ALL_KINDS: tuple[str, ...] = (*PROJECT_KINDS, *TYPED_KINDS, KEYED_NOTE)
+
+
+def get_kind_label(kind: str) -> str:
+    """Return the kind as the user sees it: the file `ltm.json` calls a project fact a discovery."""
+    return "project fact" if kind == "discovery" else kind
+
+
 DEFAULT_CONFIDENCE = 0.8
 
 

@@ -300,7 +300,7 @@ def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
         (MemoryDraft(kind="discovery", content=" \n"), "The fact is empty"),
         (MemoryDraft(kind="workflow", content=""), "The workflow is empty"),
         (MemoryDraft(kind="solution", content="denied"), "The solution is empty"),
-        (MemoryDraft(kind="rule", content="x" * 10_001), "has 10,001 characters and an entry holds 10,000"),
+        (MemoryDraft(kind="rule", content="x" * 10_001), "has 10,001 characters, more than the 10,000 allowed"),
         (MemoryDraft(kind="pattern", content="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
     ],
 )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.store import change_log, ltm_store
@@ -59,6 +60,31 @@ def test_of_what_was_forgotten_only_the_new_words_count(path: Path) -> None:
     back = add(ltm(path), "discovery", "f", said_by("model"), confidence=0.5)
     assert (back.action, back.record.created, back.record.times) == ("restored", NOW - DAY, 2)
     assert (back.record.confidence, back.record.provenance) == (0.5, said_by("model"))
+
+
+@pytest.mark.parametrize("leaves", ["forgotten", "pruned"])
+def test_restoring_confirms_nothing_and_the_memory_stays(path: Path, leaves: str) -> None:
+    first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).record
+    if leaves == "pruned":
+        assert ltm(path).prune().removed == (first,)
+    else:
+        ltm(path).forget([first.id])
+    back = ltm(path).restore(first.id)
+    assert back == structs.replace(first, since=NOW)
+    assert back.times == 1 and back.updated == NOW - 200 * DAY
+    assert ltm(path).archived() == ()
+    assert ltm(path, NOW + DAY).prune().removed == (), "it was wanted a day ago"
+    assert ltm(path, NOW + 91 * DAY).prune().removed == (back,)
+
+
+def test_what_is_said_by_another_memory_is_not_restored_beside_it(path: Path) -> None:
+    first = add(ltm(path), "discovery", "f").record
+    ltm(path).forget([first.id])
+    document = read_json(path)
+    document["patterns"]["discoveries"].append({"fact": "F.", "id": "d-111111"})
+    write_json(path, document)
+    with pytest.raises(UserError, match="d-111111 says the same; nothing was restored"):
+        ltm(path).restore(first.id)
 
 
 def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:

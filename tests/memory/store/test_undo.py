@@ -75,15 +75,15 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
 
 def test_taking_back_says_what_is_there_again(path: Path) -> None:
     added = add(ltm(path), "discovery", "new").record
-    assert last(path).what == "added the discovery “new”"
+    assert last(path).what == "added the project fact “new”"
     assert last(path).key == added.id
     assert ltm(path).revert(last(path)) is None
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
-    assert mentions(last(path).what, "forgot", "discovery", "“Config is YAML – naïve”")
+    assert mentions(last(path).what, "forgot", "project fact", "“Config is YAML – naïve”")
     assert ltm(path).revert(last(path)) == known
     ltm(path).forget([entry.id for entry in ltm(path).read().entries])
-    assert last(path).what == "forgot 8 entries"
+    assert last(path).what == "forgot 8 memories"
     assert ltm(path).revert(last(path)) is None
 
 
@@ -101,7 +101,7 @@ def test_a_change_since_is_never_undone_over(path: Path) -> None:
     change = last(path)
     ltm(path).update(entry.id, confidence=0.1)
     before = path.read_bytes()
-    with pytest.raises(UserError, match=f"“added the discovery “new”” is not undone.*{entry.id}.*changed since"):
+    with pytest.raises(UserError, match=f"“added the project fact “new”” is not undone.*{entry.id}.*changed since"):
         ltm(path).revert(change)
     assert path.read_bytes() == before
     add(ltm(path), "discovery", "another thing altogether")  # of another entry: no hindrance
@@ -123,7 +123,7 @@ def test_to_take_back_twice_changes_nothing(path: Path) -> None:
 def test_a_change_of_another_store_is_refused(path: Path) -> None:
     with pytest.raises(UserError, match="not a change of project memory"):
         ltm(path).revert(new_change("note", "stored a note", at=NOW, before={"a": 1}))
-    with pytest.raises(UserError, match="cannot be taken back"):
+    with pytest.raises(UserError, match="cannot be undone"):
         ltm(path).revert(new_change("ltm", "odd", at=NOW, before={"a": 1}))
 
 
