@@ -90,9 +90,9 @@ def _dispatch(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     if arguments.help:
-        from clio.config.command_line import help_text
+        from clio.config.command_line import command_help_text, help_text
 
-        print(help_text(), end="")
+        print(command_help_text(arguments.words) if arguments.words else help_text(), end="")
         return 0
     if arguments.version:
         print(f"clio {__version__}")

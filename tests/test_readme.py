@@ -38,3 +38,6 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         if done.returncode != 0:
             failed.append(f"{line}: {done.returncode}: {done.stderr.strip()[-200:]}")
     assert failed == []
+    own = {"retry.py", ".git", ".gitignore", ".clio", "AGENTS.md"}
+    new = {path.name for path in place.project.iterdir()} - own
+    assert not new, "an example that writes a file names a folder outside the project"

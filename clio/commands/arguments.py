@@ -101,6 +101,8 @@ def parse_options(
     for token in tokens:
         word: str | None = token[3]
         if word is not None and short:
+            if word in short and short[word] not in known:
+                raise UsageError(f"There is no option {word!r} here; {suggest_name(word, known)}")
             word = short.get(word, word)
         # A quoted word is text even if it looks like an option.
         if word is None or not word.startswith("--"):

@@ -209,13 +209,15 @@ def _list_scenarios(ctx: CommandContext) -> Sequence[str]:
 _FORMATS = ("table", "context")
 _SHORT = {"-t": "--type", "-l": "--limit", "-s": "--score"}
 """The one-letter options of the preferences document."""
+_SHORT_FILTERS = _SHORT | {"-s": "--scenario"}
+"""The same for searches, which have no score."""
 _NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers preferences you state in a message."
 
 
 @requires_memory
 def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
-    given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT)
+    given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT_FILTERS)
     if len(given.words) > 1:
         return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall searches")
     number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
@@ -230,7 +232,7 @@ def recall_preferences(ctx: CommandContext, argument: str) -> CommandResult:
         argument,
         switches=("--touch", "--no-touch"),
         valued=("--type", "--scenario", "--min-score", "--limit"),
-        short=_SHORT,
+        short=_SHORT_FILTERS,
     )
     limit = given.options.get("--limit")
     found = ctx.memory.preferences.recall(

@@ -444,10 +444,15 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
         raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
     if equivalent := _FOREIGN_COMMANDS.get(text.lower()):
         raise UsageError(f"unknown sub-command {text!r}; use {equivalent}")
-    hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
-    if len(words) <= 3 and hint:
+    first_words = dict.fromkeys(name.split()[0] for name in known)
+    hint = did_you_mean(text, known) or did_you_mean(words[0], first_words)
+    # Of more than three words it may be either: `clio memroy add …`, or a question without -p and quotes.
+    if hint and len(words) <= 3:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
-    raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
+    named, end = (words[0], f"{hint} To") if hint else (text, "; to")
+    raise UsageError(
+        f"unknown sub-command {named!r}{end} ask something, put it in quotes after -p: clio -p 'what to do'"
+    )
 
 
 def _explain_unknown_flag(flag: str) -> str:
@@ -471,6 +476,22 @@ COMMAND_FAMILIES = {
     "completions": "print the completion script for that shell",
     "mcp": "serve this memory over MCP; list, add, remove, test: servers to use",
 }
+_EVERYWHERE = "options of every sub-command: --cwd FOLDER, --config FILE, --no-color, --debug; see clio --help"
+
+
+def command_help_text(words: Sequence[str]) -> str:
+    """Return the help of a sub-command in COMMANDS: its forms and its options. Raises UsageError for another word."""
+    forms = {command: summary for command, summary in COMMANDS.items() if command[0] == words[0]}
+    if not forms:
+        _check_command(words, one_shot=False)
+    # In `clio --help` these summaries begin with "with `doctor`: ".
+    options = [(flag.usage, flag.summary.partition(": ")[2]) for flag in FLAGS if words[0] in flag.only]
+    parts = [_format_group("usage", [(f"clio {' '.join(command)}", summary) for command, summary in forms.items()])]
+    if options:
+        parts.append(_format_group("options", options))
+    return "\n\n".join((*parts, _EVERYWHERE)) + "\n"
+
+
 _SUBCOMMANDS_NOTE = "    the same as /NAME in a conversation; clio NAME --help describes each"
 _USAGE_WIDTH = 27
 

@@ -354,7 +354,7 @@ class MemorySystem:
         if self.is_off:
             raise ToolFailed("memory is off; `/memory on` turns it on again")
         if self._incognito:
-            raise ToolFailed("an incognito session uses no memory; continue without it")
+            raise ToolFailed("memory is off in an incognito session; continue without it")
 
     @property
     def store(self) -> MemoryStore:

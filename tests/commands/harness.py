@@ -127,6 +127,12 @@ def data(harness: Harness, line: str) -> Any:
     return json.loads(json.dumps(ok(harness, line).data))
 
 
+def count_by_scope(harness: Harness) -> dict[str, int]:
+    """The numbers of memories that `/memory count` tells: all, the project's and the user's."""
+    found = data(harness, "/memory count")
+    return {name: found[name] for name in ("total", "project", "user")}
+
+
 def refused(harness: Harness, line: str) -> str:
     """Why a command line is refused."""
     result = run_whole(harness, line)

@@ -149,7 +149,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory forget", "Which memory? Write /memory forget ID"),
         ("/memory forget d-nothing --yes", "There is no memory 'd-nothing'"),
         ("/memory search", "Search for what? Write /memory search WORDS"),
-        ("/memory stats now", "/memory stats takes no argument"),
+        ("/memory stats now", "/memory stats (or count) takes no argument"),
         ("/memory prune now", "/memory prune does not know 'now'"),
         ("/memory prune --days x", "--days takes a number from 0 to 100000, not 'x'"),
         ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
@@ -289,7 +289,7 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
     assert shown["the model"][0] == "2"
     assert mentions(result.text, "10 memories", "just now", "10 days ago")
     stats = data(harness, "/memory stats")
-    assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 1)
+    assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (10, 3, 1)
     assert (stats["all_counts"]["discovery"], stats["all_counts"]["fact"]) == (3, 1)
     assert ok(harness, "/memory stats").table is not None
 

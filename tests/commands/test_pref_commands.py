@@ -291,6 +291,10 @@ def test_the_one_letter_options_of_the_preferences_document(harness: Harness) ->
     ok(harness, "/prefs add early returns -s 8")
     assert items(harness, "/prefs recall -t taboo") == ["no tabs"]
     assert items(harness, "/prefs recall -t preference -l 1") == ["short functions"]
+    ok(harness, "/prefs update short functions --scenarios coding")
+    ok(harness, "/prefs update no tabs --scenarios writing")
+    assert items(harness, "/prefs recall -s writing -t taboo") == ["no tabs"], "a search has no score: -s is --scenario"
+    assert "There is no option '-l' here" in refused(harness, "/prefs top -l 3")
     assert items(harness, "/prefs top -t preference,taboo") == ["short functions", "early returns", "no tabs"]
     assert items(harness, "/prefs recall -- -t") == []
 

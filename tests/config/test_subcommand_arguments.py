@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config import command_line
-from clio.config.command_line import SUBCOMMANDS
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text
 from clio.entrypoints.subcommand import format_help
 from clio.errors import UsageError
 
@@ -48,6 +48,11 @@ def test_flags_are_told_from_words(
         (("-c", "sessions"), "--continue does not belong to 'clio sessions'; see clio sessions --help"),
         (("--output", "json", "notes"), "--output does not belong to 'clio notes'; see clio notes --help"),
         (("memroy",), "unknown sub-command 'memroy'; did you mean 'memory'?"),
+        (
+            ("memroy", "add", "we", "deploy", "with", "make"),
+            "unknown sub-command 'memroy'; did you mean 'memory'? To ask something, put it in quotes after -p: "
+            "clio -p 'what to do'",
+        ),
         (("sesions", "list"), "unknown sub-command 'sesions list'; did you mean 'sessions'?"),
         (("memory", "list", "--cwd"), "--cwd needs a value; see clio --help"),
         (("--modle=x", "memory"), "unknown flag '--modle'; did you mean '--model'?"),
@@ -68,3 +73,16 @@ def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns()
         assert format_help(subcommand.name) == format_help(
             subcommand.aliases[0] if subcommand.aliases else subcommand.name
         )
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(words[0] for words in COMMANDS if words[0] not in ("acp", "mcp")))
+def test_each_sub_command_prints_its_own_help(command: str) -> None:
+    text = command_help_text([command])
+    assert len(text.splitlines()) < 15 and "--model" not in text
+    assert all(f"clio {' '.join(words)}" in text for words in COMMANDS if words[0] == command)
+    assert all((flag.long_name in text) == (command in flag.only) for flag in FLAGS if flag.only)
+
+
+def test_the_help_of_an_unknown_sub_command_names_the_known_one() -> None:
+    with pytest.raises(UsageError, match="did you mean 'doctor'"):
+        command_help_text(["doctr"])

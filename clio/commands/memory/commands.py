@@ -21,7 +21,6 @@ from clio.commands.command import (
 from clio.commands.memory.edits import (
     add,
     compact,
-    count_all,
     edit,
     forget,
     move,
@@ -224,7 +223,8 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
     data = answer_data(query, answer, trims) | {"at": at}
     then = f"As of {format_date(at)}. " if at is not None else ""
     if not answer.hits:
-        return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}", data=data)
+        later = "" if at is None else " Without `--at` the search covers what is known now."
+        return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}{later}", data=data)
     best = answer.hits[0]
     command = opening(best, trims)
     way = f" Open it: {quote_code(command)}." if command else ""
@@ -549,9 +549,13 @@ MEMORY = (
                 handler=restore,
                 suggest_word=suggest_archived,
             ),
-            Command(name="count", summary="how many memories there are", handler=count_all),
             Command(name="compact", summary="archive expired memories, merge duplicates", handler=compact),
-            Command(name="stats", summary="number, age and confidence of the memories", handler=stats),
+            Command(
+                name="stats",
+                aliases=("count",),
+                summary="how many memories there are, their age and confidence",
+                handler=stats,
+            ),
             Command(
                 name="prune",
                 argument="[--days N] [--below X] [--dry-run] [--yes]",

@@ -186,17 +186,6 @@ def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
 
 
 @requires_memory
-def count_all(ctx: CommandContext, argument: str) -> CommandResult:
-    """Count the memories of the project and of the user."""
-    if argument:
-        return make_refusal("/memory count takes no argument")
-    found = ctx.memory.store.count()
-    total = sum(found.values())
-    text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} of yours."
-    return CommandResult(text=text, data={"total": total, **found})
-
-
-@requires_memory
 def compact(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
     if argument:

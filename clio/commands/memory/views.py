@@ -370,14 +370,16 @@ _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound"
 def stats(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory stats`: counts of all kinds as bars; age and confidence cover project memory only."""
     if argument:
-        return make_refusal("/memory stats takes no argument")
+        return make_refusal("/memory stats (or count) takes no argument")
     found = ctx.memory.store.stats()
     others = Counter(record.kind for record in ctx.memory.store.records(TYPED_KINDS))
     notes = len(ctx.memory.store.notes())
     counts: dict[str, int] = {**found.counts, **{kind: others[kind] for kind in TYPED_KINDS}, KEYED_NOTE: notes}
-    data = msgspec.to_builtins(found) | {"notes": notes, "all_counts": counts}
+    total, of_user = sum(counts.values()), ctx.memory.store.count()["user"]
+    by_scope = {"total": total, "project": total - of_user, "user": of_user}
+    data = msgspec.to_builtins(found) | by_scope | {"notes": notes, "all_counts": counts}
     archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
-    text = f"{format_count(sum(counts.values()), 'memory')}{archive}."
+    text = f"{format_count(total, 'memory')}: {total - of_user:,} of the project, {of_user:,} of yours{archive}."
     if found.newest:
         now = time.time()
         text += (
