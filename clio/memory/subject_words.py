@@ -238,6 +238,15 @@ PREDICATE_GROUPS = {
 EXCLUSIVE_OWNERS = frozenset("own maintain manage lead review approve handle coordinate release".split())
 """Verbs whose object has one subject at a time, if the new statement announces a change: "Tom owns billing now"."""
 
+SOLE_OWNERS = frozenset("own lead chair head".split())
+"""Verbs whose object has one subject at a time, even if no change is announced: "Tom owns billing"."""
+
+POSITIONS = frozenset("owner maintainer manager lead contact chair head captain director".split())
+"""Positions that one person has at a time, after "the": "Tom is the product owner"."""
+
+PARTICLES = frozenset("out up down off over on back away in through".split())
+"""Words that belong to the verb before them: "times out", "backs up"."""
+
 OBJECT_VERBS = frozenset(
     "pin set store keep put deploy host write send save publish push upload run mount log cap limit".split()
 )

@@ -211,6 +211,12 @@ def topic_terms(text: str) -> frozenset[str]:
     return statement.topic | statement.topic_ids | statement.former
 
 
+def telling_terms(text: str) -> frozenset[str]:
+    """Return the stems and ids of topic and value: statements with none of them in common are about other things."""
+    statement = parse_statement(text)
+    return _get_all_words(statement) | statement.former
+
+
 @lru_cache(maxsize=4_096)
 def parse_statement(text: str) -> Statement:
     """Parse one statement into topic, predicate and value."""
@@ -490,14 +496,21 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
 
 
 def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | None:
-    """Find a verb that is in no table by its position: after a pronoun, or an s-form before an object or at the end."""
+    """Find a verb that is in no table by its position: after a pronoun, or an s-form before an object or at the end.
+
+    An s-form before a particle is a verb, too: "times out", "shuts down".
+    """
     folded = [token.casefold() for token in tokens]
     for place, token in enumerate(folded):
         if not place or not token.isalpha() or token in words.STOP_WORDS or token in words.PREPOSITIONS:
             continue
         before, following = folded[place - 1], folded[place + 1] if place + 1 < len(folded) else ""
         is_finite = token.endswith("s") and not token.endswith(("ss", "us", "is")) and before not in words.STOP_WORDS
-        has_object = not following or following in _DETERMINERS | words.PREPOSITIONS or _is_id(following)
+        is_finite = is_finite and not _is_number(before)  # the unit in "30 s"
+        has_particle = following in words.PARTICLES
+        has_object = (
+            not following or has_particle or following in _DETERMINERS | words.PREPOSITIONS or _is_id(following)
+        )
         after_pronoun = before in _PRONOUNS and place == 1
         if not (
             (is_finite and has_object and before not in words.PREPOSITIONS) or after_pronoun or before in _NEGATIONS
@@ -507,7 +520,8 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
         while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
             start -= 1
             negated |= folded[start] in _NEGATIONS
-        return start, stem_word(token), place + 1, negated
+        verb = f"{stem_word(token)} {following}" if has_particle else stem_word(token)
+        return start, verb, place + 1 + has_particle, negated
     return None
 
 
@@ -580,7 +594,7 @@ def _is_role(value: Sequence[str]) -> bool:
     return (
         len(folded) > 1
         and folded[0] in ("the", "our", "my")
-        and any(token in words.EXCLUSIVE_ROLES for token in folded)
+        and (folded[-1] in words.POSITIONS or any(token in words.EXCLUSIVE_ROLES for token in folded))
     )
 
 
@@ -761,11 +775,14 @@ def _is_conflict(old: Statement, new: Statement) -> bool:
 
 
 def _is_handed_over(old: Statement, new: Statement) -> bool:
-    """Whether something that has one owner at a time has a new one: "Tom owns billing now", "Bob is on call now"."""
-    if not new.is_change or old.predicate != new.predicate or old.qualifiers != new.qualifiers:
+    """Whether something that has one owner at a time has a new one: "Tom owns billing", "Bob is on call now"."""
+    if old.predicate != new.predicate or old.qualifiers != new.qualifiers or old.is_negated or new.is_negated:
         return False
-    exclusive = old.predicate in words.EXCLUSIVE_OWNERS or old.predicate == "be at"
-    return exclusive and old.value == new.value and not (old.topic_ids | new.topic_ids)
+    if not (old.subject and new.subject and old.value) or old.value != new.value or old.topic_ids | new.topic_ids:
+        return False
+    if old.predicate in words.SOLE_OWNERS:
+        return True
+    return new.is_change and (old.predicate in words.EXCLUSIVE_OWNERS or old.predicate == "be at")
 
 
 def _is_compatible(old: Statement, new: Statement) -> bool:

@@ -73,6 +73,8 @@ def find_value_change(old: str, correction: str) -> ValueChange | None:
 
     Every word of the correction that is not a value must occur in `old`, except words of change such as "moved".
     """
+    if _already_holds(old, correction):
+        return None
     pair = _find_numbers(old, correction) or _find_replaced_name(old, correction) or _find_alternative(old, correction)
     if pair is None:
         return None
@@ -84,10 +86,18 @@ def find_value_change(old: str, correction: str) -> ValueChange | None:
 
 
 def is_restated(short: str, full: str) -> bool:
-    """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090"."""
-    numbers = set(NUMBER.findall(short))
-    mine = _subject_words(short)
+    """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090".
+
+    Values that it calls outdated do not count: "the port is 9090, not 8080".
+    """
+    numbers = set(NUMBER.findall(short)) - find_outdated_numbers(short)
+    mine = _subject_words(short) - _subject_words(" ".join(gone for gone, _ in _list_replaced_names(short)))
     return bool(numbers or mine) and numbers <= set(NUMBER.findall(full)) and mine <= _subject_words(full)
+
+
+def _already_holds(old: str, correction: str) -> bool:
+    """Whether a statement already says what a correction replaces a name by: it is newer than that correction."""
+    return any(_contains(old, new) and not _contains(old, gone) for gone, new in _list_replaced_names(correction))
 
 
 def _find_numbers(old: str, correction: str) -> tuple[str, str, bool] | None:
@@ -100,9 +110,18 @@ def _find_numbers(old: str, correction: str) -> tuple[str, str, bool] | None:
     gone = denied or [value for value in before if new and _shape(value) == _shape(new[0])]
     if len(new) != 1 or len(gone) != 1:
         return None
-    if not denied and ({new[0]} & parse_statement(correction).topic_ids or {gone[0]} & parse_statement(old).topic_ids):
+    if not denied and gone[0] in parse_statement(old).topic_ids:
         return None  # the number belongs to the subject: "HTTP 409 means …" does not correct "HTTP 404 means …"
+    is_of_subject = not denied and new[0] in parse_statement(correction).topic_ids
+    if is_of_subject and not _counts_same(old, gone[0], correction, new[0]):
+        return None
     return gone[0], new[0], bool(denied)
+
+
+def _counts_same(old: str, gone: str, correction: str, new: str) -> bool:
+    """Whether a correction without a verb counts the same things: "6 nodes" after "the cluster has 4 nodes"."""
+    things = re.search(rf"^{re.escape(new)} (?P<things>[a-z]+)\W*$", correction, re.I)
+    return things is not None and _contains(old, f"{gone} {things['things']}")
 
 
 def find_outdated_numbers(correction: str) -> set[str]:
@@ -115,15 +134,31 @@ def _shape(value: str) -> str:
 
 
 def _find_replaced_name(old: str, correction: str) -> tuple[str, str, bool] | None:
-    for pattern in _REPLACED_NAME:
-        found = pattern.search(correction)
-        if found is None:
-            continue
-        gone, new = found["old"].strip(".,"), found["new"].strip(".,")
-        place = re.search(rf"(?<![\w./-]){re.escape(gone)}(?![\w/])", old, re.I)
-        if stem_word(new.casefold()) not in _GENERIC and place and not _NEGATED.search(old[: place.start()]):
+    for gone, new in _list_replaced_names(correction):
+        place = _find_name(old, gone)
+        if place and not _NEGATED.search(old[: place.start()]):
             return gone, new, True
     return None
+
+
+def _list_replaced_names(correction: str) -> list[tuple[str, str]]:
+    """Return the pairs of names of which a correction says that the second is used instead of the first."""
+    found = (pattern.search(correction) for pattern in _REPLACED_NAME)
+    pairs = ((one["old"].strip(".,"), one["new"].strip(".,")) for one in found if one is not None)
+    return [(gone, new) for gone, new in pairs if not _is_filler(gone) and not _is_filler(new)]
+
+
+def _is_filler(word: str) -> bool:
+    folded = word.casefold()
+    return not folded or folded in words.STOP_WORDS or stem_word(folded) in _GENERIC
+
+
+def _find_name(text: str, name: str) -> re.Match[str] | None:
+    return re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w/])", text, re.I) if name else None
+
+
+def _contains(text: str, name: str) -> bool:
+    return _find_name(text, name) is not None
 
 
 def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None:

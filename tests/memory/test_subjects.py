@@ -57,6 +57,23 @@ def test_a_text_of_several_sentences_is_not_replaced_by_one_of_them() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "relation"),
+    [
+        ("the proxy times out after 20s", "the proxy times out after 45s", "supersedes"),
+        ("the proxy times out after 20s", "the mailer times out after 45s", "different"),
+        ("the pod shuts down after 5 minutes", "the pod shuts down after 9 minutes", "supersedes"),
+        ("Mia owns search", "Noah owns search", "supersedes"),
+        ("Mia owns search", "Noah owns checkout", "different"),
+        ("Mia reviews search", "Noah reviews search", "different"),
+        ("Mia is the release manager", "Noah is the release manager", "supersedes"),
+        ("Mia is a release manager", "Noah is a release manager", "different"),
+    ],
+)
+def test_phrasal_verbs_and_owners(old: str, new: str, relation: str) -> None:
+    assert relate_statements(old, new) == relation
+
+
 def test_a_very_long_text_is_compared_in_bounded_time() -> None:
     text = "replaced a with b from c to d not e, the x: has a b of c; " * 4_000
     assert relate_statements(text, f"{text} now") in ("same", "different", "unclear", "supersedes")

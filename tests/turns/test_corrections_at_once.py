@@ -62,6 +62,9 @@ async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[
         "err, 9090 not 8080",
         "sry, it's 9090",
         "the staging port went from 8080 to 9090",
+        "turns out the staging server listens on 9090, not 8080",
+        "forget what I told you about 8080, it's 9090",
+        "ignore port 8080, we use 9090",
     ],
 )
 def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness: MakeHarness, correction: str) -> None:
@@ -137,6 +140,8 @@ def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: Mak
     ("old", "later", "new"),
     [
         ("we use npm", "we switched to pnpm", "we use pnpm"),
+        ("the build runs on jenkins", "we migrated the build from jenkins to drone", "the build runs on drone"),
+        ("the pool has 8 workers", "nope, 12 workers", "the pool has 12 workers"),
         ("CI runs on Jenkins", "we moved CI to Buildkite", "CI runs on Buildkite"),
         ("the database is MySQL", "It's Postgres now, not MySQL", "the database is Postgres"),
         ("we deploy on Fridays", "no, we no longer deploy on Fridays but on Mondays", "we deploy on Mondays"),

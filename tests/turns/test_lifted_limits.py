@@ -47,6 +47,21 @@ def last_words(harness: Harness) -> str:
         ("never use sudo", "u can use sudo again"),
         ("always write docstrings", "i dont care about docstrings anymore"),
         ("never use mocks", "forget that rule"),
+        ("never use sudo", "its okay to use sudo now"),
+        ("never use mocks", "i dont mind mocks any more"),
+        ("never use mocks", "I no longer have a problem with mocks"),
+        ("i hate mocks", "I don't mind mocks anymore"),
+        ("i prefer spaces", "forget that i prefer spaces"),
+        ("never use sudo", "sudo's ok now, feel free"),
+        ("never use sudo", "never mind the sudo rule, sudo is fine"),
+        ("verwende nie sudo", "du kannst sudo wieder verwenden"),
+        ("lösche nie Dateien in vendor/", "Ab jetzt darfst du Dateien in vendor/ löschen."),
+        ("benutze nie Mocks", "vergiss das Verbot von Mocks"),
+        ("ne modifie jamais setup.py", "Tu as le droit de modifier setup.py maintenant"),
+        ("nunca uses mocks", "los mocks ya están permitidos"),
+        ("nunca altere o arquivo setup.py", "você já pode alterar o arquivo setup.py de novo"),
+        ("绝对不要修改setup.py", "以后可以修改setup.py"),
+        ("setup.pyは絶対に変更しないでください", "setup.pyはもう変更してもいいです"),
     ],
 )
 def test_the_users_own_words_lift_a_limit(make_harness: MakeHarness, limit: str, later: str) -> None:
@@ -80,6 +95,9 @@ def test_the_users_own_words_lift_a_limit(make_harness: MakeHarness, limit: str,
         "Look at calc.py. You can edit setup.py to bump the version.",
         "forget the rule about the weather",
         "From now on you may not edit setup.py.",
+        "I don't mind that setup.py is old",
+        "forget that, setup.py is fine as an example here",
+        "du darfst setup.py jetzt lesen",
     ],
 )
 def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_harness: MakeHarness, later: str) -> None:
@@ -89,6 +107,36 @@ def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_ha
         await harness.turn("never edit setup.py")
         await harness.turn(later)
         assert "never edit setup.py" in preferences(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "later"),
+    [
+        ("benutze nie sudo", "Darf man sudo hier wieder benutzen?"),
+        ("benutze nie sudo", "du darfst sudo nur diesmal benutzen"),
+        ("benutze nie sudo", "die Admins dürfen sudo wieder benutzen"),
+        ("benutze nie sudo ohne zu fragen", "du darfst sudo jetzt benutzen"),
+        ("lösche nie Dateien in vendor/", "du darfst Dateien in vendor/ jetzt lesen"),
+        ("n'utilise jamais sudo", "tu peux utiliser git maintenant"),
+        ("nunca uses sudo", "ya puedes usar sudo si te lo pido"),
+        ("nunca use sudo neste projeto", "agora você pode usar make"),
+        ("永远不要使用sudo", "现在不可以使用sudo"),
+        ("sudoは絶対に使わないでください", "sudoは使ってはいけません"),
+    ],
+)
+def test_in_other_languages_conditions_and_other_subjects_lift_nothing(
+    make_harness: MakeHarness, limit: str, later: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn(limit)
+        [kept] = preferences(harness)
+        await harness.turn(later)
+        assert kept in preferences(harness)
         await harness.app.close()
 
     asyncio.run(run())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from clio.errors import ClioError, StorageError, UserError
+from clio.memory.preferences.language_rules import detect_language, read_statements
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
@@ -98,7 +99,8 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     """
     if memory.is_silent:
         return FoundStatements()
-    statements = find_preferences(text)
+    language = detect_language(text)
+    statements = _facts_in(text, language) if language else find_preferences(text)
     facts = [one for one in statements if one.kind == "fact" and one.certain]
     noticed = [one for one in statements if one.kind != "fact"]
     for_task: list[str] = []
@@ -133,6 +135,15 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
         certain=tuple(one for one in clean if one.certain),
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
+    )
+
+
+def _facts_in(text: str, language: str) -> tuple[StatedPreference, ...]:
+    """Return what the user asks to remember in another language than English."""
+    return tuple(
+        StatedPreference(kind="fact", content=one.content, score=None, certain=True, quote=one.quote)
+        for one in read_statements(text, language)
+        if one.kind == "remember"
     )
 
 
@@ -274,7 +285,7 @@ class Learner:
 
     def _lift(self, session: Session, text: str) -> set[str]:
         """Lift what the message takes back, report it, and return the sentences that take something back."""
-        if self._memory.is_silent or not _MAY_LIFT.search(text):
+        if self._memory.is_silent or not (detect_language(text) or _MAY_LIFT.search(text)):
             return set()
         from clio.memory.consolidation.live_corrections import lift_limits
 

@@ -116,6 +116,8 @@ _CORRECTIONS = english_rules("corrections")
 MAX_CORRECTION_CHARS = 2_500
 """A longer message is mostly pasted text, and is not read."""
 _LEAD = _CORRECTIONS.pattern("lead")
+_DENIAL = _CORRECTIONS.pattern("denial")
+"""Requests to forget an earlier value, which is named, in favour of what follows: "forget port 9100, it's 9464"."""
 _MARKS = _CORRECTIONS.pattern("marks")
 _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
@@ -197,6 +199,9 @@ def _strip_correction(text: str, masked: str) -> str:
     start = lead.end() if lead else 0
     tail = _TAIL.search(masked, start)
     end = tail.start() if tail else len(masked)
+    if (denial := _DENIAL.match(masked, start, end)) and not is_order(masked[denial.end() :].split(" ", 1)[0]):
+        denied = f"not {denial['denied']}, "
+        return _strip_correction(denied + text[denial.end() : end], denied + masked[denial.end() : end])
     rest = masked[start:end]
     if len(rest.split()) < 2 and rest.isascii() and not (lead and _VALUE.search(rest)):
         return ""

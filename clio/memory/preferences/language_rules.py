@@ -1,4 +1,6 @@
-"""Find limits, corrections and "remember that …" in languages other than English, by rules in data files.
+"""Find what the user states in languages other than English, by rules in data files.
+
+That is limits, corrections, "remember that …", and statements that take a limit back.
 
 `languages/<code>.json` contains the patterns of one language (see `rule_files`), and `languages/detection.json` the
 common words by which a language is detected. A file is read when the first message in that language arrives. Precision
@@ -7,7 +9,8 @@ comes before recall: a limit saved by mistake does more harm than one that is mi
 """
 
 import re
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -22,6 +25,7 @@ MAX_SENTENCE = 220
 _KANA = LazyRegex(r"[\u3041-\u30ff]")
 _HAN = LazyRegex(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'(?=\w))?")
+_NAME = LazyRegex(r"[a-z0-9_@*][\w./+#@*-]*[a-z0-9_]|[a-z0-9]", re.ASCII)
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
@@ -38,8 +42,17 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         doubtful: possible limits, about which the user is asked.
         standing_limit: limits after `standing`.
         project: searched anywhere; words that restrict a limit to the project.
+        liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
+        joint: searched anywhere; what separates a liking from the limit after it.
         correction: corrections.
         remember: requests to remember the text in the group `what`.
+        withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
+        lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
+        occasion: searched anywhere; signs that a permission is for one occasion, conditional, negated or reported.
+        prohibition: searched anywhere; words of limits that prohibit something.
+        narrowed: searched anywhere; words of a limit or permission that make it narrower ("without asking").
+        verbs: by group, beginnings of the verbs of limits; "use" adds nothing to what a limit is about.
+        fillers: words that do not say what a limit is about. In Chinese and Japanese, also parts of words.
     """
 
     skip: str
@@ -50,8 +63,17 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     doubtful: tuple[str, ...]
     standing_limit: str
     project: str
+    liking: str
+    joint: str
     correction: tuple[str, ...]
     remember: tuple[str, ...]
+    withdrawn: dict[Literal["permission", "release", "forget"], tuple[str, ...]]
+    lasting: str
+    occasion: str
+    prohibition: str
+    narrowed: str
+    verbs: dict[str, tuple[str, ...]]
+    fillers: tuple[str, ...]
 
 
 class _DetectionRules(Struct, frozen=True, kw_only=True):
@@ -85,6 +107,7 @@ class LanguageStatement(Struct, frozen=True, kw_only=True):
     in_project: bool = False
 
 
+@lru_cache(maxsize=64)
 def detect_language(text: str) -> str:
     """Return the code of the language of a text: de, fr, es, pt, zh or ja; "" for English and any other language.
 
@@ -144,14 +167,84 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
     """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
     rules = load_rule_file(language, LanguageRules)
     found: dict[str, LanguageStatement] = {}
-    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
-        sentence = said.text.strip(" 　¡¿。！.!")
-        if said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS):
-            continue
+    for sentence in _read_assertions(text):
         statement = _read_sentence(sentence, rules)
         if statement is not None:
             found.setdefault(statement.content.casefold(), statement)
     return tuple(found.values())
+
+
+def _read_assertions(text: str) -> Iterator[str]:
+    """Yield the user's own sentences that are no questions."""
+    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
+        sentence = said.text.strip(" 　¡¿。！.!")
+        if not (said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS)):
+            yield sentence
+
+
+WithdrawalKind = Literal["permission", "release", "forget"]
+_MAX_ALONE = 12
+"""A permission without a lasting word counts if it is the whole message and has at most this many words."""
+
+
+def read_withdrawals(text: str, language: str) -> list[tuple[WithdrawalKind, str, str]]:
+    """Return the statements that take something back: kind, what it is about, and the sentence as written."""
+    rules = load_rule_file(language, LanguageRules)
+    sentences = list(_read_assertions(text))
+    found: list[tuple[WithdrawalKind, str, str]] = []
+    for sentence in sentences:
+        skipped = _match(rules.skip, sentence)
+        rest = sentence[skipped.end() :] if skipped else sentence
+        if re.search(rules.occasion, rest, re.I):
+            continue
+        is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
+        is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
+        for kind, patterns in rules.withdrawn.items():
+            told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
+            if told is not None and (is_lasting or kind != "permission"):
+                found.append((kind, _tidy(told["about"]), sentence))
+                break
+    return found
+
+
+def compare_withdrawn(limit: str, about: str, kind: WithdrawalKind, language: str) -> bool:
+    """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition."""
+    rules = load_rule_file(language, LanguageRules)
+    is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
+    if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
+        return False
+    narrowed = [re.search(rules.narrowed, one, re.I) is not None for one in (limit, about)]
+    if kind != "forget" and narrowed[0] != narrowed[1]:
+        return False
+    (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
+    if kind == "forget":
+        return bool(others) and others <= things
+    return bool(things) and things == others and (verbs <= allowed or not allowed)
+
+
+def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of what a limit is about, and the groups of its verbs."""
+    plain = text.casefold().replace("’", "'")
+    verbs: set[str] = set()
+    if language in ("zh", "ja"):
+        for group, stems in rules.verbs.items():
+            for stem in stems:
+                verbs.update((group,) if stem in plain else ())
+                plain = plain.replace(stem, " ")
+        for filler in rules.fillers:
+            plain = plain.replace(filler, " ")
+        names = _NAME.findall(plain)
+        rest = _NAME.sub(" ", plain)
+        return frozenset((*names, *(part for part in rest.split() if _HAN.search(part)))), frozenset(verbs)
+    fillers = frozenset(" ".join(rules.fillers).split()) | _common_words().get(language, frozenset())
+    things: set[str] = set()
+    for token in re.findall(r"[\w./+#@*-]*\w|\w", re.sub(r"\b[dlnjcsm]'", "", plain)):
+        group = next((group for group, stems in rules.verbs.items() if token.startswith(stems)), "")
+        if group:
+            verbs.add(group)
+        elif token not in fillers:
+            things.add(token if not token.isalpha() else token[:6].removesuffix("s"))
+    return frozenset(things), frozenset(verbs)
 
 
 def content_terms(text: str, language: str) -> frozenset[str]:
@@ -163,12 +256,30 @@ def content_terms(text: str, language: str) -> frozenset[str]:
     return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
 
 
+def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return the limit in a sentence such as "ich mag kurze Commits, aber pushe nie ohne zu fragen"."""
+    if not _match(rules.liking, sentence):
+        return None
+    for joint in re.finditer(rules.joint, sentence, re.I):
+        rest = sentence[joint.end() :]
+        term = _term(rest, rules)
+        if term is not None:
+            is_project = re.search(rules.project, rest, re.I) is not None
+            return LanguageStatement(
+                kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project
+            )
+    return None
+
+
 def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
     skipped = _match(rules.skip, sentence)
     rest = sentence[skipped.end() :] if skipped else sentence
     for pattern in rules.remember:
         if (asked := _match(pattern, rest)) is not None:
             return LanguageStatement(kind="remember", content=_tidy(asked["what"]), quote=sentence)
+    after_liking = _find_limit_after_liking(rest, rules)
+    if after_liking is not None:
+        return after_liking
     term = _term(rest, rules)
     if term is not None:
         is_project = re.search(rules.project, rest, re.I) is not None

@@ -1,7 +1,8 @@
 """Find where the user lifts an earlier limit or takes back a preference: "you may edit setup.py now", by rule.
 
 Only statements of the user are read here; nothing that a model, a tool or a file says lifts a limit. A permission for
-one occasion ("just this once"), with a condition ("if the tests pass") or in a question lifts nothing. English only.
+one occasion ("just this once"), with a condition ("if the tests pass") or in a question lifts nothing. The rules of
+other languages than English are read by `language_rules`.
 """
 
 import re
@@ -10,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory import subject_words
+from clio.memory.preferences.language_rules import compare_withdrawn, detect_language, read_withdrawals
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, read_own_sentences
 from clio.memory.preferences.stated_preferences import VERBS
@@ -28,6 +30,7 @@ _THING_IS_FINE = _EN.pattern("thing_is_fine")
 _NO_NEED = _EN.pattern("no_need")
 _NO_LONGER_WANTED = _EN.pattern("no_longer_wanted")
 _FORGET = _EN.pattern("forget")
+_FORGET_STATED = _EN.pattern("forget_stated")
 _FORGET_NAMED = _EN.pattern("forget_named")
 _RULE_IS_GONE = _EN.pattern("rule_is_gone")
 _NAMED_RULE_IS_GONE = _EN.pattern("named_rule_is_gone")
@@ -35,6 +38,7 @@ _CHANGED_MIND = _EN.pattern("changed_mind")
 _USE_NOW = _EN.pattern("use_now")
 _TAIL = _EN.pattern("tail")
 _PROHIBITION = _EN.pattern("prohibition")
+_DISLIKED = _EN.pattern("disliked")
 _CONDITION = _EN.pattern("condition")
 """Words of a limit that make it narrower than a plain prohibition, such as "without asking"."""
 _FILLERS = _EN.word_set("fillers")
@@ -54,15 +58,22 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
             "forget" names a rule or limit to forget.
         about: the words that say what it is about; "" if it only points ("forget that rule").
         quote: the sentence as written.
+        language: code of its language; "" for English.
     """
 
     kind: Kind
     about: str
     quote: str
+    language: str = ""
 
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
+    if language := detect_language(text):
+        return [
+            Withdrawal(kind=kind, about=about, quote=quote, language=language)
+            for kind, about, quote in read_withdrawals(text, language)
+        ]
     sentences = read_own_sentences(text, MAX_SENTENCE)
     found: list[Withdrawal] = []
     for said in sentences:
@@ -82,7 +93,7 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
 def _read(masked: str, *, is_alone: bool) -> tuple[Kind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[Kind, tuple[LazyRegex, ...]], ...] = (
-        ("forget", (_FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE, _CHANGED_MIND)),
+        ("forget", (_FORGET_STATED, _FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE, _CHANGED_MIND)),
         ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW) if is_alone else ()),
         ("release", (_NO_NEED, _NO_LONGER_WANTED)),
     )
@@ -106,6 +117,8 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
     A permission must name all that the limit is about, and nothing narrower: "you may edit setup.py" lifts "never edit
     setup.py", but not "never edit files without asking", and "you may edit docs/setup.md" lifts neither.
     """
+    if language := one.language or detect_language(limit):
+        return compare_withdrawn(limit, one.about, one.kind, language)
     first_order = _AND_ORDER.split(one.about)[0]
     return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
 
@@ -115,12 +128,14 @@ def _is_about(limit: str, kind: Kind, about: str) -> bool:
         wanted = _objects(about) or _verbs(about)
         return bool(wanted) and wanted <= _objects(limit) | _verbs(limit)
     prohibition = _PROHIBITION.match(limit)
-    demanded = limit[prohibition.end() :] if prohibition else limit
+    disliked = _DISLIKED.match(limit)
+    beginning = disliked or prohibition
+    demanded = limit[beginning.end() :] if beginning else limit
     is_negated = prohibition is not None and prohibition["not"] is not None
     avoided = _PROHIBITION.match(about)
-    if kind == "release" and is_negated and not (avoided and avoided["not"]):
+    if kind == "release" and is_negated and not disliked and not (avoided and avoided["not"]):
         return False  # "you need not push" lifts a duty, not the prohibition "never push"
-    if kind == "permission" and not is_negated:
+    if kind == "permission" and not is_negated and not disliked:
         return False
     about = about[avoided.end() :] if avoided and kind == "release" else about
     if bool(_CONDITION.search(demanded)) != bool(_CONDITION.search(about)):

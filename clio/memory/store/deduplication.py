@@ -24,7 +24,7 @@ from clio.memory.store.record import (
     update_since,
 )
 from clio.memory.store.typed_codec import FormerVersion, MemoryIndex, make_former
-from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
+from clio.memory.subjects import Relation, announces_change, relate_statements, telling_terms, topic_terms
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
 from clio.text.json_data import decode_json
@@ -141,6 +141,7 @@ def _get_faded_confidence(record: MemoryRecord, now: float) -> float:
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50
+_MAX_SHORT = 20
 _MIN_SIMILARITY = 0.25
 """Of texts about one subject, unless the later one announces a change: no labelled pair in which the later text
 supersedes without a word of change has less."""
@@ -362,11 +363,15 @@ def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
 
 
 def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
-    """Return memories about the subject that the new one says has changed, even if they share few words."""
-    if not announces_change(new.content):
-        return []
-    matches = index.matches(topic_terms(new.content))
-    best = sorted(matches, key=lambda id: -matches[id])[:_MAX_BY_SUBJECT]
+    """Return memories that may be about the same subject, even if they share too few words for `MemoryIndex.alike`.
+
+    That is so for what the new one says has changed, and for short statements: "we're on Django 4.2", "… Django 5.0".
+    """
+    is_change = announces_change(new.content)
+    terms = topic_terms(new.content) if is_change else telling_terms(new.content)
+    rare = terms if is_change else [term for term in terms if index.having(term) <= _MAX_BY_SUBJECT]
+    matches = index.matches(rare)
+    best = sorted(matches, key=lambda id: -matches[id])[: _MAX_BY_SUBJECT if is_change else _MAX_SHORT]
     return [record for id in best if (record := index.records[id]).kind == new.kind]
 
 

@@ -100,6 +100,26 @@ def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
     assert [limit.term for limit in find_limits("Mach jetzt bitte noch keinen Commit.")] in ([], ["task"])
 
 
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("ich bevorzuge kleine Module, aber verwende nie Metaklassen", "verwende nie Metaklassen"),
+        ("j'apprécie les tests, mais n'utilise jamais de mocks", "n'utilise jamais de mocks"),
+        ("me encantan los tipos, pero nunca uses Any", "nunca uses Any"),
+        ("gosto de tipos, mas nunca use Any", "nunca use Any"),
+        ("我喜欢类型标注，但是绝对不要使用Any", "绝对不要使用Any"),
+        ("型注釈が好きですが、Anyは絶対に使わないでください", "Anyは絶対に使わないでください"),
+    ],
+)
+def test_a_limit_after_a_liking_is_found(text: str, limit: str) -> None:
+    assert [(one.content, one.term) for one in find_limits(text)] == [(limit, "lasting")]
+
+
+def test_a_liking_alone_is_no_limit() -> None:
+    assert find_limits("ich mag kurze Funktionen und klare Namen") == ()
+    assert find_limits("me gustan los tests y la documentación") == ()
+
+
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_each_data_file_has_all_rules(code: str) -> None:
     rules = load_rule_file(code, LanguageRules)
