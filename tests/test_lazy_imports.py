@@ -50,6 +50,8 @@ def test_the_first_prompt_needs_neither_rich_nor_memory_nor_the_agent() -> None:
     late = (
         "rich",
         "clio.memory.",
+        "clio.providers.http",
+        "clio.tools.",
         "clio.agent.conversation",
         "clio.ui.diff_view",
         "clio.ui.markdown",

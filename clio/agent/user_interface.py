@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, structs
 
 from clio.messages import Message, Usage
-from clio.sandbox.sandbox import Confinement
 from clio.security.actions import RunCommand
-from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.text.formatting import Cost, format_count
-from clio.tools.session_tools import Asker
 
 if TYPE_CHECKING:
     import asyncio
+
+    from clio.sandbox.sandbox import Confinement
+    from clio.security.approval import Answer, ApprovalRequest, Approver
+    from clio.tools.session_tools import Asker
 
 TurnStatus = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
@@ -203,7 +204,7 @@ class UserInterface(Protocol):
 
     never_asks: bool
 
-    async def approve(self, request: ApprovalRequest) -> Answer:
+    async def approve(self, request: "ApprovalRequest") -> "Answer":
         """Ask whether an action may be carried out. Cancelling withdraws the question. Raises ApprovalNeeded."""
         ...
 
@@ -219,13 +220,13 @@ class UserInterface(Protocol):
 class ComposedInterface:
     """A user interface composed of three objects, for programs that keep them separate."""
 
-    def __init__(self, approver: Approver, asker: Asker, emit: Emit) -> None:
+    def __init__(self, approver: "Approver", asker: "Asker", emit: Emit) -> None:
         self._approver = approver
         self._asker = asker
         self._emit = emit
         self.never_asks = bool(getattr(approver, "never_asks", False))
 
-    async def approve(self, request: ApprovalRequest) -> Answer:
+    async def approve(self, request: "ApprovalRequest") -> "Answer":
         """See `UserInterface`."""
         return await self._approver.ask(request)
 
@@ -244,13 +245,13 @@ class ExplainingInterface:
     Not shown to users who switched the confinement off, and in runs that never ask.
     """
 
-    def __init__(self, ui: UserInterface, confinement: Confinement) -> None:
+    def __init__(self, ui: UserInterface, confinement: "Confinement") -> None:
         self._ui = ui
         self._confinement = confinement
         self.never_asks = ui.never_asks
         self._is_explained = ui.never_asks or not confinement.is_enabled
 
-    async def approve(self, request: ApprovalRequest) -> Answer:
+    async def approve(self, request: "ApprovalRequest") -> "Answer":
         """See `UserInterface`."""
         if not self._is_explained and isinstance(request.action, RunCommand):
             self._is_explained = True
@@ -279,7 +280,7 @@ class SubagentInterface:
         self._emit = emit
         self.never_asks = ui.never_asks
 
-    async def approve(self, request: ApprovalRequest) -> Answer:
+    async def approve(self, request: "ApprovalRequest") -> "Answer":
         """See `UserInterface`."""
         async with self._question_lock:
             return await self._ui.approve(structs.replace(request, title=f"{self._name}: {request.title}"))

@@ -18,7 +18,6 @@ from prompt_toolkit.document import Document
 from clio.commands.command import is_command
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, format_file_mention, list_readings
 from clio.images import has_image_suffix
-from clio.memory.store.record import get_kind_label
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
@@ -288,7 +287,7 @@ class MentionMenu:
         for record in sorted(known, key=lambda record: -record.updated)[:MAX_OFFERS]:
             line = " ".join(record.content.split())
             yield MentionOffer(
-                text=f"#{line}", label=f"#{line[:_MAX_MEMORY_LABEL]}", note=f"saved as {get_kind_label(record.kind)}"
+                text=f"#{line}", label=f"#{line[:_MAX_MEMORY_LABEL]}", note=f"saved as {record.kind_label}"
             )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.entrypoints.repl.start import describe_start
+from clio.entrypoints.repl.welcome import describe_start
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer
 from tests.support.harness import git

@@ -28,7 +28,7 @@ from clio.entrypoints.repl.components import (
     print_resume_hint,
     warm_up,
 )
-from clio.entrypoints.repl.start import SessionResume, ask_yes_no_at_start, render_welcome, settle_trust
+from clio.entrypoints.repl.start import SessionResume, ask_yes_no_at_start, settle_trust
 from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import Turns, make_mode_cycler, review_proposed, run_read_only_command
 from clio.errors import ClioError
@@ -281,6 +281,8 @@ class Repl:
         self.resuming.hand_over(app)
         if self._history is not None:
             self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
+        from clio.entrypoints.repl.welcome import render_welcome
+
         lines = render_welcome(
             self._loaded,
             model=app.provider.model,

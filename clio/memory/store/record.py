@@ -132,6 +132,11 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str = ""
 
     @property
+    def kind_label(self) -> str:
+        """The kind as the user sees it."""
+        return get_kind_label(self.kind)
+
+    @property
     def is_live(self) -> bool:
         """Return whether no other memory has replaced it."""
         return self.superseded_by is None
