@@ -43,7 +43,7 @@ _FORGET = LazyRegex(
     r"(?P<what>.+?)\s*[.!]?\s*$",
     re.I | re.S,
 )
-_MEMORY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}", re.I)
+_MEMORY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}|[0-9a-f]{8}", re.I)
 _RUN = LazyRegex(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
 _READ = LazyRegex(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
@@ -113,12 +113,15 @@ def _plan_forget(question: str) -> LookupPlan | None:
     query = " ".join(find_search_words(description))
     if not query:
         return None
-    call = Lookup(tool="memory_operations", arguments={"operation": "search", "query": query})
-    return LookupPlan(kind="forget", lookups=(call,), subject=query)
+    calls = (
+        Lookup(tool="memory_operations", arguments={"operation": "search", "query": query}),
+        Lookup(tool="memory_operations", arguments={"operation": "recall", "query": query, "type": "!preference"}),
+    )
+    return LookupPlan(kind="forget", lookups=calls, subject=query)
 
 
 def make_forget_lookup(memory_id: str) -> Lookup:
-    """Return the tool call that moves a project memory to the archive."""
+    """Return the tool call that moves a memory to the archive."""
     return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": memory_id})
 
 
@@ -210,14 +213,14 @@ def find_stem(word: str) -> str:
 
 
 # The lines of results of memory_operations.
-_MEMORY_LINE = LazyRegex(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
+_MEMORY_LINE = LazyRegex(r"^- (?P<kind>[a-z]+) (?P<id>.+?): (?P<text>.*)$")
 _SESSION = LazyRegex(
     r"^## (?P<title>.*) \((?P<when>[\d-]+|undated)[^(]*?, session [^\s,;)]+(?:, this session)?(?:; commits: .*)?\)$"
 )
 _PASSAGE = LazyRegex(
     r"^- (?P<when>\S+)(?: \S+)? (?P<role>user|assistant|tool)(?:, older)?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$"
 )
-_RECALLED_LINE = LazyRegex(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
+_RECALLED_LINE = LazyRegex(r"^- (?P<id>\S+) \((?P<kind>\w+), (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
 _QUOTES_CODE = LazyRegex(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_EARLIER = 3
 _MIN_NEW_WORDS, _MIN_NEW_WORDS_OF_QUESTION = 1, 5
@@ -248,6 +251,7 @@ def describe_remembered(plan: LookupPlan, results: Sequence[LookupResult]) -> st
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
         return f"Not saved: {_describe_failure(failed)}."
+    # "saved already": clio itself saved the user's statement before this call.
     is_known = results[0].result.summary.startswith("confirmed")
     return f"{'Already in project memory, now confirmed' if is_known else 'Saved to project memory'}: {plan.subject}"
 
@@ -259,16 +263,28 @@ def _describe_failure(failed: Sequence[str]) -> str:
 
 
 def format_memories(results: Sequence[LookupResult]) -> str:
-    """Return recalled memories other than project memories (notes, preferences, events), with their dates."""
-    lines = map(_RECALLED_LINE.match, join_results(results, "recall").splitlines())
-    return "\n".join(f"- {match['text']} ({match['when']})" for match in lines if match)
+    """Return the memories that were found, one per line, with their kind and the date or key."""
+    found = map(_MEMORY_LINE.match, join_results(results, "search").splitlines())
+    lines = [
+        f"- {match['text']} ({_KIND_LABELS.get(match['kind'], match['kind'])} {match['id']})"
+        for match in found
+        if match
+    ]
+    recalled = map(_RECALLED_LINE.match, join_results(results, "recall").splitlines())
+    lines += [f"- {match['text']} ({match['kind']}, {match['when']})" for match in recalled if match]
+    return "\n".join(lines)
+
+
+_KIND_LABELS = {"discovery": "project fact"}
 
 
 def find_matching_memories(plan: LookupPlan, results: Sequence[LookupResult]) -> list[tuple[str, str]]:
     """Return id and text of each memory that contains every word of the subject."""
     stems = [find_stem(word).casefold() for word in plan.subject.split()]
-    lines = join_results(results, "search").splitlines()
-    memories = [(match["id"], match["text"]) for line in lines if (match := _MEMORY_LINE.match(line))]
+    found = [_MEMORY_LINE.match(line) for line in join_results(results, "search").splitlines()]
+    found = [match for match in found if match and match["kind"] != "note"]  # a note is deleted by its key
+    found += [_RECALLED_LINE.match(line) for line in join_results(results, "recall").splitlines()]
+    memories = [(match["id"], match["text"]) for match in found if match]
     return [(id, text) for id, text in memories if all(stem in text.casefold() for stem in stems)]
 
 
@@ -287,7 +303,7 @@ def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str
         return f"Nothing was forgotten: {_describe_failure(failed)}."
     matches = find_matching_memories(plan, results)
     if not matches:
-        return f"No project memory contains all of *{plan.subject}*; nothing was forgotten."
+        return f"No memory contains all of *{plan.subject}*; nothing was forgotten."
     listed = "\n".join(f"- `forget {id}`: {text[:200]}" for id, text in matches)
     return f"Several memories match; name one by its id:\n\n{listed}"
 
@@ -445,8 +461,7 @@ def _format_result(item: LookupResult) -> str:
 
 def _format_search(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     sections = [
-        _format_section("Project memory", join_results(results, "search")),
-        _format_section("Memories", format_memories(results)),
+        _format_section("Memory", format_memories(results)),
         _format_section("Code", _format_code(plan, results)),
         _format_section("Files", _format_files(results)),
         _format_section("Earlier sessions", format_earlier_passages(plan, results)),

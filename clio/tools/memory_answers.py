@@ -167,6 +167,8 @@ def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) ->
         added = memory.store.add(new, provenance)
     except UserError as error:
         raise ToolRetry(str(error)) from error
+    if added.record.kind not in PROJECT_KINDS:  # it is known as a fact, and confirms that
+        return _report_saved(memory, added, provenance)
     return ToolOutput(text=_added_text(added, provenance), summary=_added_summary(added))
 
 
@@ -491,13 +493,19 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
         )
     except UserError as error:
         raise ToolRetry(str(error)) from error
+    return _report_saved(memory, done, provenance)
+
+
+def _report_saved(memory: MemorySystem, done: Saved, provenance: Provenance) -> ToolOutput:
+    """Return the answer to a call that saved a memory, or confirmed one."""
     current = done.other if done.action == "dropped" and done.other else done.record
     text = render_remembered(done, memory.store.scope_of(current.id))
     if done.record.kind == "preference" and done.action == "new" and provenance.asserted_by == "model":
         text += " The user did not say it in these words, so it is marked as noted by you until they state it."
-    if done.action not in ("merged", "dropped") and provenance.asserted_by == "tool":
+    if done.action not in ("merged", "confirmed", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result contains it word for word, so it is saved as a quotation."
-    return ToolOutput(text=text, summary=f"{_ACTION_VERBS[done.action]} {shorten_record_id(done.record)}")
+    verb = "saved already as" if done.is_repetition else _ACTION_VERBS[done.action]
+    return ToolOutput(text=text, summary=f"{verb} {shorten_record_id(done.record)}")
 
 
 def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -582,7 +590,9 @@ def render_remembered(done: Saved, scope: Scope) -> str:
     where = "for this project" if scope == "project" else "for the user, in all projects"
     id = shorten_record_id(record)
     match done.action:
-        case "merged":
+        case "merged" if done.is_repetition:
+            return f"Saved in this session already, as {id}: {truncate_line(record.content, _OLD_CHARS)}"
+        case "merged" | "confirmed":
             return f"Already known as {id}, and confirmed: {truncate_line(record.content, _OLD_CHARS)}"
         case "superseded" if old:
             replaced = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
@@ -690,6 +700,8 @@ def _count_memories(number: int) -> str:
 _ACTION_VERBS = {
     "new": "remembered",
     "merged": "confirmed",
+    "confirmed": "confirmed",
+    "restored": "remembered",
     "superseded": "remembered",
     "kept_both": "remembered",
     "variant": "kept as a variant",

@@ -195,7 +195,7 @@ def test_without_a_model_the_second_session_answers_from_memory(make_harness: Ma
 
     second = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(second, question))
-    assert "**Project memory**" in answer
+    assert "**Memory**" in answer
     assert "we deploy with make ship" in answer
     assert first.server.requests == second.server.requests == []
 
@@ -219,4 +219,23 @@ def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(mak
     assert "*where should caching live?*" in said
     assert "Saved to project memory" in stored
     assert forgotten.startswith("Moved to the archive: releases happen on Mondays. ")
-    assert "**Project memory**" not in again
+    assert "**Memory**" not in again
+
+
+def test_what_the_user_and_then_the_model_save_is_one_memory_and_one_undo(make_harness: MakeHarness) -> None:
+    saved = call("remember", content="staging listens on port 9090")
+    harness = make_harness([tool_calls([saved]), text("Noted.")])
+    asyncio.run(harness.turn("Remember that staging listens on port 9090"))
+    [record] = harness.app.memory.store.records()
+    assert (record.kind, record.content, record.is_corroborated) == ("fact", "staging listens on port 9090", False)
+    assert "Saved in this session already" in results(harness)[0]
+    harness.app.memory.undo()
+    assert harness.app.memory.store.records() == ()
+
+
+def test_offline_forget_finds_memories_of_both_files(make_harness: MakeHarness) -> None:
+    harness = make_harness([], provider="offline")
+    said = asyncio.run(session_of(harness, "remember that we deploy with make ship", "forget that we deploy with make"))
+    assert said[0].splitlines()[-1] == "Saved to project memory: we deploy with make ship"
+    assert said[1].startswith("Moved to the archive: we deploy with make ship. ")
+    assert harness.app.memory.store.records() == ()

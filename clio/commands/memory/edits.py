@@ -83,7 +83,7 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
     )
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
-    if done.other is not None and done.action != "merged":
+    if done.other is not None and done.action not in ("merged", "confirmed"):
         data[_OTHER_KEYS.get(done.action, "replaced")] = record_data(done.other, owner)
     return CommandResult(text=_describe_saved(done, owner), data=data)
 
@@ -302,7 +302,7 @@ def _describe_saved(done: Saved, owner: Scope) -> str:
     text, old = quote_code(shorten_content(done.record)), done.other
     saved = f"Saved to {MEMORY_OF[owner]}: {text}"
     match done.action:
-        case "merged":
+        case "merged" | "confirmed":
             return f"Confirmed: {text}"
         case "superseded" if old:
             return f"Replaced {quote_code(shorten_content(old))} by {text} · `/memory undo`"

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
 from clio.memory.store.example_files import ExampleFiles
@@ -19,6 +21,7 @@ from clio.memory.store.record import (
     PROJECT_KINDS,
     TYPED_KINDS,
     Freshness,
+    Kind,
     LtmStats,
     MemoryDraft,
     MemoryRecord,
@@ -26,6 +29,7 @@ from clio.memory.store.record import (
     Pruned,
     Saved,
     check_content,
+    has_same_text,
     shorten_content,
 )
 from clio.memory.store.typed_codec import Ranked
@@ -277,16 +281,21 @@ class MemoryStore:
     def add(self, draft: MemoryDraft, provenance: Provenance | None = None, *, scope: Scope | None = None) -> Saved:
         """Save a memory; one that says the same is confirmed, and one whose value has changed is superseded.
 
+        A project fact confirms a fact of the same text, and a fact such a project fact.
+
         Args:
             provenance: who said it; None for the model.
             scope: of a fact, event, note or preference; by default the user's for a preference, else the project's.
         """
         if draft.key is not None:
             return self._set_note(draft.key, draft.content)
+        scope = scope or ("user" if draft.kind == "preference" else "project")
+        other_kind = _SAME_TO_THE_USER.get(draft.kind) if scope == "project" else None
+        if other_kind and self._has_text(self._redact(draft.content), other_kind):
+            draft = structs.replace(draft, kind=other_kind)
         if draft.kind in PROJECT_KINDS:
             return self.ltm.add(draft, provenance or Provenance())
-        store = self._typed[scope or ("user" if draft.kind == "preference" else "project")]
-        return store.remember(
+        return self._typed[scope].remember(
             self._redact(draft.content),
             draft.kind,
             draft.importance,
@@ -443,6 +452,11 @@ class MemoryStore:
 
         revert_note(self.keyed_notes, change)
 
+    def _has_text(self, text: str, kind: Kind) -> bool:
+        """Return whether a memory of this kind in the project has this text."""
+        records = self.records((kind,)) if kind in PROJECT_KINDS else self.project.each(kind)
+        return any(has_same_text(record.content, text) for record in records)
+
     def _set_note(self, key: str, content: str) -> Saved:
         """Write a note with a key. Raises ValueError for a key that no note can have."""
         key, content = self._redact(key), self._redact(content)
@@ -472,6 +486,14 @@ class MemoryStore:
         for store, known in holding:
             return store, store.find(known)
         return self.project, self.project.find(id)  # raises the error that there is none
+
+
+_SAME_TO_THE_USER: dict[Kind, Kind] = {"discovery": "fact", "fact": "discovery"}
+"""A fact of the project can be saved as either kind.
+
+A model saves "remember that …" as a discovery after clio itself has saved it as a fact; the second one confirms the
+first.
+"""
 
 
 def _note_record(key: str, content: str, at: float) -> MemoryRecord:

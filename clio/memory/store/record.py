@@ -336,6 +336,11 @@ class Saved(Struct, frozen=True, kw_only=True):
         """Return whether no memory of the same meaning existed."""
         return self.action not in ("confirmed", "merged", "replaced")
 
+    @property
+    def is_repetition(self) -> bool:
+        """Return whether it was saved in the same session before, in the same words: nothing was changed."""
+        return self.action == "merged" and self.record is self.other
+
 
 MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
 """Default limits for pruning: older memories and those with less confidence are archived."""

@@ -8,7 +8,7 @@ from msgspec import structs
 from clio.errors import UserError
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import MemoryDraft
+from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, Provenance
 
 
 def make(folder: Path) -> MemoryStore:
@@ -33,3 +33,36 @@ def test_an_id_that_may_mean_a_memory_of_either_scope_is_no_answer(tmp_path: Pat
     assert memories.get(twin.id).content == twin.content
     with pytest.raises(UserError, match="there is no memory"):
         memories.get("ffff0000")
+
+
+@pytest.mark.parametrize(("first", "second"), [("fact", "discovery"), ("discovery", "fact")])
+def test_the_same_sentence_is_one_memory_whichever_kind_of_fact_it_is_saved_as(
+    tmp_path: Path, first: Kind, second: Kind
+) -> None:
+    memories = make(tmp_path)
+    one = memories.add(MemoryDraft(content="we deploy with make ship", kind=first), said_by("user", "s1")).record
+    again = memories.add(MemoryDraft(content="We deploy with make ship.", kind=second), said_by("user", "s2"))
+    assert (again.is_new, again.record.id, again.record.kind) == (False, one.id, first)
+    assert again.record.is_corroborated, "two sessions said it"
+    assert [record.id for record in memories.records()] == [one.id]
+
+
+def test_a_fact_of_the_user_stays_beside_one_of_the_project(tmp_path: Path) -> None:
+    memories = make(tmp_path)
+    memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"))
+    memories.add(MemoryDraft(content="we deploy with make ship", kind="fact"), scope="user")
+    assert len(memories.records()) == 2
+
+
+def test_what_the_model_saves_after_clio_in_the_same_session_changes_nothing(tmp_path: Path) -> None:
+    memories = make(tmp_path)
+    said = said_by("user", "s1")
+    one = memories.add(MemoryDraft(content="we deploy with make ship", kind="fact", explicit=True), said).record
+    again = memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"), said)
+    assert again.is_repetition and again.record == one
+    assert "remembered" in memories.undo(), "one undo takes back what was saved"
+    assert memories.records() == ()
+
+
+def said_by(author: AssertedBy, session: str) -> Provenance:
+    return Provenance(session=session, asserted_by=author)
