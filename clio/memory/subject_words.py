@@ -259,7 +259,8 @@ CORRECTION_FILLERS = frozenset(
     "bumped raise raised lower lowered increase increased decrease decreased reduce reduced upgrade upgraded update "
     "updated rename renamed set use uses used using run runs running be is value number one what onwards going forward "
     "since last week month morning meanwhile finally over everything "
-    "know remember note please fyi yes no ok okay hey thing team decided decision dropped swapped i me as".split()
+    "know remember note please fyi yes no ok okay hey thing team decided decision dropped swapped i me as "
+    "dont doesnt didnt isnt arent wasnt werent".split()
 )
 """Words of a correction that do not say what it is about."""
 

@@ -17,7 +17,8 @@ from clio.text.vocabulary import stem_word
 NUMBER = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _OUTDATED_NUMBER = re.compile(
     r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
-    r"|replaced|dropped|swapped)|n't)(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + NUMBER.pattern + r")"
+    r"|replaced|dropped|swapped|(?:is|are|do|does|did|was|were)nt)|n't)"
+    r"(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + NUMBER.pattern + r")"
     r"|(?P<after>" + NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer"
     r"|not(?! (?:on |in |at |port )?v?\d)|any ?more)\b",
     re.I,
@@ -26,7 +27,8 @@ _WORD = re.compile(r"[A-Za-z][\w+#]*(?:[.-]\w+)*")
 _REPLACED_NAME = tuple(
     re.compile(pattern, re.I)
     for pattern in (
-        r"\b(?:not|no longer|isn't|aren't|n't(?: use)?) (?:on |in |with |use |using )?(?P<old>[\w./+-]+)(?: any ?more)?"
+        r"\b(?:not|no longer|(?:is|are|do|does|did)n'?t)(?: (?:on|in|with|use|using|run|deploy|build)){0,2}"
+        r" (?P<old>[\w./+-]+)(?: any ?more)?"
         r"(?:\s*[,;–—-]+\s*|\s+)(?:but |it's |it is |we use |use |rather )+(?:on |in |with |using )?(?P<new>[\w./+-]+)",
         r"(?P<new>[\w./+-]+)(?: now)?,? (?:and )?(?:not|instead of|rather than|in place of|over) (?P<old>[\w./+-]+)",
         r"\bfrom (?P<old>[\w./+-]+) (?:over )?to (?P<new>[\w./+-]+)",
@@ -37,6 +39,12 @@ _NEGATED = re.compile(
     r"\b(?:never|not|no|don't|do not|avoid|stop|without|over|than|instead of|in place of|hates?|dislikes?)\b[^,;]*$",
     re.I,
 )
+_ACTOR = re.compile(
+    rf"^(?:[\w'-]+ ){{1,3}}?(?=(?:(?:has|have|just|recently|finally) )*(?:{words.CHANGE_VERBS}) "
+    r"(?!its\b|their\b|to\b|from\b|up\b|down\b|over\b)\S.* (?:to|from) )",
+    re.I,
+)
+"""Who made a change: "ops" in "ops raised the limit to 50"."""
 _CONTRACTION = re.compile(r"n?['’](?:s|re|ve|ll|m|t|d)\b", re.I)
 _GENERIC = frozenset(map(stem_word, words.CORRECTION_FILLERS))
 _FAMILY_OF = {name: number for number, family in enumerate(words.ALTERNATIVES) for name in family}
@@ -79,7 +87,7 @@ def find_value_change(old: str, correction: str) -> ValueChange | None:
     if pair is None:
         return None
     gone, new, is_denied = pair
-    rest = _subject_words(correction) - _subject_words(f"{gone} {new}")
+    rest = _subject_words(_ACTOR.sub("", correction)) - _subject_words(f"{gone} {new}")
     if not rest <= _subject_words(old):
         return None
     return ValueChange(old=gone, new=new, is_named=bool(rest) or is_denied)

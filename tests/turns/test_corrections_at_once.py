@@ -65,6 +65,9 @@ async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[
         "turns out the staging server listens on 9090, not 8080",
         "forget what I told you about 8080, it's 9090",
         "ignore port 8080, we use 9090",
+        "ops moved the staging server to port 9090",
+        "the old box is off, the staging server listens on port 9090 now",
+        "the staging server isnt on 8080 anymore, its 9090",
     ],
 )
 def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness: MakeHarness, correction: str) -> None:
@@ -140,6 +143,7 @@ def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: Mak
     ("old", "later", "new"),
     [
         ("we use npm", "we switched to pnpm", "we use pnpm"),
+        ("we build with maven", "we dont use maven anymore, we use gradle now", "we build with gradle"),
         ("the build runs on jenkins", "we migrated the build from jenkins to drone", "the build runs on drone"),
         ("the pool has 8 workers", "nope, 12 workers", "the pool has 12 workers"),
         ("CI runs on Jenkins", "we moved CI to Buildkite", "CI runs on Buildkite"),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
@@ -132,6 +132,7 @@ _DENIED = re.compile(
 )
 """A name that a correction in another language says is no longer right."""
 _TAIL = _CORRECTIONS.pattern("tail")
+_CLAUSE_END = re.compile(r"\s*[,;–—]\s+(?:(?:so|and|but)\s+)?")
 
 
 class Correction(Struct, frozen=True, kw_only=True):
@@ -214,13 +215,18 @@ def _strip_correction(text: str, masked: str) -> str:
 
 def is_refuted(old: str, correction: Correction) -> bool:
     """Whether a correction gives another value to the subject of an older statement."""
-    current = set(_VALUE.findall(correction.text)) - find_outdated_numbers(correction.text)
-    if current and current <= set(_VALUE.findall(old)):
+    if _agrees(old, correction.text):
         return False
     if relate_statements(old, correction.text) == "supersedes":
         return True
     language = detect_language(correction.text) or detect_language(old)
     return bool(language) and _has_other_value(old, correction.text, language)
+
+
+def _agrees(old: str, correction: str) -> bool:
+    """Whether an older statement already has all numbers that a correction says are right."""
+    current = set(_VALUE.findall(correction)) - find_outdated_numbers(correction)
+    return bool(current) and current <= set(_VALUE.findall(old))
 
 
 def _has_other_value(old: str, new: str, language: str) -> bool:
@@ -279,17 +285,32 @@ def match_corrections(
     found: list[tuple[Correction, list[Stated]]] = []
     for one in sorted(corrections, key=lambda correction: correction.at):
         earlier = [stated for stated in near(one) if stated.at < one.at and stated.id not in gone]
-        refuted = [stated for stated in earlier if is_refuted(stated.text, one)]
-        if _POINTING.match(one.text):
-            refuted = _choose_one(refuted, one, context)
-        elif not _are_related(refuted):
-            refuted = _choose_closest(refuted, one)
-        if not refuted:
-            refuted = _match_short(earlier, one, context)
-        if refuted:
-            gone.update(stated.id for stated in refuted)
-            found.append((one, refuted))
+        unlike = [stated for stated in earlier if not _agrees(stated.text, one.text)]
+        for reading in _list_readings(one):
+            refuted = _match_one(reading, unlike, context)
+            if refuted:
+                gone.update(stated.id for stated in refuted)
+                found.append((reading, refuted))
+                break
     return found
+
+
+def _list_readings(one: Correction) -> Iterator[Correction]:
+    """Yield the correction, and then each of its clauses that announces a change: "Ana left, the lead is Tom now"."""
+    yield one
+    parts = _CLAUSE_END.split(one.text)
+    for part in parts if len(parts) > 1 else ():
+        if len(part.split()) > 2 and announces_change(part):
+            yield structs.replace(one, text=part)
+
+
+def _match_one(one: Correction, earlier: Sequence[Stated], context: str | None) -> list[Stated]:
+    refuted = [stated for stated in earlier if is_refuted(stated.text, one)]
+    if _POINTING.match(one.text):
+        refuted = _choose_one(refuted, one, context)
+    elif not _are_related(refuted):
+        refuted = _choose_closest(refuted, one)
+    return refuted or _match_short(earlier, one, context)
 
 
 def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None) -> list[Stated]:

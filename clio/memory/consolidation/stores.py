@@ -185,12 +185,12 @@ class FindingSaver:
         matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
         for correction, refuted in matched:
             self._replace(correction, refuted)
-        applied = [correction for correction, _ in matched]
+        applied = {(correction.message, correction.quote) for correction, _ in matched}
         redact = self._stores.redact
         return [
             structs.replace(one, text=redact(one.text), quote=redact(one.quote))
             for one in corrections
-            if one not in applied and not self._is_restated(one.text, one.session)
+            if (one.message, one.quote) not in applied and not self._is_restated(one.text, one.session)
         ]
 
     def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:

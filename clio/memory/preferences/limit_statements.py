@@ -83,6 +83,10 @@ _ONE_PLACE = _EN.pattern("one_place")
 _BUG_STATES = _EN.word_set("bug_states")
 _CHANGES = _EN.pattern("changes")
 _TOOL_VERBS = _EN.pattern("tool_verbs")
+_PERMITTING_VERBS = _EN.word_set("permitting_verbs")
+_SYSTEMS = _EN.pattern("systems")
+"""Machines, whose behavior is a fact unless it is said to hold for this project: "CI rejects warnings here"."""
+_MAKERS_OF_RULES = _EN.pattern("makers_of_rules")
 _NOT_TO_BE = _EN.pattern("not_to_be")
 _FORBIDDEN = _EN.pattern("forbidden")
 _STATE = _EN.pattern("state")
@@ -254,7 +258,10 @@ def judge_modal(clause: Clause) -> Strength | None:
     ):
         return "policy"
     if _TOOL_VERBS.match(line):
-        return "policy" if clause.in_project or not re.search(r"\b(?:main|master|yesterday|timeout)\b", line) else None
+        if clause.in_project:
+            return "policy"
+        is_plain_fact = _SYSTEMS.match(line) and not HERE.search(" ".join(word.low for word in clause.sentence.words))
+        return None if is_plain_fact or re.search(r"\b(?:main|master|yesterday|timeout)\b", line) else "policy"
     found = _MODAL.match(line)
     if found is None:
         return None
@@ -278,6 +285,8 @@ def judge_modal(clause: Clause) -> Strength | None:
     ):
         return strength_of(clause)
     first = rest.split()[0]
+    if first in _PERMITTING_VERBS and not clause.in_project and not _MAKERS_OF_RULES.search(subject):
+        return None  # what a system permits is a fact about it: "the CI doesn't allow force pushes"
     path = has_path(raw_text(clause))
     finite = modal in ("never", "don't", "doesn't", "always", "no-longer", "only", "won't")
     changes = _CHANGES.match(rest)

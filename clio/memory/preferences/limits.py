@@ -245,6 +245,7 @@ _NOW = _EN.pattern("now")
 _ONE_TASK = _EN.pattern("one_task")
 _REBUKE = _EN.pattern("rebuke")
 _JUST_TELL = _EN.pattern("just_tell")
+_JUST_THIS = _EN.pattern("just_this")
 _FOR_NOW = _EN.pattern("for_now")
 _POINTS = _EN.pattern("points")
 
@@ -302,6 +303,7 @@ def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> S
         strength == "task"
         or _ONE_TASK.match(lead)
         or (re.search(r"\banything$", clause.line) and _JUST_TELL.match(behind))
+        or (strength == "plain" and _JUST_THIS.match(behind))
         or _FOR_NOW.search(line)
         or (
             _NOW.search(line)

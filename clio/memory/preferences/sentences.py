@@ -5,6 +5,7 @@ So no rule matches in it, and an offset in the masked text is the same offset in
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -20,12 +21,8 @@ MAX_CHARS = 8_000
 MAX_SENTENCE = 300
 """Characters; a longer sentence states no preference."""
 
-_BLOCK = LazyRegex(
-    r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
-    r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # text between tags
-    re.DOTALL | re.MULTILINE,
-    needs="`` ~~ <",
-)
+_FENCED = LazyRegex(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.DOTALL | re.MULTILINE, needs="`` ~~")
+_TAG = LazyRegex(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*)(?: [^<>\n]*)?>", needs="<")
 _QUOTE = LazyRegex(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
     r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)",
@@ -51,6 +48,10 @@ _INTRODUCES_OWN_LIST = _EN.pattern("own_list")
 _INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
 _SENTENCE_END = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+
+
+_NUMBERED_LINE = LazyRegex(r"^.*(?<!\S)1\. \S.*(?<!\S)2\. \S.*$", re.MULTILINE)
+_NUMBER_POINT = LazyRegex(r"(?<!\S)(\d{1,2})\.(?= \S)")
 
 
 class WrittenSentence(Struct, frozen=True, kw_only=True):
@@ -80,8 +81,37 @@ def read_own_sentences(text: str, max_chars: int = MAX_SENTENCE) -> list[Written
 
 
 def mask_blocks(text: str) -> str:
-    """Return the text, of the same length, with spaces in place of fenced code and of text between tags."""
-    return _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    """Return the text, of the same length, with spaces in place of fenced code and of text between tags.
+
+    A tag that begins a line and is never closed ends with the text; elsewhere it is a placeholder: "X-Id: <uuid>".
+    """
+    return _mask_elements(_FENCED.sub(lambda block: _blank(block[0]), text))
+
+
+def _mask_elements(text: str) -> str:
+    tags = list(_TAG.finditer(text))
+    ends: dict[str, list[int]] = {}
+    for tag in tags:
+        if tag["end"]:
+            ends.setdefault(tag["name"], []).append(tag.end())
+    pieces: list[str] = []
+    done = 0
+    for tag in tags:
+        if tag["end"] or tag.start() < done:
+            continue
+        closing = ends.get(tag["name"], [])
+        place = bisect_left(closing, tag.end())
+        begins_line = not text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()].strip()
+        if place == len(closing) and not begins_line:
+            continue
+        end = closing[place] if place < len(closing) else len(text)
+        pieces += (text[done : tag.start()], _blank(text[tag.start() : end]))
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
 
 
 def mask_quotes(text: str) -> str:
@@ -117,9 +147,16 @@ def _introduces_own_list(introduction: str) -> bool:
     return bool(_INTRODUCES_OWN_LIST.search(introduction)) and not _INTRODUCES_PASTED_TEXT.search(introduction)
 
 
+def _hide_numbering(masked: str) -> str:
+    """Return the text, of the same length, without the points of a list in one line: "1. lint 2. test"."""
+    if "1. " not in masked or "2. " not in masked:
+        return masked
+    return _NUMBERED_LINE.sub(lambda line: _NUMBER_POINT.sub(rf"\1{FILLER}", line[0]), masked)
+
+
 def _split_sentences(text: str, masked: str, max_chars: int) -> Iterator[WrittenSentence]:
     start = 0
-    for end in [*_SENTENCE_END.finditer(masked), None]:
+    for end in [*_SENTENCE_END.finditer(_hide_numbering(masked)), None]:
         stop = end.start() if end else len(masked)
         bullet = _BULLET.match(masked, start, stop)
         begin = bullet.end() if bullet else start

@@ -423,10 +423,12 @@ def _prefers(part: Sentence) -> StatedPreference | None:
         )
     if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
         return None
+    if found["rather"] and re.search(r"\bthan\b", rest.masked):
+        return None
     if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
         return None
     general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
-    certain = part.sure and bool(general) and not HERE.search(rest.masked)
+    certain = part.sure and bool(general) and not found["rather"] and not HERE.search(rest.masked)
     return make_stated("preference", f"prefer {rest.text}", LIKED, certain=certain)
 
 
@@ -442,7 +444,8 @@ def _likes(part: Sentence) -> StatedPreference | None:
         return None
     if NOW.search(rest.masked) or HERE.search(rest.masked):
         return None
-    return make_stated("preference", f"{found['verb'].lower()} {rest.text}", LIKED, certain=about_clio and part.sure)
+    verb = (found["verb"] or "like").lower()
+    return make_stated("preference", f"{verb} {rest.text}", LIKED, certain=about_clio and part.sure)
 
 
 def _dislikes(part: Sentence) -> StatedPreference | None:
@@ -454,7 +457,8 @@ def _dislikes(part: Sentence) -> StatedPreference | None:
             return None
         if NOW.search(rest.masked) or re.match(r"(?:to|how|the|my|our)\b", rest.masked, re.I):
             return None
-        score = HATED if found["verb"].lower() in ("hate", "detest", "despise", "can't stand") else DISLIKED
+        is_hated = found["verb"].lower().startswith(("hate", "detest", "despise", "loathe", "can't", "cant"))
+        score = HATED if is_hated else DISLIKED
         if HERE.search(rest.masked):
             return None
         certain = part.sure
@@ -565,13 +569,12 @@ def _read_sentence(said: WrittenSentence, before: Sentence | None) -> Iterator[S
         yield make_stated(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
         return
     opinions = _split_opinions(whole)
-    for number, part in enumerate(opinions):
-        noticed = first(_resolve_pronoun(opinions[0], part) if number else part, _RULES)
-        if noticed is not None:
-            yield noticed
-        elif (exception := _exception(opinions[0], part)) is not None:
-            yield exception
     if opinions:
+        found = [_read_opinion(opinions[0], part, is_first=not number) for number, part in enumerate(opinions)]
+        noticed = [one for one in found if one is not None]
+        # What the user says beside a lasting rule is meant to last as well.
+        is_lasting = any(one.kind == "rule" and one.certain for one in noticed)
+        yield from (structs.replace(one, certain=one.certain or is_lasting) for one in noticed)
         return
     for part in _list_parts(_resolve_pronoun(before, whole) if before else whole):
         noticed = first(part, _RULES)
@@ -585,27 +588,43 @@ def _without_lead(whole: Sentence) -> Sentence:
     return whole.after(lead.end()) if lead else whole
 
 
-_OPINION_VERB = (
-    rf"{_ADVERBS}(?:prefer|like|love|enjoy|hate|dislike|detest|despise|(?:don't|do not) {_ADVERBS}like|can't stand"
-    r"|cannot stand)\b"
-)
 _OPINION = _EN.pattern("opinion")
+_BARE_OPINION = _EN.pattern("bare_opinion")
+_ORDER_START = _EN.pattern("order_start")
+_THEN_OPINION = _EN.pattern("then_opinion")
 _NEXT_OPINION = _EN.pattern("next_opinion")
 _EXCEPTION = _EN.pattern("exception")
 
 
 def _split_opinions(whole: Sentence) -> list[Sentence]:
-    """Split a sentence that begins with an opinion and continues with another one or a limit; empty otherwise."""
+    """Split a sentence of an opinion and another one or a limit, in any order; empty for any other sentence.
+
+    An opinion without "I" counts only beside another opinion: "love fixtures, hate mocks".
+    """
     rest = _without_lead(whole)
-    if not _OPINION.match(rest.masked):
-        return []
+    is_order = _ORDER_START.match(rest.masked) is not None
+    if not is_order and not _OPINION.match(rest.masked):
+        turn = _NEXT_OPINION.search(rest.masked, 3) if _BARE_OPINION.match(rest.masked) else None
+        if turn is None or not _BARE_OPINION.match(rest.masked, turn.end()):
+            return []
+        rest = _with_subject(rest)
     parts: list[Sentence] = []
-    while (turn := _NEXT_OPINION.search(rest.masked, 3)) is not None:
+    while (turn := (_THEN_OPINION if is_order else _NEXT_OPINION).search(rest.masked, 3)) is not None:
         parts.append(structs.replace(rest, text=rest.text[: turn.start()], masked=rest.masked[: turn.start()]))
         rest = rest.after(turn.end())
-        if re.match(_OPINION_VERB, rest.masked, re.I) and not rest.masked.lower().startswith(("don't ", "do not ")):
-            rest = structs.replace(rest, text=f"i {rest.text}", masked=f"i {rest.masked}")
+        if _BARE_OPINION.match(rest.masked) and not rest.masked.lower().startswith(("don't ", "do not ")):
+            rest = _with_subject(rest)
     return [*parts, rest] if parts else []
+
+
+def _with_subject(part: Sentence) -> Sentence:
+    return structs.replace(part, text=f"i {part.text}", masked=f"i {part.masked}")
+
+
+def _read_opinion(liked: Sentence, part: Sentence, *, is_first: bool) -> StatedPreference | None:
+    """Return what one part of a sentence of opinions and limits states."""
+    noticed = first(part if is_first else _resolve_pronoun(liked, part), _RULES)
+    return noticed if noticed is not None else _exception(liked, part)
 
 
 def _exception(liked: Sentence, part: Sentence) -> StatedPreference | None:
@@ -666,6 +685,14 @@ def _list_parts(whole: Sentence) -> Iterator[Sentence]:
 _ASKED = _EN.pattern("asked")
 _CLAUSE = _EN.pattern("clause")
 _NO_FACT = _EN.pattern("no_fact")
+_LABELLED = _EN.pattern("labelled")
+"""A name with its value: "the header: X-Id"."""
+_THAT_NOUN = _EN.pattern("that_noun")
+"""A thing that is only pointed at: "that file", "that function from yesterday"."""
+_NO_NOUN = _EN.pattern("no_noun")
+"""Beginnings that "that" can only introduce as a clause: a path, a number or a name is its first or second word."""
+_UNKNOWN_VERB = _EN.pattern("unknown_verb")
+"""A word that can only be a verb after a singular: "the flag overrides the file"."""
 _ASKED_BEHIND = LazyRegex(
     r"[\s,;:–—-]+(?:so |and |please |pls )*(?:remember (?:that|this|it)|(?:keep|bear) (?:that|this|it) in mind"
     r"|(?:don't|do not) forget (?:that|this|it)|make a note(?: of (?:that|this|it))?|note that|note (?:this|it) down)"
@@ -692,20 +719,35 @@ def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
     forget = "forget" in found[0].lower()
     if forget and not found["that"] and not found["colon"]:
         return None
-    inner = rest.after(to.end()) if to else rest
+    inner = rest.after(to.end()) if to and not found["that"] else rest
     demanded = first(inner, _RULES)
     if demanded is not None:
         return demanded
     # "the port is 9090 now" is a change that lasts.
     timeless = _LASTING_NOW.sub("", rest.masked) if found["that"] or found["colon"] else rest.masked
-    if not rest.masked or is_pointing(rest.masked) or _NO_FACT.match(rest.masked) or NOW.search(timeless):
+    if not rest.masked or is_pointing(rest.masked) or NOW.search(timeless):
         return None
-    if to is not None:
+    is_condition = found["that"] and re.match(r"(?:when|where|if)\b", rest.masked, re.I)
+    if (_NO_FACT.match(rest.masked) and not is_condition) or (to is not None and not found["that"]):
         return None
-    is_clause = found["colon"] or FINITE.search(rest.masked) or (found["that"] and _CLAUSE.match(rest.masked))
+    is_clause = (
+        found["colon"]
+        or FINITE.search(rest.masked)
+        or _LABELLED.match(rest.masked)
+        or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
+    )
     sure = bool(is_clause) and not found["fyi"]
     if not sure and not found["that"] and not found["fyi"]:
         return None
     if not sure and found["that"]:
         rest = whole.after(found.start("that")).without_tail(TAIL)
     return make_stated("fact", rest.text, None, certain=sure)
+
+
+def _is_clause(rest: Sentence, with_that: str) -> bool:
+    """Whether the words after "remember that" are a clause, and not a noun as in "remember that file"."""
+    if _CLAUSE.match(rest.masked):
+        return True
+    if _THAT_NOUN.match(with_that):
+        return False
+    return bool(_NO_NOUN.match(rest.masked) or _UNKNOWN_VERB.match(rest.masked))

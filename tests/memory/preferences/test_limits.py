@@ -67,6 +67,9 @@ def test_pasted_and_reported_text_states_none(frame: str) -> None:
         "the test always fails",
         "keep going",
         "Our deploys take an hour. Make them faster.",
+        "the pipeline doesn't allow unsigned tags",
+        "our gateway won't accept plain http",
+        "GitHub rejects files over 100 MB",
     ],
 )
 def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) -> None:
@@ -82,6 +85,9 @@ def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) ->
         ("nobody touches prod.yaml", "lasting", "project"),
         ("Fix the bug in add, don't change its signature", "task", "user"),
         ("don't commit yet", "task", "user"),
+        ("no essay please, just the patch", "task", "user"),
+        ("our policy doesn't allow unsigned tags", "lasting", "project"),
+        ("CI rejects unsigned tags in this repo", "lasting", "project"),
         ("Write a tool. No frameworks please.", "unclear", "user"),
     ],
 )

@@ -90,6 +90,47 @@ def test_what_is_not_their_own_word_is_not_noticed(frame: str, order: str) -> No
     assert find_preferences(frame.format(order)) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("remember that ./local.ini shadows /etc/app.ini", "./local.ini shadows /etc/app.ini"),
+        ("remember that revision 81 adds the index", "revision 81 adds the index"),
+        ("remember that the reply carries X-Count: <number>", "the reply carries X-Count: <number>"),
+        ("remember that to seed the db: run `make seed`", "to seed the db: run `make seed`"),
+        ("remember image name: acme/web:v2", "image name: acme/web:v2"),
+        ("remember that 1. build 2. tag 3. ship is the order", "1. build 2. tag 3. ship is the order"),
+        ("remember that when the queue is full jobs are dropped", "when the queue is full jobs are dropped"),
+    ],
+)
+def test_what_is_to_be_remembered_is_kept_whole(text: str, content: str) -> None:
+    assert [(one.kind, one.content, one.certain) for one in find_preferences(text)] == [("fact", content, True)]
+
+
+@pytest.mark.parametrize("text", ["remember that odd bug in the lexer", "remember that file we split"])
+def test_what_only_points_is_not_remembered_unasked(text: str) -> None:
+    assert not any(one.certain for one in find_preferences(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("I enjoy short functions but never use globals", ["enjoy short functions", "never use globals"]),
+        ("never use globals, i prefer parameters", ["never use globals", "prefer parameters"]),
+        ("I'm a fan of dataclasses, but dont ever use pickle", ["like dataclasses", "never use pickle"]),
+        ("i'd rather have short answers, and never use emojis", ["prefer short answers", "never use emojis"]),
+    ],
+)
+def test_a_liking_beside_a_limit_is_kept(text: str, contents: list[str]) -> None:
+    found = find_preferences(text)
+    assert [one.content for one in found] == contents
+    assert all(one.certain for one in found)
+
+
+def test_a_tag_without_an_end_is_a_placeholder_unless_it_begins_a_line() -> None:
+    assert [one.content for one in find_preferences("Never use <br> in headings.")] == ["never use <br> in headings"]
+    assert find_preferences("<notes>\nNever use tabs.") == ()
+
+
 def test_behind_what_was_pasted_a_user_speaks_again() -> None:
     assert [one.content for one in find_preferences("```\nnever use tabs\n```\nNever use spaces.")] == [
         "never use spaces"
