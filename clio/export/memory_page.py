@@ -8,13 +8,14 @@ from typing import Any
 from clio.export.document import format_clock, format_machine_time, format_minute
 from clio.export.export_session import ExportCleaner
 from clio.export.html_page import hash_for_policy, read_asset
+from clio.memory.store.record import get_kind_label
 from clio.text.formatting import format_count
 
 _FILE_STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": "not compared"}
 _STATES = {
-    "live": "in force",
+    "live": "in use",
     "variant": "other sources say",
-    "superseded": "superseded",
+    "superseded": "replaced",
     "archived": "archived",
 }
 _ENDED = {"old": "not confirmed for long", "uncertain": "too uncertain"}
@@ -27,7 +28,6 @@ def render_memory_page(
 
     Args:
         memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.open_page` returns.
-        warning: shown above the memories, for memories that came with the repository; "" for none.
         warning: shown above the memories, for memory that came with the repository; "" for none.
         redact: removes secrets from a text.
         now: seconds since the epoch.
@@ -52,14 +52,15 @@ def render_memory_page(
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         f'<a class="skip" href="#memories">To the memories</a>\n{_render_tools(memories)}\n<main class="page">\n',
         f'<header class="head"><p class="kicker">clio · memory</p><h1>{escape(name)}</h1>\n',
-        f'<p class="sum">{format_count(len(memories), "memory", "memories")}, {live:,} in force · ',
-        '<a href="#timeline">timeline</a></p>\n',
+        f'<p class="sum">{format_count(len(memories), "memory", "memories")}, {live:,} in use</p>\n',
         f'<p class="warning" role="note">{escape(warning)}</p>\n' if warning else "",
-        "</header>\n",
+        '</header>\n<nav class="views" aria-label="Views"><a href="#memories">Memories</a>',
+        f'<a href="#timeline">Timeline · {format_count(len(changes), "change")}</a></nav>\n',
+        '<p class="none" id="none" role="status" hidden>Nothing matches.</p>\n',
         '<section id="memories" aria-label="Memories">\n',
         *(_render_memory(one, f"m{number}", anchors) for number, one in enumerate(memories)),
         "" if memories else '<p class="none">No memories yet.</p>\n',
-        '<p class="none" id="none" hidden>No memory matches.</p>\n</section>\n',
+        "</section>\n",
         *_render_timeline(changes, anchors),
         f"<footer><p>Written {format_minute(now)} UTC by clio. Times are in UTC. "
         "Secrets known to clio are removed; check the page before you share it.</p></footer>\n",
@@ -81,9 +82,7 @@ def _render_tools(memories: Sequence[Mapping[str, Any]]) -> str:
 
 def _render_filter(name: str, everything: str, memories: Sequence[Mapping[str, Any]]) -> str:
     values = dict.fromkeys(str(one[name]) for one in memories)
-    options = "".join(
-        f'<option value="{escape(value)}">{escape(_STATES.get(value, value))}</option>' for value in values
-    )
+    options = "".join(f'<option value="{escape(value)}">{escape(_format_name(value))}</option>' for value in values)
     return f'<select id="{name}" aria-label="{name.title()}"><option value="">{everything}</option>{options}</select>'
 
 
@@ -91,42 +90,50 @@ def _render_memory(memory: Mapping[str, Any], anchor: str, anchors: Mapping[str,
     state = str(memory["state"])
     because = _ENDED.get(memory["because"], memory["because"])
     ended = f": {because}" if because and because != state else ""
-    badge = "" if state == "live" else f'<span class="badge">{escape(_STATES[state] + ended)}</span>'
+    badge = "" if state == "live" else f'<span class="badge ended">{escape(_STATES[state] + ended)}</span>'
+    if trust := memory["trust"]:
+        badge += f'<span class="badge{"" if trust == "unverified" else " confirmed"}">{escape(trust)}</span>'
     name = memory["id"] if memory["is_named"] else memory["id"][-8:]
-    facts = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for label, value in _list_facts(memory))
     return (
         f'<article class="memory {escape(state)}" id="{anchor}" data-kind="{escape(memory["kind"])}" '
         f'data-scope="{escape(memory["scope"])}" data-state="{escape(state)}">'
-        f'<h2><span class="kind">{escape(memory["kind"])}</span><span class="id">{escape(name)}</span>{badge}'
+        f'<h2><span class="kind">{escape(_format_name(memory["kind"]))}</span>'
+        f'<span class="id">{escape(name)}</span>{badge}'
         f'<a class="link" href="#{anchor}" aria-label="Link to this memory">#</a></h2>'
         f'<p class="plain">{escape(memory["text"])}</p>'
-        f"{_render_other('Superseded by', memory['replaced_by'], anchors)}"
+        f"{_render_other('Replaced by', memory['replaced_by'], anchors)}"
         f"{_render_other('Contradicted by', memory['against'], anchors)}"
-        f'<dl class="facts">{facts}</dl>{_render_files(memory["files"])}'
+        f'<p class="about">{" · ".join(_list_facts(memory))}</p>{_render_files(memory["files"])}'
         f"{_render_versions(memory['versions'])}</article>\n"
     )
 
 
-def _list_facts(memory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield labels and values as HTML; unknown ones are left out."""
-    yield "source", escape(memory["by"])
-    yield "scope", escape(memory["scope"])
+def _format_name(value: str) -> str:
+    """Return a kind or a state as it is shown."""
+    return _STATES.get(value) or {"limit": "hard limit"}.get(value) or get_kind_label(value)
+
+
+def _list_facts(memory: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is known about a memory, as HTML; what is unknown is left out."""
+    if memory["by"] != "unknown":
+        yield f"said by {escape(memory['by'])}"
     if memory["session"]:
-        yield "session", escape(memory["session"])
-    if memory["confidence"] is not None:
-        yield "confidence", f"{memory['confidence']:.0%}"
-    if memory["importance"] is not None:
-        yield "importance", f"{memory['importance']:.0%}"
+        yield f"in {escape(memory['session'])}"
+    yield f"{escape(memory['scope'])} memory"
     if memory["score"] is not None:
-        yield "score", f"{memory['score']:g} of 10"
+        yield f"score {memory['score']:g} of 10"
+    if memory["confidence"] is not None:
+        yield f"{memory['confidence']:.0%} sure"
+    if memory["importance"] is not None:
+        yield f"importance {memory['importance']:.0%}"
     if memory["created"] and not memory["is_named"]:
-        yield "created", _render_time(memory["created"])
-    if memory["confirmed"]:
-        yield "stored" if memory["is_named"] else "last confirmed", _render_time(memory["confirmed"])
+        yield f"learned {_render_time(memory['created'])}"
+    if memory["confirmed"] and (memory["is_named"] or memory["confirmed"] != memory["created"]):
+        yield f"{'saved' if memory['is_named'] else 'confirmed'} {_render_time(memory['confirmed'])}"
     if memory["times"] > 1:
-        yield "confirmations", f"{memory['times']:,}"
-    if not memory["is_named"]:
-        yield "used", format_count(memory["uses"], "time")
+        yield f"said {memory['times']:,} times"
+    if memory["uses"]:
+        yield f"used {format_count(memory['uses'], 'time')}"
 
 
 def _render_time(seconds: float) -> str:
@@ -172,7 +179,7 @@ def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str,
     """Yield what was learned, changed and archived, newest day first."""
     yield '<section id="timeline" aria-label="Timeline"><h2>Timeline</h2>\n'
     for day, of_day in groupby(changes, key=lambda change: format_minute(change["at"])[:10] if change["at"] else ""):
-        yield f"<h3>{day or 'Date unknown'}</h3><ol>"
+        yield f'<div class="day"><h3>{day or "Date unknown"}</h3><ol>'
         for change in of_day:
             anchor = anchors.get(change["id"])
             text = escape(change["text"])
@@ -180,11 +187,11 @@ def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str,
             before = change["before"]
             if before and before != change["text"]:
                 content += f' <span class="before">before: {escape(before)}</span>'
-            clock = f"<time>{format_clock(change['at'])}</time>" if change["at"] else ""
+            clock = f"<time>{format_clock(change['at'])[:5]}</time>" if change["at"] else ""
             yield (
                 f'<li data-kind="{escape(change["kind"])}">{clock}'
-                f'<span class="what">{escape(change["what"])} · {escape(change["kind"])}</span>'
+                f'<span class="what">{escape(change["what"])} · {escape(_format_name(change["kind"]))}</span>'
                 f'<span class="change">{content}</span></li>'
             )
-        yield "</ol>\n"
+        yield "</ol></div>\n"
     yield "</section>\n"

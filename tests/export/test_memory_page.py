@@ -19,7 +19,7 @@ from tests.support.browser import Browser, BrowserFailed, find_browser
 def make_memory(text: str, *, id: str = "d-000001", **fields: Any) -> dict[str, Any]:
     memory: dict[str, Any] = {
         "id": id, "kind": "discovery", "is_named": False, "scope": "project", "state": "live", "because": "",
-        "text": text, "by": "you", "session": "", "confidence": 0.8, "importance": None, "score": None,
+        "text": text, "by": "you", "session": "", "trust": "", "confidence": 0.8, "importance": None, "score": None,
         "created": START, "confirmed": START, "uses": 2, "times": 1, "files": [], "versions": [],
         "replaced_by": None, "against": None,
     }  # fmt: skip
@@ -194,3 +194,50 @@ def test_the_page_is_readable_without_scripts(browser: Browser, tmp_path: Path) 
     assert len(list_shown(browser)) == 4
     assert "Money is stored in cents" in browser.run("document.body.innerText")
     assert browser.complaints() == []
+
+
+CHANGES = (
+    make_change("Money is stored in cents") | {"kind": "discovery", "id": "d-000001"},
+    make_change("Penguins sign the releases") | {"what": "archived", "at": START - 90_000},
+)
+
+
+def test_the_timeline_is_a_view_of_its_own_and_is_searched_too(browser: Browser, tmp_path: Path) -> None:
+    listed = "[...document.querySelectorAll('#timeline li')].filter(li => li.offsetHeight).map(li => li.textContent)"
+    page = write(tmp_path, render(*SHOP, changes=CHANGES))
+    browser.open(page)
+    assert browser.run(listed) == [], "the memories come first"
+    browser.run("document.querySelector('.views a[href=\"#timeline\"]').click()")
+    browser.wait_until(f"{listed}.length === 2")
+    assert list_shown(browser) == []
+    browser.run("document.getElementById('find').focus()")
+    browser.type("penguins")
+    assert len(browser.run(listed)) == 1
+    assert browser.run("document.getElementById('hits').textContent") == "1 of 2"
+    assert browser.run("[...document.querySelectorAll('.day')].filter(day => day.offsetHeight).length") == 1
+    browser.run("(f => { f.value = ''; f.dispatchEvent(new Event('input')); })(document.getElementById('find'))")
+    browser.run("document.querySelector('#timeline li a').click()")
+    browser.wait_until("document.querySelector('#timeline').hidden")
+    assert list_shown(browser)[0] == "Money is stored in cents"
+
+
+def test_kinds_and_trust_are_named_as_in_the_lists() -> None:
+    confirmed = make_memory("Money is in cents", trust="confirmed in 2 sessions")
+    page = render(confirmed, make_memory("Old", trust="unverified"))
+    assert '<span class="kind">project fact</span>' in page
+    assert '<span class="badge confirmed">confirmed in 2 sessions</span>' in page
+    assert '<span class="badge">unverified</span>' in page
+
+
+def test_thousands_of_memories_open_at_once(browser: Browser, tmp_path: Path) -> None:
+    numbers = range(5_000)
+    many = [make_memory(f"The server number {one} listens on port {one}", id=f"d-{one}") for one in numbers]
+    page = write(tmp_path, render(*many))
+    assert page.stat().st_size < 4_000_000
+    browser.open(page)
+    style = "getComputedStyle(document.querySelector('.memory')).contentVisibility"
+    assert browser.run(style) == "auto", "without it, the layout of all of them took eight times as long"
+    assert browser.run("document.querySelectorAll('*').length") < 60_000
+    browser.run("document.getElementById('find').focus()")
+    browser.type("number 4999")
+    assert browser.run("document.getElementById('hits').textContent") == "1 of 5000"

@@ -20,6 +20,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.session_table import format_title
 from clio.errors import UserError
+from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
 from clio.memory.store.versions import Version, list_changes
 from clio.storage.files import make_ignored_folder, write_atomic
@@ -105,7 +106,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     """Return all memories as plain values: {"memories": [...], "changes": [...]}.
 
     The page is rendered from these values alone, so that it does not depend on the classes of the stores. A memory
-    has: id, kind, scope, state ("live", "variant", "superseded" or "archived"), because, text, by, session,
+    has: id, kind, scope, state ("live", "variant", "superseded" or "archived"), because, text, by, session, trust,
     confidence, importance, score, created, confirmed, uses, times, files [{path, state}], versions [{text, since,
     until, because, by}] newest first, replaced_by {id, text} or None, against {id, text} or None. A change has: at,
     what, kind, id, text, before, by. Times are seconds since the epoch, 0.0 where the file does not say.
@@ -178,6 +179,7 @@ def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[s
         "text": _format_text(record),
         "by": describe_author(record),
         "session": f"{title} · {session[-8:]}" if title else session,
+        "trust": describe_trust(record),
         "confidence": record.confidence,
         "importance": record.importance if record.kind in ("fact", "event", "note", "preference") else None,
         "score": record.score,
@@ -195,8 +197,8 @@ def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[s
 def _describe_note(key: str, content: str, stored: float) -> dict[str, Any]:
     return {
         "id": key, "kind": "note", "is_named": True, "scope": "project", "state": "live", "because": "",
-        "text": content, "by": "unknown", "session": "", "confidence": None, "importance": None, "score": None,
-        "created": stored, "confirmed": stored, "uses": 0, "times": 1, "files": [], "versions": [],
+        "text": content, "by": "unknown", "session": "", "trust": "", "confidence": None, "importance": None,
+        "score": None, "created": stored, "confirmed": stored, "uses": 0, "times": 1, "files": [], "versions": [],
         "replaced_by": None, "against": None,
     }  # fmt: skip
 
