@@ -2,12 +2,13 @@
 
     python -m bench.recall_quality [FILE] [--mode turns|sessions] [--by-kind] [--only NAME]
 
-Without FILE: every shipped set of `bench.recall_sets`, development and test halves apart.
+Without FILE: every shipped set of `bench.recall_sets` and the made ones of `bench.recall_made`, development and test
+halves apart, and all kinds of question.
 FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"turn_id", "speaker", "role", "text"}]}],
 "queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat may be
 missing. Each history has an index of its own.
 --mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
---by-kind: one line for each kind of question too.
+--brief: only one line for each set. --half: only the sets of one half.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
 (sessions) there. MRR: mean of 1 / rank of the first one. Sessions are counted once each. ms: CPU time of a query.
@@ -22,6 +23,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.retrieval.retriever import count_passages_for, make_turn_candidates
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, rank
@@ -67,6 +69,7 @@ def documents(history: History) -> list[SessionDoc]:
                 role="assistant" if turn.role == "assistant" else "tool" if turn.role == "tool" else "user",
                 created=at,
                 text=said(turn),
+                output=turn.output,
             )
             for turn in session.turns
         )
@@ -192,10 +195,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How well recall finds what was said.")
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--mode", choices=["turns", "sessions"])
-    parser.add_argument("--by-kind", action="store_true", help="one line for each kind of question")
+    parser.add_argument("--brief", action="store_true", help="no lines for the kinds of question")
+    parser.add_argument("--half", choices=["development", "test"])
     parser.add_argument("--only", choices=list(FINDERS))
     options = parser.parse_args()
-    sets = shipped_sets()
+    sets = shipped_sets() | make_sets("development") | make_sets("test")
+    sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:
         sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}
     for mode in cast("list[Mode]", [options.mode] if options.mode else ["turns", "sessions"]):
@@ -206,7 +211,7 @@ def main() -> None:
             for name, finder in FINDERS.items():
                 if options.only in (None, name):
                     tallies, ms = measure(histories, mode, finder)
-                    kinds = sorted(set(tallies) - {"all"}) if options.by_kind else []
+                    kinds = [] if options.brief else sorted(set(tallies) - {"all"})
                     for kind in [*kinds, "all"]:
                         turn, session = tallies[kind]
                         label = f"{set_name}: {name}" if kind == "all" else f"  {kind}"

@@ -22,12 +22,13 @@ _HOUR = re.compile(r"(\d{1,2}):(\d{2})(?: ?([ap])m)?", re.IGNORECASE)
 
 
 class Turn(Struct):
-    """One message of a history."""
+    """One message of a history. output: what a tool printed, which only the index of outputs has."""
 
     turn_id: str | int
     text: str
     speaker: str | None = None
     role: str | None = None
+    output: str = ""
 
 
 class Session(Struct):
