@@ -281,6 +281,8 @@ MAX_CANDIDATES = 240
 MAX_EXACT_PASSAGES = 16
 """Number of passages with the whole query word for word, newest first."""
 MAX_TITLES = 100
+MAX_OUTPUTS_OF_TERM = 200
+"""Number of tool outputs up to which a word in them helps to find a session."""
 MAX_SELECTING_TERMS = 10
 """Number of words of a long query that select the candidates, the rarest first; all words contribute to the score."""
 MAX_CANDIDATES_PER_SESSION = 20
@@ -397,6 +399,34 @@ class IndexReader:
             if turns or len(forms) < 2:
                 return turns
         return []
+
+    def find_terms_in_outputs(self, query: Query, exclude: frozenset[int]) -> dict[int, frozenset[int]]:
+        """Return, by key of the turn of a tool's output, the indices of the query's terms that it contains.
+
+        Terms that many outputs contain are left out: most of them are words of source code that was read.
+        """
+        found: dict[int, set[int]] = {}
+        for place, term in enumerate(query.terms):
+            if not all(map(_is_indexed_letter, term.forms[0])):
+                continue
+            rows = self._database.rows(
+                "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
+                (_match_any_form(term), MAX_OUTPUTS_OF_TERM + 1),
+            )
+            for (row,) in rows if len(rows) <= MAX_OUTPUTS_OF_TERM else ():
+                found.setdefault(row, set()).add(place)
+        turns = self.load_turns(found)
+        return {key: frozenset(found[key]) for key, turn in turns.items() if turn.session not in exclude}
+
+    def find_callers(self, keys: Iterable[int]) -> dict[int, Turn]:
+        """Return, by key of the turn of a tool's output, the turn with a text that called the tool."""
+        # The output has the place of the last turn with a text before it.
+        rows = self._database.rows(
+            "SELECT o.id, t.id FROM turns o JOIN turns t ON t.session = o.session AND t.place = o.place"
+            f" WHERE o.id IN ({','.join(map(str, keys))}) AND t.text_size"
+        )
+        turns = self.load_turns(caller for _, caller in rows)
+        return {key: turns[caller] for key, caller in rows if caller in turns}
 
     def find_titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
         """Return the titles that contain a term of the query, by session key, best first."""

@@ -217,6 +217,12 @@ def says_nothing(text: str) -> bool:
     return len(text) <= _NOTHING_CHARS and _SAYS_NOTHING.fullmatch(text) is not None
 
 
+_OF_SESSION = LazyRegex(
+    r"\b(?:which|what|whichever) (?:session|conversation|chat)s?\b"
+    r"|\b(?:the|that|a) (?:session|conversation|chat)s? (?=(?:where|when|in which|that|with|about|we|i)\b)",
+    re.IGNORECASE,
+)
+"""Words of a query that say that a session is searched for, not what was said in it."""
 _OF_ASSISTANT = LazyRegex(
     r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
     r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"
@@ -254,7 +260,8 @@ def parse_query(text: str) -> Query:
     text = _SCOPE.sub(" ", text)
     phrases = [tuple(split_folded_words(quoted)) for quoted in _QUOTED.findall(text)]
     spoken = split_folded_words(text)
-    said = [word for word in spoken if word not in _STOP_WORDS] or spoken
+    about = split_folded_words(_OF_SESSION.sub(" ", text))
+    said = [word for word in about if word not in _STOP_WORDS] or spoken
     terms: dict[str, Term] = {}
     for word in [*said, *_compounds(text)]:
         terms.setdefault(porter_stem(word), _term(word))

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.transcripts.query import ONLY_ASKS, NamedDate, Query
+from clio.memory.transcripts.query import ONLY_ASKS, STATES, NamedDate, Query
 from clio.text.vocabulary import porter_stem
 
 K1, B = 0.9, 0.3
@@ -45,6 +45,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     Attributes:
         previous, second, next: share of the turn before it, the one before that, and the one after it.
         answer: share of a question by another user directly before it.
+        asked_about: share of the turn before such a question: "Why is that?" repeats none of its words, nor need the
+            answer.
         reply: share of the assistant's reply that follows a user's turn.
         session: share of the mean of the `prior_turns` best scores of its session.
         user, question, request: factors for a user's turn, one that ends with a question, and a short one that only
@@ -55,6 +57,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     second: float = 0.1
     next: float = 0.1
     answer: float = 0.3
+    asked_about: float = 0.1
     reply: float = 0.1
     session: float = 0.4
     prior_turns: int = 3
@@ -64,10 +67,17 @@ class Weights(Struct, frozen=True, kw_only=True):
 
 
 TURNS: Mapping[SessionKind, Weights] = {
-    "people": Weights(previous=0.2, answer=0.9, question=0.8, user=1.0, request=1.0),
-    "assistant": Weights(previous=0.0, next=0.0, reply=0.4, user=1.5),
+    # People take turns, so an answer has the subject of the question before it, and a follow-up question has the
+    # subject of the turn before that. A question itself rarely answers anything. All of them are users.
+    "people": Weights(previous=0.2, answer=0.9, asked_about=0.4, question=0.8, user=1.0, request=1.0),
+    # Long replies contain every word of the subject, so a turn gains nothing from a reply beside it, except that a
+    # request is about what its reply is about. What is asked for later was mostly said by the user, in few words.
+    "assistant": Weights(previous=0.0, next=0.0, reply=0.4, user=1.6),
+    # Between two requests an agent reports one step after another, so neighbours are about one thing; a long session
+    # has many subjects, so only its best turn counts for the others.
     "agent": Weights(prior_turns=1),
 }
+"""Chosen on the development halves of `bench/recall_quality.py`, within the ranges measured on public sets."""
 OF_ASSISTANT = Weights(previous=0.5, second=0.0, next=0.0, reply=0.0, user=0.8)
 """For a session with an assistant if the query asks for something the assistant said."""
 FORM, KIND = 0.7, 0.4
@@ -78,8 +88,10 @@ COVER = 0.5
 """Share of a score that depends on how much of the query a passage covers."""
 TITLE = 0.3
 """Share of the score of the session's title that each of its turns gets."""
-MONTH, DAY = 0.5, 1.0
-"""Bonus, as a share of the best score, for a turn on a date the query names: only month or year match, or the day."""
+YEAR, MONTH, DAY = 0.5, 1.0, 1.5
+"""Bonus, as a share of the best score, for a turn on a date the query names, by the smallest part that it names."""
+OUTPUT = 0.5
+"""Weight of a rare word of the query that only the output of a tool contains, if a session is searched for."""
 SPREAD = 1.0
 """Bonus for a session that contains all words of the query, in whatever turns; less for a part of them."""
 
@@ -234,12 +246,13 @@ def rank_in_context(
         talk = talks.get(session, "agent")
         weights = weights_of[talk]
         score = item.score + weights.session * priors[session]
+        is_answer = False
         if before := at.get((session, place - 1)):
-            is_answer = is_user and before.turn.asks and before.turn.role == "user"
+            is_answer = is_user and before.turn.role == "user" and before.turn.asks != STATES
             score += (weights.answer if is_answer else weights.previous) * before.score
         second = at.get((session, place - 2))
         if second and (talk != "assistant" or (is_user and second.turn.role == "user")):
-            score += weights.second * second.score
+            score += (weights.asked_about if is_answer else weights.second) * second.score
         if behind := at.get((session, place + 1)):
             is_reply = is_user and behind.turn.role == "assistant"
             score += (weights.reply if is_reply else weights.next) * behind.score
@@ -258,7 +271,7 @@ def _bonus(item: Scored, titles: Mapping[int, float], dates: Sequence[NamedDate]
     """
     bonus = TITLE * titles.get(item.turn.session, 0.0)
     if dates and (named := [date for date in dates if date.includes(item.turn.created)]):
-        bonus += (DAY if any(date.day for date in named) else MONTH) * top
+        bonus += max(DAY if date.day else MONTH if date.month else YEAR for date in named) * top
     # More than all other bonuses together: a query that quotes a turn finds that turn first, but not an earlier turn
     # that only asked the same question.
     return bonus + (4.0 * top if item.exact and item.turn.asks != ONLY_ASKS else 0.0)
@@ -287,6 +300,33 @@ def rank_sessions(ranked: Sequence[Scored], rarities: Sequence[float], spread: f
         for session, score in best.items()
     }
     return sorted(scores.items(), key=lambda pair: round(pair[1], 6), reverse=True)
+
+
+def add_outputs(
+    found: Iterable[Scored],
+    outputs: Mapping[int, frozenset[int]],
+    callers: Mapping[int, Turn],
+    rarities: Sequence[float],
+) -> list[Scored]:
+    """Return the turns, and those that called a tool whose output has words of the query, with the outputs' scores.
+
+    A word that the turn itself contains is not counted again.
+
+    Args:
+        outputs: indices of the terms in each output, by key of its turn.
+        callers: the turn that called the tool, by the same key.
+    """
+    scored = {item.turn.key: item for item in found}
+    possible = sum(rarities) or 1.0
+    for key, terms in outputs.items():
+        if (turn := callers.get(key)) is None:
+            continue
+        item = scored.get(turn.key, Scored(turn=turn, score=0.0))
+        both = item.found | terms
+        share = sum(rarities[place] for place in both) / possible
+        more = OUTPUT * sum(rarities[place] for place in terms - item.found) * (1.0 - COVER + COVER * share)
+        scored[turn.key] = structs.replace(item, score=item.score + more, found=both)
+    return list(scored.values())
 
 
 def group_by_session(ranked: Sequence[Scored]) -> dict[int, list[Scored]]:

@@ -27,6 +27,7 @@ from clio.memory.transcripts.ranking import (
     Turn,
     Weighing,
     Weights,
+    add_outputs,
     compute_coverages,
     compute_idf,
     drop_neighbours,
@@ -107,6 +108,12 @@ GUESS_FACTOR = 0.5
 EXPANDED_TURNS = 20
 """Number of best turns whose neighbours are considered, too."""
 MAX_SCORED_OUTPUTS = 60
+MIN_OUTPUT_TERMS = 2
+"""Number of the query's words that an output must contain, if a session is searched for: with one, outputs that were
+only read would be found for any word; `in:output` finds these.
+"""
+MIN_OUTPUT_SHARE = 0.5
+"""Minimum weight of the query's words in an output, as a share of the best output's, if a session is searched for."""
 MIN_SESSION_SCORE = 0.5
 """Minimum score, as a share of the best session's, of a session that can contain a newer state of the same subject."""
 MIN_COVERAGE = 0.35
@@ -221,7 +228,7 @@ class Search:
 
     def _rank_sessions(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
         """Return all scored turns, the best sessions with their scores, and the turns of each session, best first."""
-        scored = self._score_turns()
+        scored = self._add_outputs(self._score_turns())
         titles = self._score_titles()
         known = {item.turn.session for item in scored}
         # A session found only by its title is represented by its first turn.
@@ -231,6 +238,29 @@ class Search:
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
         return scored, ranked, group_by_session(self._rank_with_context(inside, titles))
+
+    def _add_outputs(self, scored: list[Scored]) -> list[Scored]:
+        """Return the turns together with those that called a tool whose output has rare words of the query."""
+        query = self._query
+        if query.scope != "text" or not query.terms:
+            return scored
+        found = self._reader.find_terms_in_outputs(query, self._exclude)
+        found = {key: terms for key, terms in found.items() if len(terms) >= MIN_OUTPUT_TERMS}
+        weights = {key: sum(self._rarities[place] for place in terms) for key, terms in found.items()}
+        best = max(weights.values(), default=0.0)
+        keys = sorted((key for key, weight in weights.items() if weight >= MIN_OUTPUT_SHARE * best), reverse=True)
+        keys = sorted(keys, key=lambda key: -weights[key])[:MAX_SCORED_OUTPUTS]
+        if query.phrases:
+            texts = self._reader.load_texts(keys, "output")
+            keys = [key for key in keys if self._has_phrases(texts[key])]
+        callers = self._reader.find_callers(keys)
+        callers = {key: turn for key, turn in callers.items() if turn.created <= self._until}
+        return add_outputs(scored, {key: found[key] for key in keys}, callers, self._rarities)
+
+    def _has_phrases(self, output: str) -> bool:
+        """Whether an output contains all quoted phrases; its index has no positions."""
+        stems = extract_stems(output[:MAX_OUTPUT_CHARS])
+        return all(has_phrase(stems, [porter_stem(word) for word in phrase]) for phrase in self._query.phrases)
 
     def _rank_with_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
         talks = self._reader.load_session_kinds({item.turn.session for item in scored})

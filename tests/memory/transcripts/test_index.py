@@ -74,6 +74,21 @@ def index_of(*docs: SessionDoc) -> RecallIndex:
     return index
 
 
+@pytest.mark.parametrize(
+    "query", ["untethered glyph run", 'the session with "untethered glyph run"', "glyph panic warning"]
+)
+def test_a_session_is_found_by_words_that_only_a_tool_printed(query: str) -> None:
+    printed = called("a", "ran the tests → exit 1", "panic: untethered glyph run in line 4")
+    index = index_of(printed, said("b", "which session was that?", "a warning is no error"), said("c", "hello"))
+    first, *_ = index.search(query)
+    assert first.session_id == "a" and [passage.message_id for passage in first.passages] == ["a-0"]
+
+
+def test_words_that_many_outputs_have_find_no_session() -> None:
+    many = [called(f"s{number}", "read the file", "def convert(value): return value") for number in range(201)]
+    assert index_of(*many).search("convert") == ()
+
+
 def turns(index: RecallIndex, query: str, **options: int) -> list[str]:
     return [hit.message_id for hit in index.search(query, mode="turns", **options)]
 

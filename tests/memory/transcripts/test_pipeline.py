@@ -13,11 +13,13 @@ from clio.memory.transcripts.query import (
     parse_query,
 )
 from clio.memory.transcripts.ranking import (
+    OUTPUT,
     SPREAD,
     TURNS,
     Scored,
     SessionKind,
     Turn,
+    add_outputs,
     compute_idf,
     drop_neighbours,
     group_by_session,
@@ -35,7 +37,7 @@ def turn(place: int, *, session: int = 1, role: str = "assistant", created: floa
 def ranked(
     items: list[Scored], titles: dict[int, float] | None = None, talk: SessionKind = "agent"
 ) -> list[tuple[int, int]]:
-    talks = {item.turn.session: talk for item in items}
+    talks: dict[int, SessionKind] = {item.turn.session: talk for item in items}
     return order(rank_in_context(items, titles or {}, talks, TURNS))
 
 
@@ -128,6 +130,14 @@ def test_between_people_the_answer_comes_before_the_question_it_answers() -> Non
     assert ranked([question, answer], talk="people") == [(1, 2), (1, 1)]
 
 
+def test_between_people_the_answer_to_a_follow_up_question_is_about_the_turn_before_it() -> None:
+    told = Scored(turn=turn(1, role="user"), score=3.0)
+    follow_up, answer = turn(2, role="user", asks=ONLY_ASKS), Scored(turn=turn(3, role="user"), score=0.0)
+    other = Scored(turn=turn(1, session=2, role="user"), score=1.0)
+    items = [told, Scored(turn=follow_up, score=0.0), answer, other]
+    assert ranked(items, talk="people")[:2] == [(1, 1), (1, 3)]
+
+
 def test_a_reply_lifts_the_request_before_it() -> None:
     request = Scored(turn=turn(1, role="user"), score=1.0)
     reply = Scored(turn=turn(2), score=2.0)
@@ -184,8 +194,22 @@ def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[in
     assert [(date.year, date.month, date.day) for date in find_named_dates(text)] == dates
 
 
-def test_a_named_date_lifts_what_was_said_then() -> None:
-    date = NamedDate(year=2024, month=3)
-    ((start, end),) = date.spans([])
-    items = [Scored(turn=turn(1, created=end), score=1.0), Scored(turn=turn(1, session=2, created=start), score=0.7)]
-    assert [item.turn.session for item in rank_by_text(items, {}, (date,))] == [2, 1]
+@pytest.mark.parametrize(("date", "least"), [((2024, None, None), 0.7), ((2024, 3, None), 0.1), ((2024, 3, 1), 0.0)])
+def test_a_named_date_lifts_what_was_said_then(date: tuple[int, int | None, int | None], least: float) -> None:
+    ((start, _),) = NamedDate(year=2024, month=3).spans([])
+    year, month, day = date
+    other = Scored(turn=turn(1, created=start - 400 * 86_400), score=1.0)
+    items = [other, Scored(turn=turn(1, session=2, created=start), score=least)]
+    assert [item.turn.session for item in rank_by_text(items, {}, (NamedDate(year=year, month=month, day=day),))] == [
+        2,
+        1,
+    ]
+
+
+def test_an_output_lifts_the_turn_that_called_the_tool_by_the_words_only_the_output_has() -> None:
+    call = Scored(turn=turn(1), score=1.0, found=frozenset({0}))
+    found = add_outputs([call], {7: frozenset({0, 1}), 8: frozenset({1})}, {7: call.turn, 8: turn(5)}, [2.0, 2.0])
+    assert {item.turn.place: (item.score, item.found) for item in found} == {
+        1: (1.0 + OUTPUT * 2.0, {0, 1}),
+        5: (OUTPUT * 2.0 * 0.75, {1}),
+    }

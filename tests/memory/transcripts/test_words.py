@@ -84,6 +84,10 @@ def test_quotes_hold_words_together() -> None:
 @pytest.mark.parametrize(
     ("text", "scope", "said"),
     [
+        ("which session fixed the parser?", "text", ["fixed", "parser"]),
+        ("the chat where we fixed it", "text", ["fixed"]),
+        ("which session?", "text", ["which", "session"]),
+        ("how does the session journal work", "text", ["session", "journal", "work"]),
         ("zorg in:output", "output", ["zorg"]),
         ("IN:TITLE zorg", "title", ["zorg"]),
         ("built-in:output", "text", ["built", "output", "builtin"]),
