@@ -170,36 +170,40 @@ async def receive_answer(
 ) -> None:
     """Read one whole stream into `answer` and show it meanwhile, with secrets replaced.
 
-    Text that the redactor holds back at a switch between reasoning and answer is shown before the switch.
+    Text that the redactor holds back at a switch between reasoning and answer is shown before the switch. The reasoning
+    of a chunk that contains both is shown first: such chunks may follow each other, so their text waits for the first
+    chunk without reasoning.
 
     `answer` keeps what arrived if the stream is cancelled or breaks. Raises what the provider raises.
     """
     text_stream, reasoning_stream = redactor.stream(), redactor.stream()
     stream = provider.stream(request)
-    in_reasoning = mixed = False
+    in_reasoning = in_text = False
+    waiting_text: list[str] = []
     try:
         async for chunk in stream:
             answer.add_chunk(chunk)
-            # Chunks that contain both do not end either text: a secret could be split across the boundary.
-            mixed, was_mixed = bool(chunk.reasoning and chunk.text), mixed
             if chunk.reasoning:
-                if not in_reasoning and not was_mixed:
+                if in_text:
                     display.show_text(text_stream.finish())
-                    text_stream = redactor.stream()
+                    text_stream, in_text = redactor.stream(), False
                 in_reasoning = True
                 display.show_reasoning(reasoning_stream.feed(chunk.reasoning))
-            if chunk.text:
-                if in_reasoning and not (mixed and was_mixed):
+            if chunk.text and chunk.reasoning:
+                waiting_text.append(chunk.text)
+            elif chunk.text:
+                if in_reasoning:
                     display.show_reasoning(reasoning_stream.finish())
-                    reasoning_stream = redactor.stream()
-                in_reasoning = False
-                display.show_text(text_stream.feed(chunk.text))
+                    reasoning_stream, in_reasoning = redactor.stream(), False
+                in_text = True
+                display.show_text(text_stream.feed("".join((*waiting_text, chunk.text))))
+                waiting_text.clear()
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
             await close()
     display.show_reasoning(reasoning_stream.finish())
-    display.show_text(text_stream.finish())
+    display.show_text(text_stream.feed("".join(waiting_text)) + text_stream.finish())
     display.finish()
 
 

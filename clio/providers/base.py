@@ -56,7 +56,7 @@ class ToolCallDelta(Struct, frozen=True, kw_only=True):
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
-    """One part of an answer, independent of the protocol.
+    """One part of an answer, independent of the protocol. Its reasoning comes before its text.
 
     Attributes:
         finish_reason, usage: only in the last chunk.
@@ -186,8 +186,11 @@ class AnswerDecoder(Protocol):
         """Whether the server has sent its last event."""
         ...
 
-    def take(self, event: object) -> Chunk | None:
-        """Decode one event; None if it has no content. Raises TransportFailed for an error in the stream."""
+    def take(self, event: object) -> Sequence[Chunk]:
+        """Decode one event into chunks, in the order of the answer; empty if it has no content.
+
+        Raises TransportFailed for an error in the stream.
+        """
         ...
 
     def ending(self) -> Chunk:

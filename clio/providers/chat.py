@@ -1,8 +1,10 @@
 """Chat Completions: encodes requests and decodes events, in the dialect of each server."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -41,6 +43,10 @@ _MAX_FENCE_CHARS = 200  # characters of a line that are stored to see whether it
 _MAX_HELD_CHARS = 32_000  # a later block longer than this is ordinary text
 
 
+AnswerPiece = tuple[Literal["text", "reasoning"], str]
+"""A piece of an answer, and what it is."""
+
+
 class ThinkSplitter:
     """Separates the text of one answer from reasoning between <think> tags. The text may be split anywhere.
 
@@ -57,39 +63,38 @@ class ThinkSplitter:
         self._line = ""  # the current line if it may open or close a code block
         self._fence = ""  # the characters that opened the current code block
 
-    def feed(self, text: str) -> tuple[str, str]:
-        """Return the text and the reasoning that are certain after this piece."""
+    def feed(self, text: str) -> list[AnswerPiece]:
+        """Return the pieces that are certain after this text, in the order of the answer."""
         if not (self._held or self._inside or self._blank or self._line or "\n" in text):
-            return text, ""  # nearly every piece of an answer
+            return [("text", text)]  # nearly every piece of an answer
         data, self._held = self._held + text, ""
-        text_parts: list[str] = []
-        reasoning_parts: list[str] = []
+        pieces: list[AnswerPiece] = []
         while data:
-            data = (
-                self._take_reasoning(data, reasoning_parts)
-                if self._inside
-                else self._take_line(data, text_parts, reasoning_parts)
-            )
-        return "".join(text_parts), "".join(reasoning_parts)
+            data = self._take_reasoning(data, pieces) if self._inside else self._take_line(data, pieces)
+        return [
+            (kind, joined)
+            for kind, run in groupby(pieces, itemgetter(0))
+            if (joined := "".join(piece for _, piece in run))
+        ]
 
-    def end(self) -> tuple[str, str]:
-        """Return the text and reasoning that were held back, at the end of the answer."""
+    def end(self) -> list[AnswerPiece]:
+        """Return what was held back, at the end of the answer."""
         held, self._held = self._held, ""
-        return ("", held) if self._inside else (held, "")
+        return [("reasoning" if self._inside else "text", held)] if held else []
 
-    def _take_reasoning(self, data: str, reasoning_parts: list[str]) -> str:
+    def _take_reasoning(self, data: str, pieces: list[AnswerPiece]) -> str:
         """Append reasoning up to the end tag; return the text after it."""
         before, closed, after = data.partition(THINK_CLOSE)
         if closed:
-            reasoning_parts.append(before)
+            pieces.append(("reasoning", before))
             self._inside, self._blank, self._line = False, True, ""
             return after
         keep = _count_tag_overlap(data, THINK_CLOSE)
-        reasoning_parts.append(data[: len(data) - keep])
+        pieces.append(("reasoning", data[: len(data) - keep]))
         self._held = data[len(data) - keep :]
         return ""
 
-    def _take_line(self, data: str, text_parts: list[str], reasoning_parts: list[str]) -> str:
+    def _take_line(self, data: str, pieces: list[AnswerPiece]) -> str:
         """Append text up to the end of the line at most; return the rest."""
         line, newline, rest = data.partition("\n")
         if self._blank:
@@ -97,10 +102,10 @@ class ThinkSplitter:
             if bare and not self._fence:
                 space = line[: len(line) - len(bare)]
                 if bare.startswith(THINK_OPEN):
-                    text_parts.append(space)
-                    return self._open_block(data[len(space) :], text_parts, reasoning_parts)
+                    pieces.append(("text", space))
+                    return self._open_block(data[len(space) :], pieces)
                 if not newline and THINK_OPEN.startswith(bare):
-                    text_parts.append(space)
+                    pieces.append(("text", space))
                     self._held = bare
                     return ""
             self._blank = not bare
@@ -108,24 +113,24 @@ class ThinkSplitter:
         elif self._line:
             self._line = (self._line + line)[:_MAX_FENCE_CHARS]
         self._began = self._began or not self._blank
-        text_parts.append(line + newline)
+        pieces.append(("text", line + newline))
         if newline:
             self._end_line()
         return rest
 
-    def _open_block(self, data: str, text_parts: list[str], reasoning_parts: list[str]) -> str:
+    def _open_block(self, data: str, pieces: list[AnswerPiece]) -> str:
         """Begin a block; return the text that is still to be read."""
         if not self._began:
             self._inside = True
             return data[len(THINK_OPEN) :]
         end = data.find(THINK_CLOSE, 0, _MAX_HELD_CHARS)
         if end >= 0:
-            reasoning_parts.append(data[len(THINK_OPEN) : end])
+            pieces.append(("reasoning", data[len(THINK_OPEN) : end]))
             return data[end + len(THINK_CLOSE) :]
         if len(data) < _MAX_HELD_CHARS:
             self._held = data
             return ""
-        text_parts.append(THINK_OPEN)
+        pieces.append(("text", THINK_OPEN))
         self._blank = False
         return data[len(THINK_OPEN) :]
 
@@ -193,8 +198,8 @@ class ChatDecoder:
         self._indexes: dict[int, int] = {}  # the server's index -> clio's index
         self._arguments: list[list[str]] = []
 
-    def take(self, event: object) -> Chunk | None:
-        """Decode one event (a chunk, or a whole answer that was not streamed); None if it has no content."""
+    def take(self, event: object) -> Sequence[Chunk]:
+        """Decode one event: a chunk, or a whole answer that was not streamed."""
         self.events += 1
         data = as_dict(event)
         if any(field in data for field in _USAGE_FIELDS):
@@ -208,20 +213,22 @@ class ChatDecoder:
             raise _failure(data)
         choices = as_list(data.get("choices"))
         if not choices or not (choice := as_dict(choices[0])):
-            return None
+            return ()
         if choice.get("error"):
             raise _failure(choice)
         if "usage" in choice:
             self.usage = read_usage(choice["usage"]) or self.usage
         delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
-        text, reasoning = self._read_content(delta)
+        chunks = self._read_content(delta)
         calls = tuple(map(self._decode_call, _list_call_items(delta)))
         if reason := as_text(choice.get("finish_reason")):
-            text, reasoning = self._take_finish_reason(reason, text, reasoning)
-        if not (text or reasoning or calls):
-            return None
-        self.has_content = True
-        return Chunk(text=text, reasoning=reasoning, tool_calls=calls)
+            self._take_finish_reason(reason)
+            chunks += _make_chunks(self._tags.end())
+        if calls:
+            last = chunks.pop() if chunks else Chunk()
+            chunks.append(structs.replace(last, tool_calls=calls))
+        self.has_content = self.has_content or bool(chunks)
+        return chunks
 
     def ending(self) -> Chunk:
         """See `AnswerDecoder`."""
@@ -233,10 +240,10 @@ class ChatDecoder:
             ReasoningItem(data=encode_json({SIGNATURE_FIELD: signature}).decode("utf-8"), calls=number)
             for number, signature in sorted(self._signatures.items())
         ]
-        text, reasoning = self._tags.end()
+        held = dict(self._tags.end())
         return Chunk(
-            text=text,
-            reasoning=reasoning,
+            text=held.get("text", ""),
+            reasoning=held.get("reasoning", ""),
             finish_reason=self.finish_reason,
             usage=self.usage,
             cost=self.cost,
@@ -256,19 +263,16 @@ class ChatDecoder:
             return True
         return self.has_content and all(_is_json("".join(pieces)) for pieces in self._arguments)
 
-    def _take_finish_reason(self, reason: str, text: str, reasoning: str) -> tuple[str, str]:
-        """Store the finish reason; return text and reasoning with the parts that were held back."""
+    def _take_finish_reason(self, reason: str) -> None:
         if reason in _FAILURE_REASONS:
             message = f"the answer ended with the finish reason {reason!r}"
             raise _failure({"error": {"message": message, "type": "server_error"}})
         # Gemini appends its own reason: "content_filter: PROHIBITED_CONTENT".
         reason = reason.partition(":")[0].strip() if reason.startswith("content_filter") else reason
         self.finish_reason = _FINISH_REASONS.get(reason, reason)
-        more_text, more_reasoning = self._tags.end()
-        return text + more_text, reasoning + more_reasoning
 
-    def _read_content(self, delta: dict[str, object]) -> tuple[str, str]:
-        """Return the text and reasoning of a delta. Mistral sends both as a list of parts."""
+    def _read_content(self, delta: dict[str, object]) -> list[Chunk]:
+        """Return the text and reasoning of a delta in order. Mistral sends both as a list of parts."""
         content = delta.get("content")
         if details := as_list(delta.get("reasoning_details")):
             self._add_details(details)
@@ -276,18 +280,24 @@ class ChatDecoder:
         reasoning = as_text(delta.get(field)) if field else "".join(map(_read_detail_text, details))
         if field:
             self._field = field
-        if isinstance(content, str):
-            if not content:
-                return as_text(delta.get("refusal")), reasoning
-            text, more = self._tags.feed(content)
-            # MiniMax repeats in the text, between tags, the reasoning that it has already sent.
-            return text, reasoning if self._field or self._details else reasoning + more
-        text = as_text(delta.get("refusal"))
+        pieces: list[AnswerPiece] = []
+        if isinstance(content, str) and content:
+            pieces = self._tags.feed(content)
+            if self._field or self._details:
+                # MiniMax repeats in the text, between tags, the reasoning that it has already sent.
+                pieces = [piece for piece in pieces if piece[0] == "text"]
+        elif refusal := as_text(delta.get("refusal")):
+            pieces = [("text", refusal)]
         for part in map(as_dict, as_list(content)):
-            text += as_text(part.get("text"))
             thinking = part.get("thinking")
-            reasoning += as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
-        return text, reasoning
+            thought = as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
+            pieces += [("text", as_text(part.get("text"))), ("reasoning", thought)]
+        chunks = _make_chunks(pieces)
+        if not reasoning:
+            return chunks
+        if chunks and not chunks[0].reasoning:
+            return [structs.replace(chunks[0], reasoning=reasoning), *chunks[1:]]
+        return [Chunk(reasoning=reasoning), *chunks]
 
     def _add_details(self, details: list[object]) -> None:
         """Join the pieces of reasoning details: those with the same type and index, unless their ids differ."""
@@ -337,6 +347,11 @@ class ChatDecoder:
             return next(wire for wire, ours in self._indexes.items() if self._ids[ours] == call_id)
         begins = bool(name) or not self._indexes
         return -len(self._ids) - 1 if begins else next(reversed(self._indexes))
+
+
+def _make_chunks(pieces: Iterable[AnswerPiece]) -> list[Chunk]:
+    """Return one chunk for each piece that is not empty."""
+    return [Chunk(text=piece) if kind == "text" else Chunk(reasoning=piece) for kind, piece in pieces if piece]
 
 
 def merge_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -93,19 +93,20 @@ class AnswerBounds:
     def __init__(self) -> None:
         self._chars = self._empty = 0
 
-    def count_chunk(self, chunk: Chunk | None) -> None:
-        """Count the content of one event, None for none. Raises TransportFailed if the answer exceeds a maximum."""
-        if chunk is None:
+    def count_chunks(self, chunks: Sequence[Chunk]) -> None:
+        """Count the content of one event. Raises TransportFailed if the answer exceeds a maximum."""
+        if not chunks:
             self._empty += 1
             if self._empty > MAX_EMPTY:
                 raise make_endless_error(f"{MAX_EMPTY:,} events in a row without content")
             return
         self._empty = 0
-        self._chars += len(chunk.text) + len(chunk.reasoning)
-        for call in chunk.tool_calls:
-            self._chars += len(call.arguments)
-            if call.index >= MAX_CALLS:
-                raise make_endless_error(f"more than {MAX_CALLS:,} tool calls in one answer")
+        for chunk in chunks:
+            self._chars += len(chunk.text) + len(chunk.reasoning)
+            for call in chunk.tool_calls:
+                self._chars += len(call.arguments)
+                if call.index >= MAX_CALLS:
+                    raise make_endless_error(f"more than {MAX_CALLS:,} tool calls in one answer")
         if self._chars > MAX_CHARS:
             raise make_endless_error(f"more than {MAX_CHARS:,} characters in one answer")
 

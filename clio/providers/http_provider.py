@@ -264,10 +264,9 @@ class HttpProvider:
                 chunks: list[Chunk] = []
                 try:
                     for event in batch:
-                        chunk = answer.take(event)
-                        bounds.count_chunk(chunk)
-                        if chunk is not None:
-                            chunks.append(chunk)
+                        found = answer.take(event)
+                        bounds.count_chunks(found)
+                        chunks += found
                 except TransportFailed:
                     for chunk in merge_chunks(chunks):  # the events before the error are valid
                         yield chunk

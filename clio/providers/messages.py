@@ -79,17 +79,18 @@ class MessagesDecoder:
         self._has_reasoning = False
         self._needs_gap = False  # whether a further thinking block has begun and a blank line is due
 
-    def take(self, event: object) -> Chunk | None:
+    def take(self, event: object) -> Sequence[Chunk]:
         """See `AnswerDecoder`."""
         data = as_dict(event)
         event_type = as_text(data.get("type"))
+        chunk = None
         match event_type:
             case "content_block_delta":
-                return self._decode_delta(data.get("index"), as_dict(data.get("delta")))
+                chunk = self._decode_delta(data.get("index"), as_dict(data.get("delta")))
             case "content_block_start":
-                return self._start_block(data.get("index"), as_dict(data.get("content_block")))
+                chunk = self._start_block(data.get("index"), as_dict(data.get("content_block")))
             case "content_block_stop":
-                return self._stop_block(data.get("index"))
+                chunk = self._stop_block(data.get("index"))
             case "message_start":
                 self._store_usage(as_dict(data.get("message")).get("usage"))
             case "message_delta":
@@ -103,7 +104,7 @@ class MessagesDecoder:
             case _:
                 if data.get("error"):
                     raise _failure(data)
-        return None
+        return () if chunk is None else (chunk,)
 
     @property
     def is_whole(self) -> bool:
@@ -212,20 +213,14 @@ class MessagesDecoder:
         """Store the token counts of an event; later counts replace earlier ones."""
         self._usage.update({name: value for name, value in as_dict(usage).items() if value is not None})
 
-    def _decode_whole(self, message: dict[str, object]) -> Chunk | None:
+    def _decode_whole(self, message: dict[str, object]) -> Sequence[Chunk]:
         """Decode an answer that was not streamed."""
-        text: list[str] = []
-        reasoning: list[str] = []
-        calls: list[ToolCallDelta] = []
+        chunks: list[Chunk] = []
         for index, block in enumerate(map(as_dict, as_list(message.get("content")))):
-            for chunk in (self._start_block(index, block), self._stop_block(index)):
-                if chunk is not None:
-                    text.append(chunk.text)
-                    reasoning.append(chunk.reasoning)
-                    calls += chunk.tool_calls
+            chunks += filter(None, (self._start_block(index, block), self._stop_block(index)))
         self._take_finish_reason(message, message.get("usage"))
         self.is_finished = True
-        return Chunk(text="".join(text), reasoning="".join(reasoning), tool_calls=tuple(calls))
+        return chunks
 
 
 def _failure(data: dict[str, object]) -> TransportFailed:

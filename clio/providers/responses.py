@@ -68,38 +68,41 @@ class ResponsesDecoder:
         self._with_text: set[object] = set()  # positions of messages whose text was received
         self._with_reasoning: set[object] = set()  # positions of reasoning items that were emitted, and of their parts
 
-    def take(self, event: object) -> Chunk | None:
+    def take(self, event: object) -> Sequence[Chunk]:
         """See `AnswerDecoder`."""
         data = as_dict(event)
         kind = data.get("type")
+        chunk = None
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
                 self._with_text.add(_find_position(data))
-                return self._emit_text(as_text(data.get("delta")))
+                chunk = self._emit_text(as_text(data.get("delta")))
             case (
                 "response.reasoning_summary_text.delta"
                 | "response.reasoning_text.delta"
                 | "response.reasoning_summary.delta"
                 | "response.reasoning.delta"
             ):
-                return self._emit_reasoning(data)
+                chunk = self._emit_reasoning(data)
             case "response.function_call_arguments.delta":
-                return self._emit_arguments(_find_position(data), as_text(data.get("delta")))
+                chunk = self._emit_arguments(_find_position(data), as_text(data.get("delta")))
             case "response.function_call_arguments.done":
-                return self._emit_arguments(_find_position(data), as_text(data.get("arguments")), whole=True)
+                chunk = self._emit_arguments(_find_position(data), as_text(data.get("arguments")), whole=True)
             case "response.output_item.added":
-                return self._begin_item(_find_position(data), as_dict(data.get("item")))
+                chunk = self._begin_item(_find_position(data), as_dict(data.get("item")))
             case "response.output_item.done":
-                return self._finish_item(_find_position(data), as_dict(data.get("item")))
+                chunk = self._finish_item(_find_position(data), as_dict(data.get("item")))
             case "response.completed" | "response.incomplete" | "response.failed" | "response.done":
                 return self._finish_answer(as_dict(data.get("response")))
             case "error":
                 raise _failure(_read_error(data))
+            case _ if data.get("error") and not kind:
+                raise _failure(_read_error(data))
+            case _ if data.get("object") == "response":
+                return self._finish_answer(data)
             case _:
                 pass
-        if data.get("error") and not kind:
-            raise _failure(_read_error(data))
-        return self._finish_answer(data) if data.get("object") == "response" else None
+        return () if chunk is None else (chunk,)
 
     @property
     def is_whole(self) -> bool:
@@ -202,43 +205,35 @@ class ResponsesDecoder:
         data = encode_json(item).decode("utf-8")
         self._items.append(ReasoningItem(data=data, text=self._text, calls=len(self._call_ids)))
 
-    def _finish_answer(self, response: dict[str, object]) -> Chunk | None:
+    def _finish_answer(self, response: dict[str, object]) -> Sequence[Chunk]:
         """Decode the end of a stream, or a whole answer that was not streamed. Emits what was not received before."""
         self._usage = read_usage(response.get("usage")) or self._usage
         status = as_text(response.get("status"))
         if status in ("failed", "cancelled") or response.get("error"):
             self.is_finished = True
             raise _failure(_read_error(response) if response.get("error") else {}, status)
-        chunk = self._emit_missing(response)
+        chunks = self._emit_missing(response)
         self.is_finished = True
         if status == "incomplete":
             reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
             self.finish_reason = _INCOMPLETE_REASONS.get(reason, reason or "length")
         else:
             self.finish_reason = "tool_calls" if self._calls else "stop"
-        return chunk
+        return chunks
 
-    def _emit_missing(self, response: dict[str, object]) -> Chunk | None:
+    def _emit_missing(self, response: dict[str, object]) -> Sequence[Chunk]:
         """Emit the kinds of items that were received only in the last event: some servers send calls only there."""
         received = {
             "message": bool(self._with_text),
             "function_call": bool(self._call_ids),
             "reasoning": bool(self._with_reasoning) or any(MESSAGE_START not in item.data for item in self._items),
         }
-        text: list[str] = []
-        reasoning: list[str] = []
-        calls: list[ToolCallDelta] = []
-        for number, item in enumerate(map(as_dict, as_list(response.get("output")))):
-            if received.get(as_text(item.get("type")), True):
-                continue
-            chunk = self._finish_item(("last", number), item)
-            if chunk is not None:
-                text.append(chunk.text)
-                reasoning.append(chunk.reasoning)
-                calls += chunk.tool_calls
-        if not (any(text) or any(reasoning) or calls):
-            return None
-        return Chunk(text="".join(text), reasoning="".join(reasoning), tool_calls=tuple(calls))
+        chunks = (
+            self._finish_item(("last", number), item)
+            for number, item in enumerate(map(as_dict, as_list(response.get("output"))))
+            if not received.get(as_text(item.get("type")), True)
+        )
+        return [chunk for chunk in chunks if chunk is not None]
 
 
 def _find_position(data: dict[str, object]) -> object:

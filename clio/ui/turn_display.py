@@ -234,11 +234,14 @@ class ReasoningStream:
         self._gap = False
 
     def toggle(self) -> list[Part]:
-        """Show all text hidden so far, or hide the text that arrives from now on; return the lines to print."""
+        """Show all text hidden so far, or hide the text that arrives from now on; return the lines to print.
+
+        The unfinished line is hidden too: printed now, it would be torn from the rest of the line.
+        """
         if self.show == "show":
             self.show = "fold"
-            part, self._partial = self._make_part(self._partial), ""
-            return [part] if part is not None else []
+            self._folded_text, self._partial = [self._partial], ""
+            return []
         self.show = "show"
         folded_text, self._folded_text = "".join(self._folded_text), []
         return self.feed(folded_text)

@@ -162,3 +162,12 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
         if "tools" in request.body
     ]
     assert PORT in first and PORT not in second
+
+
+def test_the_rows_add_up_to_the_total_that_is_told(harness: Harness) -> None:
+    for port in range(4):
+        harness.memory.store.add(MemoryDraft(content=f"the staging server {port}a listens on port {port}", kind="fact"))
+    harness.memory.turn_fragments("which ports do the staging server listens use?")
+    result = ok(harness, "/memory why")
+    told = int(result.text.partition(", about ")[2].split(" ")[0])
+    assert told == sum(int(row[5]) for row in rows(result) if not row[0].endswith("cut"))
