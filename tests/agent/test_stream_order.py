@@ -2,6 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import groupby
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clio.agent.model_request import AnswerDisplay, ModelAnswer, receive_answer
 from clio.agent.user_interface import Event, ReasoningDelta, TextDelta
@@ -52,3 +56,29 @@ def test_a_chunk_with_both_is_reasoning_then_text() -> None:
 def test_reasoning_between_texts_stays_between_them() -> None:
     chunks = (Chunk(text="One"), Chunk(reasoning="hm"), Chunk(text="two"))
     assert shown(*chunks) == [("text", "One"), ("thought", "hm"), ("text", "two")]
+
+
+def test_chunks_with_both_that_follow_each_other_are_one_thought_before_the_text() -> None:
+    chunks = (Chunk(reasoning="I ", text="So "), Chunk(reasoning="think", text="it "), Chunk(text="is so"))
+    assert shown(*chunks) == [("thought", "I think"), ("text", "So it is so")]
+
+
+_WORDS = st.text(st.sampled_from("ab \n"), max_size=8)
+
+
+@given(st.lists(st.builds(lambda thought, text: Chunk(reasoning=thought, text=text), _WORDS, _WORDS), max_size=12))
+def test_nothing_is_shown_in_another_order_than_it_came(chunks: list[Chunk]) -> None:
+    """The text of chunks with both waits for the end of their reasoning."""
+    sent: list[tuple[str, str]] = []
+    waiting = ""
+    for chunk in chunks:
+        sent.append(("thought", chunk.reasoning))
+        if chunk.reasoning:
+            waiting += chunk.text
+        elif chunk.text:
+            sent.append(("text", waiting + chunk.text))
+            waiting = ""
+    sent.append(("text", waiting))
+    filled = [part for part in sent if part[1]]
+    runs = [(kind, "".join(part[1] for part in run)) for kind, run in groupby(filled, lambda part: part[0])]
+    assert shown(*chunks) == runs

@@ -67,8 +67,7 @@ def hear(decoder: AnswerDecoder, events: list[object]) -> FoundStatements:
             call[2] += delta.arguments
 
     for event in events:
-        chunk = decoder.take(event)
-        if chunk is not None:
+        for chunk in decoder.take(event):
             take(chunk)
     end = decoder.ending()
     heard.finish, heard.items, heard.usage = end.finish_reason, end.reasoning_items, end.usage

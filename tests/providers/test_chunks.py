@@ -28,7 +28,7 @@ def call(
 
 def play(*events: Any) -> tuple[list[Chunk], ChatDecoder]:
     decoder = ChatDecoder()
-    chunks = [chunk for item in events if (chunk := decoder.take(item)) is not None]
+    chunks = [chunk for item in events for chunk in decoder.take(item)]
     return [*chunks, decoder.ending()], decoder
 
 
@@ -142,7 +142,7 @@ def test_thoughts(key: str) -> None:
 def test_content_in_parts() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
     chunks, _ = play(event({"content": parts}, "stop"))
-    assert chunks[0] == Chunk(text="yes", reasoning="hm")
+    assert chunks[:2] == [Chunk(reasoning="hm"), Chunk(text="yes")]
 
 
 def test_a_refusal_is_the_answer() -> None:
@@ -429,3 +429,11 @@ def test_words_that_follow_words_are_one_piece() -> None:
         Chunk(tool_calls=(call_delta,)),
     ]
     assert list(merge_chunks(chunks)) == [Chunk(reasoning="why"), Chunk(text="by"), chunks[-1]]
+
+
+def test_reasoning_and_text_of_one_event_stay_in_order() -> None:
+    chunks, _ = play(event({"content": "<think>one</think>yes\n<think>two</think>no"}, "stop"))
+    assert [chunk.reasoning or chunk.text for chunk in chunks] == ["one", "yes\n", "two", "no", ""]
+    parts = [{"type": "text", "text": "yes"}, {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "no"}]
+    chunks, _ = play(event({"content": parts}, "stop"))
+    assert [chunk.reasoning or chunk.text for chunk in chunks] == ["yes", "hm", "no", ""]

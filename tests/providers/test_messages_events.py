@@ -191,4 +191,4 @@ def test_usage_of_both_ends_is_put_together() -> None:
     [{}, {"type": "ping"}, {"type": "content_block_stop", "index": 9}, delta(9, "text_delta"), {"type": "new_event"}],
 )
 def test_events_without_content_hold_nothing(event: dict[str, Any]) -> None:
-    assert MessagesDecoder().take(event) is None
+    assert not MessagesDecoder().take(event)

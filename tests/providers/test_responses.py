@@ -94,7 +94,7 @@ class _Given:
         self._chunks = chunks
 
     def take(self, event: object) -> Any:
-        return event
+        return (event,)
 
     def ending(self) -> Chunk:
         return self._chunks[-1]

@@ -29,9 +29,10 @@ PIECES = (
 
 def split(*pieces: str) -> tuple[str, str]:
     splitter = ThinkSplitter()
-    read = [splitter.feed(piece) for piece in pieces]
-    read.append(splitter.end())
-    return "".join(text for text, _ in read), "".join(thought for _, thought in read)
+    read = [part for piece in pieces for part in splitter.feed(piece)] + splitter.end()
+    return "".join(text for kind, text in read if kind == "text"), "".join(
+        text for kind, text in read if kind == "reasoning"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,15 +80,15 @@ def test_only_tags_are_lost(whole: str) -> None:
 def test_text_is_passed_on_at_once() -> None:
     splitter = ThinkSplitter()
     assert [splitter.feed(piece) for piece in ("He", "llo <", "b>\n", "more")] == [
-        ("He", ""),
-        ("llo <", ""),
-        ("b>\n", ""),
-        ("more", ""),
+        [("text", "He")],
+        [("text", "llo <")],
+        [("text", "b>\n")],
+        [("text", "more")],
     ]
 
 
 def test_a_later_block_without_an_end_is_text_after_a_while() -> None:
     splitter = ThinkSplitter()
     splitter.feed("yes\n<think>")
-    shown = "".join(splitter.feed("word " * 100)[0] for _ in range(100))
+    shown = "".join(text for _ in range(100) for _, text in splitter.feed("word " * 100))
     assert shown.startswith("<think>word word")
