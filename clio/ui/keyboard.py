@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Protocol, TextIO, cast
@@ -19,9 +19,8 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from clio.ui.painter import Part, assemble_text, count_cells, truncate_to_cells
+from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.theme import Theme
 
 _WORD_AFTER = re.compile(r"\s*\S+")
 NEWLINE_MARK = "↵"
@@ -312,12 +311,6 @@ def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
         return (_PROMPT_MARK + hint, len(_PROMPT_MARK)) if hint else ("", None)
     row, column = typing.line.render_row(width - len(_PROMPT_MARK))
     return _PROMPT_MARK + row, len(_PROMPT_MARK) + column
-
-
-def render_user_message(text: str, theme: Theme) -> Iterator[Part]:
-    """Yield the user's message as it is shown in the scrollback."""
-    for number, line in enumerate(clean(text).strip().split("\n")):
-        yield Part(body=assemble_text((_PROMPT_MARK if number == 0 else "  ", theme.accent), line))
 
 
 _saved_line = TypedLine()  # module level: a process has one terminal

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -43,7 +43,7 @@ def truncate_to_cells(text: str, cells: int) -> str:
     if cells < 1:
         return ""
     used = 0
-    for start, width in _split_letters(text):
+    for start, width in split_letters(text):
         used += width
         if used > cells - 1:
             return text[:start].rstrip() + "…"
@@ -54,7 +54,7 @@ def split_by_cells(text: "Text", cells: int) -> "list[Text]":
     """Split the text into lines of at most `cells` columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
-    for start, width in _split_letters(text.plain):
+    for start, width in split_letters(text.plain):
         if used + width > cells and start:
             cuts.append(start)
             used = 0
@@ -62,7 +62,7 @@ def split_by_cells(text: "Text", cells: int) -> "list[Text]":
     return list(text.divide(cuts)) if cuts else [text]
 
 
-def _split_letters(text: str) -> Iterator[tuple[int, int]]:
+def split_letters(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and columns of each letter.
 
     Characters connected by a zero-width joiner, an accent or a variation selector count as one letter.
@@ -89,8 +89,12 @@ def truncate_line(line: "Text", max_chars: int, style: str) -> "Text":
 TerminalSize = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
-_CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a style, or the beginning or end of a link
+_FILL = "\x1b[K"  # gives the rest of the row the background in force
+_CODE = r"\x1b(?:\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)"  # a style, a fill, or the beginning or end of a link
 _TRAILING_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
+_RESET = "\x1b[0m"
+_BACKGROUND_CODES = frozenset(map(str, (*range(40, 49), *range(100, 108))))
+_LAST_STYLE = re.compile(r"\x1b\[([0-9;]+)m[^\x1b]* \x1b\[0m$")
 _ONLY_CODES = re.compile(rf"^(?:{_CODE})+$")
 _CODES = re.compile(_CODE)
 
@@ -100,12 +104,17 @@ class Part(Struct, frozen=True, kw_only=True):
 
     Attributes:
         wraps: wrap the text at the screen's width; False leaves it one logical line, which the terminal may break.
+            `HangingText` is always wrapped.
         gap: print a blank line before it.
+        margin: columns left free before each row.
+        sign: stands in the margin of the first row, in the style "accent".
     """
 
     body: "RenderableType"
     wraps: bool = True
     gap: bool = False
+    margin: int = 0
+    sign: str = ""
 
 
 class Painter:
@@ -144,18 +153,29 @@ class Painter:
         A part that does not wrap becomes one line of any length.
         """
         gap = "\n" if part.gap else ""
-        return gap + "".join(row + "\n" for row in self._paint(part.body, wraps=part.wraps))
+        return gap + "".join(row + "\n" for row in self._paint_part(part, wraps=part.wraps))
 
     def render_rows(self, part: Part) -> list[str]:
         """Render for an area that is redrawn: rows no wider than `width`."""
         from rich.text import Text
 
         body = part.body
-        if not part.wraps and isinstance(body, Text):
+        if not part.wraps and isinstance(body, Text) and not hasattr(body, "split_rows"):
             rows = [row for line in split_by_cells(body, self.width) for row in self._paint(line, wraps=False)]
         else:
-            rows = self._paint(body, wraps=True)
+            rows = self._paint_part(part, wraps=True)
         return ["", *rows] if part.gap else rows
+
+    def _paint_part(self, part: Part, *, wraps: bool) -> list[str]:
+        rows = self._paint(part.body, wraps=wraps, margin=part.margin)
+        if not part.margin:
+            return rows
+        blank = " " * part.margin
+        if not part.sign:
+            return [blank + row if row else row for row in rows]
+        sign = self._paint(assemble_text((part.sign, self.theme.accent)), wraps=False)[0]
+        first = sign + " " * (part.margin - count_cells(part.sign)) + rows[0]
+        return [first, *(blank + row if row else row for row in rows[1:])]
 
     def _apply_palette(self) -> "Console":
         """Return the console with the current palette; `/theme` may change it at any time."""
@@ -169,15 +189,27 @@ class Painter:
             self._applied_palette = palette
         return self._console
 
-    def _paint(self, body: "RenderableType", *, wraps: bool) -> list[str]:
+    def _paint(self, body: "RenderableType", *, wraps: bool, margin: int = 0) -> list[str]:
         from rich.console import ConsoleDimensions
 
-        console = self._apply_palette()
-        console.size = ConsoleDimensions(self.width, 25)  # at each call, because the window may have been resized
+        console, width = self._apply_palette(), max(self.width - margin, 1)
+        console.size = ConsoleDimensions(width, 25)  # at each call, because the window may have been resized
+        split_rows: Callable[[int], Iterator[Text]] | None = getattr(body, "split_rows", None)
+        if split_rows is not None:  # a `HangingText`, which this module must not import: it imports rich
+            return self._paint_rows(split_rows(width), width)
         with console.capture() as capture:
             console.print(body, soft_wrap=not wraps)
-        rows = [_strip_right(row) for row in capture.get().removesuffix("\n").split("\n")]
+        rows = [_strip_right(row, width) for row in capture.get().removesuffix("\n").split("\n")]
         return _strip_blank_rows(rows) if wraps else rows
+
+    def _paint_rows(self, rows: "Iterator[Text]", width: int) -> list[str]:
+        """Paint rows that fit; one whose own style has a background gets it over the whole width."""
+        with self._console.capture() as capture:
+            for row in rows:
+                if row.style and self._console.get_style(row.style, default="none").bgcolor is not None:
+                    row.pad_right(width - row.cell_len)
+                self._console.print(row, soft_wrap=True)
+        return [_strip_right(row, width) for row in capture.get().removesuffix("\n").split("\n")]
 
 
 def count_row_cells(row: str) -> int:
@@ -185,10 +217,29 @@ def count_row_cells(row: str) -> int:
     return count_cells(_CODES.sub("", row))
 
 
-def _strip_right(row: str) -> str:
-    """Remove trailing blanks, which would wrap when the window becomes narrower."""
+def _strip_right(row: str, width: int) -> str:
+    """Remove trailing blanks, which would wrap when the window becomes narrower.
+
+    Blanks with a background that reach the edge become a fill of the row.
+    """
+    last = _LAST_STYLE.search(row)
+    if last is not None and _has_background(last[1]) and count_row_cells(row) >= width:
+        return row[: -len(_RESET)].rstrip(" ") + _FILL + _RESET
     row = _TRAILING_BLANKS.sub(r"\1", row)
     return "" if _ONLY_CODES.match(row) else row
+
+
+@cache
+def _has_background(codes: str) -> bool:
+    """Whether a style sets a background; in 38;5;44 the 44 is the number of a colour of the text."""
+    rest = codes.split(";")
+    while rest:
+        code = rest.pop(0)
+        if code == "38" and rest:
+            del rest[: 4 if rest[0] == "2" else 2]
+        elif code in _BACKGROUND_CODES:
+            return True
+    return False
 
 
 def _strip_blank_rows(rows: list[str]) -> list[str]:

@@ -116,8 +116,11 @@ MEANINGS: dict[str, str] = {
     "menu_current": "selected completion",
     "menu_note": "description of a completion",
     "menu_note_current": "description of the selected completion",
-    "added": "lines added by a diff",
-    "removed": "lines removed by a diff",
+    "user_message": "your messages in the conversation; a background covers the whole rows",
+    "added": "lines added by a diff; only number and sign of those with a background",
+    "removed": "lines removed by a diff; only number and sign of those with a background",
+    "added_line": "rows of added lines; a background covers them and lets the code keep its colours",
+    "removed_line": "rows of removed lines; the same",
     "added_word": "new words in a changed line",
     "removed_word": "old words in a changed line",
     "hunk": "hunk headers of a diff",
@@ -125,6 +128,7 @@ MEANINGS: dict[str, str] = {
     "quote": "quotations in an answer",
     "link": "links in an answer",
     "code": "inline code",
+    "code_block": "rows of a code block; a background covers them",
     "code_comment": "comments",
     "code_keyword": "keywords",
     "code_type": "types and built-in names",
@@ -262,8 +266,8 @@ _DARK = _MARKS | {
     "menu_note_current": "#000000 on #5fafd7",
     "added": "#87d787",
     "removed": "#ff8787",
-    "added_word": "#000000 on #87d787",
-    "removed_word": "#000000 on #ff8787",
+    "added_word": "bold #ffffff on #1c7a2c",
+    "removed_word": "bold #ffffff on #a02828",
     "hunk": "#87d7ff",
     "heading": "bold #d7afff",
     "quote": "italic #b2b2b2",
@@ -282,6 +286,10 @@ _DARK = _MARKS | {
     "bar_3": "#87d7d7",
     "bar_4": "#ffd787",
     "bar_5": "#87d787",
+    "user_message": "#e4e4e4 on #3a3a3a",
+    "code_block": "#d0d0d0 on #262626",
+    "added_line": "#e4e4e4 on #143a20",
+    "removed_line": "#e4e4e4 on #4a2222",
 }
 _LIGHT = _MARKS | {
     "accent": "#005f87",
@@ -299,8 +307,8 @@ _LIGHT = _MARKS | {
     "menu_note_current": "#ffffff on #005f5f",
     "added": "#005f00",
     "removed": "#af0000",
-    "added_word": "#ffffff on #005f00",
-    "removed_word": "#ffffff on #af0000",
+    "added_word": "bold #002f00 on #a5e0a5",
+    "removed_word": "bold #5f0000 on #f5b5b5",
     "hunk": "#005f87",
     "heading": "bold #5f00af",
     "quote": "italic #585858",
@@ -319,6 +327,10 @@ _LIGHT = _MARKS | {
     "bar_3": "#005f5f",
     "bar_4": "#875f00",
     "bar_5": "#005f00",
+    "user_message": "#1c1c1c on #e4e4e4",
+    "code_block": "#1c1c1c on #eeeeee",
+    "added_line": "#1c1c1c on #d7f0d7",
+    "removed_line": "#1c1c1c on #fbdfdf",
 }
 _HIGH_CONTRAST = _MARKS | {
     "accent": "bold",
@@ -373,6 +385,7 @@ _HIGH_CONTRAST_DARK = _HIGH_CONTRAST | {
     "bar_3": "#87ff87",
     "bar_4": "#ffff87",
     "bar_5": "#ffffff",
+    "user_message": "#ffffff on #303030",
 }
 _HIGH_CONTRAST_LIGHT = _HIGH_CONTRAST | {
     "accent": "bold #0000af",
@@ -410,6 +423,7 @@ _HIGH_CONTRAST_LIGHT = _HIGH_CONTRAST | {
     "bar_3": "#005f00",
     "bar_4": "#870000",
     "bar_5": "#000000",
+    "user_message": "#000000 on #e4e4e4",
 }
 
 _DARK_BACKGROUNDS = ("#000000", "#303446")

@@ -35,7 +35,8 @@ from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.diff_view import render_diff
 from clio.ui.footer import Activity, render_status_row
-from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_user_message, render_waiting_texts
+from clio.ui.hanging_text import render_user_message
+from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
 from clio.ui.markdown import StreamingMarkdown, preload_markdown, render_markdown
 from clio.ui.painter import Painter, Part, TerminalSize, count_cells, count_row_cells, truncate_to_cells

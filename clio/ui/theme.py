@@ -77,6 +77,10 @@ class Theme(Struct, frozen=True, kw_only=True):
     removed_word: str = "removed_word"
     hunk: str = "hunk"
     reasoning: str = "reasoning"
+    user_message: str = "user_message"
+    code_block: str = "code_block"
+    added_line: str = "added_line"
+    removed_line: str = "removed_line"
 
 
 class Terminal(Struct, frozen=True, kw_only=True):

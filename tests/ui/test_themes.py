@@ -77,6 +77,21 @@ def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, s
     assert weak == []
 
 
+@pytest.mark.parametrize("table", WITH_COLOURS)
+def test_code_can_be_read_on_the_backgrounds_of_rows(table: str) -> None:
+    styles = get_builtin_palette(table).styles
+    weak: list[str] = []
+    for rows in ("code_block", "added_line", "removed_line"):
+        if not styles[rows].background:
+            continue
+        for meaning in (*(name for name in styles if name.startswith("code_")), "added", "removed", "faint"):
+            wanted = 3.0 if meaning in FAINT else 4.5
+            if styles[meaning].foreground:
+                reached = contrast(styles[meaning].foreground, styles[rows].background)
+                weak += [f"{meaning} on {rows}: {reached:.2f}"] * (reached < wanted)
+    assert weak == []
+
+
 def test_the_contrast_is_that_of_the_standard() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
