@@ -694,19 +694,20 @@ class ContextWindow:
         from clio.context.window_report import PromptPartUsage, WindowUsage
 
         tokens, prefix, units = self._estimator.convert_units, self._builder.prefix, self._units()
+        parts = tuple(
+            PromptPartUsage(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
+            for part in prefix.parts
+        )
         return WindowUsage(
             window=self.limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
-            memory=tokens(prefix.memory),
+            memory=sum(part.tokens for part in parts),  # so that it is the sum of the parts that are listed below it
             tools=tokens(prefix.tools_units),
             summary=tokens(self._total(units) - _weight(units)),
             history=tokens(_weight(units)),
             reserve=self._room.budget.reserve,
             trim_above=tokens(self._trigger(units)),
-            parts=tuple(
-                PromptPartUsage(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
-                for part in prefix.parts
-            ),
+            parts=parts,
             problems=prefix.problems,
         )
 

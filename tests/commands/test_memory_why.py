@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -168,6 +169,8 @@ def test_the_rows_add_up_to_the_total_that_is_told(harness: Harness) -> None:
     for port in range(4):
         harness.memory.store.add(MemoryDraft(content=f"the staging server {port}a listens on port {port}", kind="fact"))
     harness.memory.turn_fragments("which ports do the staging server listens use?")
+    usage = SimpleNamespace(parts=())
+    harness.window = SimpleNamespace(ratio=3.3, measure_usage=lambda: usage)  # type: ignore[assignment]
     result = ok(harness, "/memory why")
     told = int(result.text.partition(", about ")[2].split(" ")[0])
     assert told == sum(int(row[5]) for row in rows(result) if not row[0].endswith("cut"))

@@ -469,8 +469,11 @@ _MAX_USED_ROWS, _MAX_CUT_ROWS = 14, 4
 
 
 def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
-    """Return the tokens of the items by the model's token ratio; they were counted at the default one."""
-    return math.ceil(sum(item.tokens for item in items) * DEFAULT_RATIO / ratio)
+    """Return the tokens of the items by the model's token ratio; they were counted at the default one.
+
+    Each is rounded up by itself, so that the rows of the table add up to their total.
+    """
+    return sum(math.ceil(item.tokens * DEFAULT_RATIO / ratio) for item in items)
 
 
 def _count_prompt_tokens(ctx: CommandContext) -> int:
@@ -482,8 +485,9 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
 
 
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
+    state = "" if item.included else ", in request" if item.is_redundant else ", cut"
     return (
-        item.source if item.included else f"{item.source}, {'in request' if item.is_redundant else 'cut'}",
+        _SOURCE_NAMES.get(item.source, item.source) + state,
         item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
         f"{' '.join(item.text.split())} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
@@ -493,6 +497,8 @@ def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
 
 
 _ID_CHARS = 8
+_SOURCE_NAMES = {"knowledge": "project"}
+"""How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
 _SCORES = ("rank", "weight", "worth", "score")
 """The signals that order recalled memories, preferences, project memories and hard limits, in this order."""
 _SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")

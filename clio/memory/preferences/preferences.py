@@ -28,7 +28,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
-from clio.text.formatting import truncate
+from clio.text.formatting import format_count, truncate
 from clio.text.quoting import make_inert_line, quote_inert
 from clio.text.scoring import (
     DAY_S,
@@ -448,7 +448,7 @@ def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragme
         name="hard_limits",
         text=text,
         source=source,
-        reason=f"{len(lines)} with a score of at most {HARD_LIMIT_SCORE}",
+        reason=format_count(len(lines), "hard limit"),
         cap_tokens=LIMITS_CAP_TOKENS,
         whole=True,
     )
