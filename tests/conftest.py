@@ -5,7 +5,8 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -23,6 +24,9 @@ from clio.storage.jsonl import pop_damage_notes
 settings.register_profile("tests", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("tests")
+
+# Each worker would compile all tests again, 30 s of its time; programs under test write bytecode as well, below.
+sys.dont_write_bytecode = False
 
 # Started in the background of a script, where Ctrl-C is ignored, programs under test would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -76,8 +80,22 @@ def no_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without the garbage collector: hardly anything made until then is garbage, and looking took 7 s of 17.
+
+    What was collected stays out of every later collection as well, for it lives to the end.
+    """
+    gc.disable()
+    try:
+        _import_other_files_first(session)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _import_other_files_first(session: pytest.Session) -> None:
     """Each worker begins to import at another file: what one has compiled, the others find."""
     worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))
     if count < 2 or session.config.args != session.config.getini("testpaths"):

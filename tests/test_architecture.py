@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.python_source import parse_source
+from tests.support.rows import each_row
 
 PACKAGE = Path(__file__).parent.parent / "clio"
 
@@ -159,7 +160,7 @@ def test_package_init_files_are_empty() -> None:
     assert [str(path) for path in init_files if path.read_text(encoding="utf-8").strip()] == []
 
 
-@pytest.mark.parametrize("package", sorted(HEAVY))
+@each_row("package", sorted(HEAVY))
 def test_heavy_packages_are_imported_when_needed(package: str) -> None:
     for name, path in modules().items():
         for target, place in imports(path):
@@ -242,7 +243,7 @@ def test_threads_are_started_in_one_module() -> None:
     assert {name: starters for name, starters in found.items() if starters} == MAY_START_THREADS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "starters"),
     [
         ("import threading\nthreading.Thread(target=print).start()", {"Thread"}),

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from clio.checks.diagnostics import Diagnostic, find_new_diagnostics, parse_lines
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "number", "code", "message", "is_error"),
     [
         ("a.x:2:7: F821 Undefined name `foo`", 2, "F821", "Undefined name `foo`", True),

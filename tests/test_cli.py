@@ -14,6 +14,7 @@ import pytest
 from clio import __version__, cli
 from clio.config import command_line
 from clio.errors import ApprovalNeeded, ClioError, ConfigError, ContextOverflow, ServerFailed, SessionNotFound
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 ROOT = Path(__file__).parent.parent
@@ -125,7 +126,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), USAGE_ERRORS, ids=[" ".join(case[0]) for case in USAGE_ERRORS])
+@each_row(("arguments", "message"), USAGE_ERRORS, ids=[" ".join(case[0]) for case in USAGE_ERRORS])
 def test_usage_errors(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from clio.config.command_line import parse_arguments
 from clio.config.extension_files import ServerEntry, make_server, parse_server_entries
 from clio.config.schema import Config, read_settings_file
 from docs.make_decision_index import make_file_name, read_record, read_records, render_index
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent
 
@@ -142,7 +143,7 @@ d
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "reason"),
     [
         ("# 0001: Logs", "# Logs", "the first line"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.python_source import parse_source
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.usefixtures("no_collection")
 PACKAGE = Path(__file__).parent.parent / "clio"
@@ -100,7 +101,7 @@ def test_what_only_posix_has_is_asked_for_first() -> None:
     assert [f"{path}:{line} {name}" for path, uses in found for line, name in uses] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "import os\nos.killpg(1, 9)",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.tokens import DEFAULT_RATIO, MAX_RATIO, MIN_RATIO, TokenEstimator, message_units, text_units
+from tests.support.rows import each_row
 
 PROSE = "The parser reads a line, looks for the first colon, and takes what stands before it as the key. " * 20
 CODE = "def total(prices, discount):\n    for price in prices:\n        amount += price * (100 - discount)\n" * 20
@@ -17,7 +18,7 @@ BASE64 = base64.b64encode(bytes(range(256)) * 8).decode()
 CHINESE = "解析器读取一行，寻找第一个冒号，并将其前面的内容作为键。" * 20
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "chars_a_token"),
     [(PROSE, 4.2), (CODE, 4.3), (JSON, 2.31), (BASE64, 1.47), (CHINESE, 1.41)],
     ids=["prose", "code", "json", "base64", "chinese"],
@@ -107,8 +108,8 @@ def test_every_estimate_of_a_request_is_a_count(bills: list[tuple[float, int]], 
     assert estimator.estimate_request(units) >= 1
 
 
-@pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 6.0])
-@pytest.mark.parametrize("grown", ["x", "解", "{"], ids=["dense", "chinese", "punctuation"])
+@each_row("chars_a_token", [2.0, 3.0, 6.0])
+@each_row("grown", ["x", "解", "{"], ids=["dense", "chinese", "punctuation"])
 def test_text_that_is_weighed_wrong_for_a_server_is_within_a_tenth_after_five_bills(
     chars_a_token: float, grown: str
 ) -> None:

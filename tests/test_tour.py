@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from clio.commands.registry import find_command
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "tour"
@@ -39,7 +40,7 @@ def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: Mod
     assert len(shown) == 10
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "shows"),
     [
         ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · git main", "/help"]),

@@ -9,6 +9,7 @@ from clio.config.loaded import HOOK_EVENTS, TrustRequest
 from clio.config.trust import trust_project
 from clio.errors import ConfigError
 from tests.config.harness import Harness
+from tests.support.rows import each_row
 
 GUARD = """\
 before_tool:
@@ -51,7 +52,7 @@ def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
     assert list(read_hooks(tmp_path / "hooks.yaml", "hooks.yaml")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("before_tol:\n  - run: x\n", "hooks.yaml:1: unknown event 'before_tol'; did you mean 'before_tool'"),

@@ -17,6 +17,7 @@ from clio.config.options import Options, OutputFormat
 from clio.config.schema import CONFIG_FIELDS, ENVIRONMENT_VARIABLES, Config, ModelSettings, Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.harness import Harness
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -211,7 +212,7 @@ SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]
 ]
 
 
-@pytest.mark.parametrize(("home", "env", "flags", "expected"), SERVERS)
+@each_row(("home", "env", "flags", "expected"), SERVERS)
 def test_no_key_goes_to_another_server(
     harness: Harness, home: str, env: dict[str, str], flags: dict[str, str], expected: tuple[str | None, ...]
 ) -> None:

@@ -6,6 +6,7 @@ from clio.config import command_line
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text
 from clio.entrypoints.subcommand import format_help
 from clio.errors import UsageError
+from tests.support.rows import each_row
 
 
 def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
@@ -13,7 +14,7 @@ def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
     return tuple(arguments.words), {name: value for name, value in vars(arguments).items() if name != "words"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("argv", "words", "given"),
     [
         (("sessions",), ("sessions",), {}),
@@ -41,7 +42,7 @@ def test_flags_are_told_from_words(
         assert parsed(*argv) == (words, given)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("argv", "says"),
     [
         (("-p", "fix", "memory"), "'memory' does not belong to the prompt; put the whole prompt in quotes after -p"),

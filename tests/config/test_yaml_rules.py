@@ -12,6 +12,7 @@ from clio.config.schema import iter_settings
 from clio.config.yaml_edit import add_yaml_rule, store_rule
 from clio.config.yaml_file import parse_yaml
 from clio.errors import ConfigError
+from tests.support.rows import each_row
 
 # before -> after, for the rule `git log *`
 EDITS = {
@@ -47,7 +48,7 @@ def rules(data: bytes) -> list[object]:
     return [setting.value for setting in iter_settings(parse_yaml(data, "x"), "x") if setting.name == "allow"]
 
 
-@pytest.mark.parametrize("before", list(EDITS), ids=repr)
+@each_row("before", list(EDITS), ids=repr)
 def test_the_rule_goes_where_a_user_would_write_it(before: str) -> None:
     after = add_yaml_rule(before.encode(), "git log *", "config.yaml")
     assert after.decode() == EDITS[before]

@@ -9,6 +9,7 @@ from clio.config.schema import read_settings_file
 from clio.config.yaml_edit import store_setting
 from clio.config.yaml_file import MAX_CONFIG_BYTES, parse_yaml
 from clio.errors import ConfigError
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 WRONG = {
@@ -106,7 +107,7 @@ def error(tmp_path: Path, text: str | bytes) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("text", list(WRONG), ids=lambda text: repr(text[:40]))
+@each_row("text", list(WRONG), ids=lambda text: repr(text[:40]))
 def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str) -> None:
     message = error(tmp_path, text)
     expected = WRONG[text]
@@ -114,7 +115,7 @@ def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str) -> None:
     assert "\n" not in message and message.isprintable()
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n", "---\n", "--- # x\n...\n", "\ufeff", "~", "{}"])
+@each_row("text", ["", "\n\n", "# nothing yet\n", "---\n", "--- # x\n...\n", "\ufeff", "~", "{}"])
 def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
     assert settings(tmp_path, text) == {}
 
@@ -164,8 +165,8 @@ def test_all_kinds_of_values(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("newline", ["\r\n", "\r", "\n"])
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@each_row("newline", ["\r\n", "\r", "\n"])
+@each_row("bom", ["", "\ufeff"])
 def test_line_ends_and_byte_order_marks(tmp_path: Path, newline: str, bom: str) -> None:
     text = bom + newline.join(["model: ü", "allow:", "- a", "- b", ""])
     assert settings(tmp_path, text) == {"model": "ü", "allow": ("a", "b")}
@@ -195,7 +196,7 @@ def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) 
         read_settings_file(forbidden, "config.yaml")
 
 
-@pytest.mark.parametrize("word", ["off", "Off", "OFF", "'off'", "no", "false"])
+@each_row("word", ["off", "Off", "OFF", "'off'", "no", "false"])
 def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from clio.context.encodings import FETCH_SCRIPT, BackgroundFetch, find_encoding, is_hosted_openai, list_encoding_folders
 from tests.support.chat_server import text
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
 from tests.test_doctor import EncodingServer
 from tests.turns.conftest import MakeHarness, make_harness
@@ -104,7 +105,7 @@ def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "hosted"),
     [
         ("https://api.openai.com/v1", True),

@@ -1,16 +1,15 @@
 """What in a message is a mention, and how much of what it names is shown."""
 
-import pytest
-
 from clio.context.message_parts import find_mentions, fit_rows, format_file_mention, list_readings
 from clio.tokens import TokenEstimator
+from tests.support.rows import each_row
 
 
 def labels(text: str) -> list[str]:
     return [mention.label for mention in find_mentions(text)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("see @clio/app.py", ["clio/app.py"]),
@@ -39,7 +38,7 @@ def test_the_end_of_a_sentence_is_no_part_of_a_name() -> None:
     assert [one.label for one in list_readings(mention)] == ["a.py:10-40).", "a.py:10-40)", "a.py:10-40"]
 
 
-@pytest.mark.parametrize("path", ["a.py", "@types/node.d.ts", "my file.md", "ends.", "notes:3", "it's", "clio/ui/"])
+@each_row("path", ["a.py", "@types/node.d.ts", "my file.md", "ends.", "notes:3", "it's", "clio/ui/"])
 def test_a_written_mention_is_read_as_that_path(path: str) -> None:
     (mention,) = find_mentions(f"see {format_file_mention(path)} now")
     assert mention.name == path

@@ -7,6 +7,7 @@ from subprocess import run
 import pytest
 
 from clio.context.command_results import parse_test_report
+from tests.support.rows import each_row
 
 JEST = """\
 FAIL src/sum.test.js
@@ -165,7 +166,7 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("runner", FAILING)
+@each_row("runner", FAILING)
 def test_a_failing_test_is_named_with_its_error(runner: str) -> None:
     output, name, error = FAILING[runner]
     report = parse_test_report(f"[exit 1 in 2.0 s]\n{output}")
@@ -175,7 +176,7 @@ def test_a_failing_test_is_named_with_its_error(runner: str) -> None:
     assert error in report.failing[0].error
 
 
-@pytest.mark.parametrize("runner", PASSING)
+@each_row("runner", PASSING)
 def test_a_run_in_which_all_passed(runner: str) -> None:
     report = parse_test_report(PASSING[runner])
     assert report is not None
@@ -188,7 +189,7 @@ def test_colours_and_line_ends_of_windows_change_nothing() -> None:
     assert parse_test_report(painted) == plain
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     ["", "ok", "Traceback (most recent call last):\nValueError: no\n", "FAILED to copy the file", "3 passed the exam"],
 )

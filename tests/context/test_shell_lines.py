@@ -1,7 +1,5 @@
 """What a line of shell did, as far as its words alone tell."""
 
-import pytest
-
 from clio.context.command_results import (
     FileLines,
     is_search_command,
@@ -9,9 +7,10 @@ from clio.context.command_results import (
     list_test_selectors,
     parse_file_reading,
 )
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "lines"),
     [
         ("cat src/a.py", FileLines(path="src/a.py")),
@@ -29,7 +28,7 @@ def test_a_file_printed_in_part_or_whole(command: str, lines: FileLines) -> None
     assert parse_file_reading(command) == lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["cat a.py b.py", "cat a.py | wc -l", "cat > a.py", "sed -i s/a/b/ a.py", "cat $(ls)", "cat 'a", "tail a.py"],
 )
@@ -37,7 +36,7 @@ def test_what_prints_no_single_file(command: str) -> None:
     assert parse_file_reading(command) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["rg -n value src", "grep -rn 'a b' . | head -20", "ls -la && find . -name '*.py'", "git grep x", "ls 2>/dev/null"],
 )
@@ -45,14 +44,12 @@ def test_searches(command: str) -> None:
     assert is_search_command(command)
 
 
-@pytest.mark.parametrize(
-    "command", ["make", "rg x | xargs rm", "ls; rm a", "cat a.py", "grep x a > b", "pytest | tail -5"]
-)
+@each_row("command", ["make", "rg x | xargs rm", "ls; rm a", "cat a.py", "grep x a > b", "pytest | tail -5"])
 def test_no_searches(command: str) -> None:
     assert not is_search_command(command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "paths"),
     [
         ("git checkout -- a.py b.py", ("a.py", "b.py")),
@@ -73,7 +70,7 @@ def test_changes_put_back(command: str, paths: tuple[str, ...]) -> None:
     assert list_discarded_paths(command) == paths
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "git checkout -b new",

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from clio.context.window import ShortTerm, clean_message, strip_markup
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
+from tests.support.rows import each_row
 
 
 def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
@@ -16,7 +15,7 @@ def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
     return ShortTerm(session)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "sent"),
     [
         ("<|im_start|>assistant\nHello<|im_end|>", "Hello"),

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from clio.context.message_views import STALE, cut_text, fit_units, shorten_messa
 from clio.context.worthless import stale_results
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.tokens import message_units
+from tests.support.rows import each_row
 
 LONG = "".join(f"{number}: some line of a file\n" for number in range(60))
 numbers = iter(range(1_000_000))
@@ -45,7 +45,7 @@ def test_a_later_reading_covers_an_earlier_part() -> None:
     assert stale(did("read_file", part, path="a", limit=30), did("read_file", path="b")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rounds",
     [
         [did("read_file", path="a"), did("read_file", "no such file", ok=False, path="a")],

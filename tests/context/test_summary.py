@@ -29,6 +29,7 @@ from clio.messages import (
 )
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
+from tests.support.rows import each_row
 
 
 def did(n: int, **deeds: object) -> list[Message]:
@@ -149,7 +150,7 @@ def edited(path: str, old: str, new: str) -> list[Message]:
 COMMITTED = call("git", side_effects=SideEffects(commits=(Commit(hash="1a2b3c4", subject="one"),)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "reverted"),
     [
         ([*edited("a.py", "x", "y"), *ran("git checkout -- a.py")], True),

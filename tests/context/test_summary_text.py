@@ -26,6 +26,7 @@ from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
+from tests.support.rows import each_row
 
 TITLES = {
     "Answers of the assistant:",
@@ -156,7 +157,7 @@ def check_frame(text: str) -> None:
         assert lines.count(title) <= 1
 
 
-@pytest.mark.parametrize("evil", HOSTILE)
+@each_row("evil", HOSTILE)
 def test_nothing_quoted_forges_structure(evil: str) -> None:
     summary = ThreadSummary(
         messages=1,
@@ -335,7 +336,7 @@ def test_what_succeeded_behind_the_summary_is_not_listed_as_failing() -> None:
     assert "- tests/test_a.py::test_b\n- tests/test_c.py::test_d\n" in again
 
 
-@pytest.mark.parametrize("tokens", range(150, 500, 25))
+@each_row("tokens", range(150, 500, 25))
 def test_no_word_is_cut(tokens: int) -> None:
     words = "several ordinary english words stand here without any number".split()
     said = " ".join(words * 9)

@@ -19,6 +19,7 @@ from clio.context.message_views import (
 from clio.context.worthless import find_worthless_results
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage
 from clio.tokens import message_units
+from tests.support.rows import each_row
 
 ROWS = "".join(f"{number:>4}|line {number} of the file\n" for number in range(1, 101))
 LONG = "some line that says something\n" * 40
@@ -129,7 +130,7 @@ def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
     assert "\n" not in result.content
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "output"),
     [
         ("pip install -e .", f"{PROGRESS}Successfully installed package_1-1.0"),

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
 from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.registry import find_command
@@ -32,6 +30,7 @@ from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts
 from tests.entrypoints.repl_support import ROOT
 from tests.support.acp_editor import kind
+from tests.support.rows import each_row
 
 
 def both(before: str, after: str, now: str | None, *, old: str = "a.py", new: str = "a.py") -> list[FileVersions]:
@@ -68,7 +67,7 @@ def test_what_does_not_fit_is_shown_place_by_place() -> None:
     assert read_patches("no diff\n") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "uri,words",
     [
         ("file:///w/a.py", "@/w/a.py"),

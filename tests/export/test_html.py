@@ -33,6 +33,7 @@ from clio.sessions.state import SessionState, Trim
 from clio.sessions.store import SessionStore
 from tests.export.conftest import collected
 from tests.export.sample import START, hostile_talk, make_session, said_everywhere, shop_talk
+from tests.support.rows import each_row
 
 NOW = START + 86_400
 KNOWN = frozenset(
@@ -177,9 +178,7 @@ def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore)
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize(
-    "tag", ["<img src=x onerror=y>", "<!-- open", '"><script>x</script>', "' onclick='x", "&lt;i&gt;"]
-)
+@each_row("tag", ["<img src=x onerror=y>", "<!-- open", '"><script>x</script>', "' onclick='x", "&lt;i&gt;"])
 def test_no_field_can_hold_a_tag(tag: str) -> None:
     text = render_page(collected(said_everywhere(tag), blobs=lambda handle: tag))
     tags = Tags(text)
@@ -228,7 +227,7 @@ def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "javascript:alert(1)",
@@ -251,9 +250,7 @@ def test_links_that_could_do_something_stay_text(url: str) -> None:
     assert not is_link_allowed(url)
 
 
-@pytest.mark.parametrize(
-    "url", ["https://x.invalid/a?b#c", "http://x", "mailto:a@b.c", "#m-1", "a/b.py", "a/b.py:3", "?q"]
-)
+@each_row("url", ["https://x.invalid/a?b#c", "http://x", "mailto:a@b.c", "#m-1", "a/b.py", "a/b.py:3", "?q"])
 def test_links_that_only_lead_somewhere_stay_links(url: str) -> None:
     assert is_link_allowed(url)
 
@@ -320,7 +317,7 @@ def test_a_diff_marks_lines_and_the_words_that_changed() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new"),
     [("<a> b c", "<i> b c"), ("<a>" * 90, "<i>"), ("<a> one two three", "<i>"), ("<a>", ""), ("", "<i>")],
 )
@@ -342,7 +339,7 @@ def test_a_diff_too_long_to_colour_is_plain() -> None:
     assert "&lt;b&gt;" in DiffRenderer().html("+<b>\n" * (MAX_LINES + 1))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n", True),

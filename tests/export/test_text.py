@@ -2,12 +2,11 @@
 
 import json
 
-import pytest
-
 from clio.export.export_session import escape_invisible, remove_terminal_sequences, spell_out_invisible
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "clean"),
     [
         ("\x1b[1;31mred\x1b[0m", "red"),
@@ -24,7 +23,7 @@ def test_terminal_sequences_go(raw: str, clean: str) -> None:
     assert remove_terminal_sequences(raw) == clean
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "shown"),
     [
         ("a\x00b", "a␀b"),

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from clio.export.document import ExportedCall, format_call_title, format_minute, format_plain, format_span
 from clio.text.formatting import format_count
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "title"),
     [
         ({"path": "shop/prices.py", "offset": 3}, "shop/prices.py"),
@@ -33,7 +32,7 @@ def test_a_call_is_named_by_what_it_was_about(arguments: Any, title: str) -> Non
     assert format_call_title(ExportedCall(id="c", name="n", arguments=arguments)) == title
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "words"),
     [(0.34, "0.3 s"), (59, "59.0 s"), (61, "1 min"), (3_600, "1 h"), (7_500, "2 h 5 min"), (1e6, "11 days")],
 )

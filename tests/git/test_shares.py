@@ -21,6 +21,7 @@ from clio.git.commits import (
     split_by_file,
 )
 from clio.security.redaction.redactor import Redactor
+from tests.support.rows import each_row
 
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -46,7 +47,7 @@ def test_small_files_are_complete_and_a_large_one_names_what_is_missing() -> Non
     assert fitted.omission == f"{fitted.omitted_lines:,} lines in 1 file are left out"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_row("seed", range(20))
 def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None:
     rng = random.Random(seed)
     pieces = [piece(f"f{number}", rng.randrange(1, 400)) for number in range(rng.randrange(1, 60))]
@@ -86,7 +87,7 @@ def test_a_key_over_several_lines_is_named_once_and_many_secrets_are_bounded() -
     assert len(find_secrets_in_diff(many, Redactor().spans)) == MAX_SECRETS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("subjects", "follows"),
     [
         (["feat: a", "fix(core): b", "Merge"], True),
@@ -104,7 +105,7 @@ def count(path: str, added: int | None = 1, removed: int | None = 1) -> LineCoun
     return LineCount(path=path, added=added, removed=removed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "new", "conventional", "subject"),
     [
         ([count("clio/a.py")], False, False, "Update a.py"),
@@ -124,7 +125,7 @@ def test_a_composed_message_names_the_files(
     assert len(subject) <= MAX_SUBJECT_CHARS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "message"),
     [
         ("fix: a\n\n- b", "fix: a\n\n- b"),

@@ -21,6 +21,7 @@ from clio.git.worktrees import (
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.repositories import git, make, write
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -52,9 +53,7 @@ def test_an_existing_branch_is_used(repo: Path) -> None:
         open_worktree(repo, "other")
 
 
-@pytest.mark.parametrize(
-    "name", ["", "..", "a/b", "../x", "-x", "a..b", "a b", "x.lock", "a.", ".hidden", "ü", "a" * 70]
-)
+@each_row("name", ["", "..", "a/b", "../x", "-x", "a..b", "a b", "x.lock", "a.", ".hidden", "ü", "a" * 70])
 def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
     with pytest.raises(UsageError, match="is not a valid name for a worktree"):
         check_worktree_name(name)

@@ -11,6 +11,7 @@ from clio.config.loaded import Hook
 from clio.hooks.hook_process import MAX_OUTPUT_CHARS, HookResult, read_answer, run_hook
 from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
 from clio.tools.shell.processes import list_session_members
+from tests.support.rows import each_row
 from tests.support.waiting import has_text, run_loop_once, wait_until, wait_until_async
 from tests.support.wording import mentions
 
@@ -122,7 +123,7 @@ def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ended", "expected"),
     [
         (HookResult(exit_code=0, output="", errors="chatter"), ("", "", "")),

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from clio.importing.places import SourceFinder, find_facts, make_slug, split_items
+from tests.support.rows import each_row
 
 PAGE = """\
 # CLAUDE.md
@@ -52,7 +51,7 @@ def test_a_file_of_one_memory_is_one_fact() -> None:
     assert list(split_items(text)) == ["the port of the broker\nIt is 1883.\n\n**Why:** firewall."]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# Only a title\n", "---\nname: x\n---\n", "\ufeff"])
+@each_row("text", ["", "\n\n", "# Only a title\n", "---\nname: x\n---\n", "\ufeff"])
 def test_nothing_says_nothing(text: str) -> None:
     assert list(split_items(text.removeprefix("\ufeff"))) == []
 

@@ -4,8 +4,6 @@ import asyncio
 import re
 from typing import Any
 
-import pytest
-
 from clio.context.inert_text import neutralize_closing_tags, neutralize_tags
 from clio.context.request_builder import render_fragment
 from clio.messages import Fragment
@@ -14,6 +12,7 @@ from clio.tokens import TokenEstimator
 from tests.injection.corpus import ORDERS
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import git
+from tests.support.rows import each_row
 from tests.turns.conftest import MakeHarness
 
 _UNSEEN = "[\\s\u200b-\u200f\u2060-\u206f\ufeff\U000e0000-\U000e01ef]*"
@@ -25,7 +24,7 @@ def words_of(message: dict[str, Any]) -> str:
     return str(message["content"])
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@each_row("order", ORDERS)
 def test_no_text_leaves_its_frame(order: str) -> None:
     part = Fragment(name="file", text=order, source=order, reason="")
     shown = render_fragment(part, TokenEstimator())

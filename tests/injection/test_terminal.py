@@ -3,12 +3,11 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from clio.ui.safe_text import StreamCleaner, clean, escape_controls
 from tests.injection.corpus import TERMINAL, WORD, Trick
 from tests.injection.editor_ways import editor_ways
 from tests.injection.ways import Way, ways
+from tests.support.rows import each_row
 
 
 def every_way(folder: Path) -> dict[str, Way]:
@@ -27,7 +26,7 @@ STEERING = re.compile(
 _TOO_SHORT = ("\x1b", "\x1b[", "\x9b")  # what any sequence begins with
 
 
-@pytest.mark.parametrize("way", NAMES)
+@each_row("way", NAMES)
 def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
     written = every_way(tmp_path)[way]("\n".join(trick.text for trick in TERMINAL))
     for trick in TERMINAL:
@@ -37,7 +36,7 @@ def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("trick", TERMINAL, ids=lambda trick: trick.name)
+@each_row("trick", TERMINAL, ids=lambda trick: trick.name)
 def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
     streamed = [("".join([(each := StreamCleaner()).feed(trick.text[:at]), each.feed(trick.text[at:]), each.finish()]))
                 for at in range(len(trick.text))]  # fmt: skip

@@ -10,6 +10,7 @@ from clio.errors import ConfigError
 from clio.providers.limits import read_configured_limits
 from clio.providers.registry import OpenedProviders, find_model_settings, make_provider, resolve_alias
 from tests.config.harness import Harness as Files
+from tests.support.rows import each_row
 
 ENV = {"OPENAI_API_KEY": "openai-key", "GROQ_API_KEY": "groq-key", "ANTHROPIC_API_KEY": "anthropic-key"}
 
@@ -30,7 +31,7 @@ def key_of(provider: Any) -> str:
     return provider._auth.key
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "server", "model", "protocol", "key"),
     [
         ("fast", "groq", "openai/gpt-oss-20b", "chat", "groq-key"),

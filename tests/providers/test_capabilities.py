@@ -8,11 +8,12 @@ from clio.providers.limits import list_offered_models
 from clio.providers.model_facts import find_documented_efforts
 from clio.providers.prices import PriceBook
 from clio.providers.profiles import PRESETS
+from tests.support.rows import each_row
 
 YES, NO = {"supported": True}, {"supported": False}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "efforts", "images"),
     [
         (
@@ -54,7 +55,7 @@ def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any],
     assert (found.efforts, found.images) == (efforts, images)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "least", "most"),
     [
         ("gpt-5", "minimal", "high"),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from clio.providers.effort import EffortLevels
 from clio.providers.profiles import find_effort_style, find_preset, find_preset_by_url, find_quirks
+from tests.support.rows import each_row
 
 GLM = {"type": "enabled", "clear_thinking": False}
 ON, OFF = {"type": "enabled"}, {"type": "disabled"}
@@ -22,7 +21,7 @@ def fields(url: str, model: str, wanted: str, preset: str = "") -> dict[str, Any
     return style.options(EffortLevels(model, {}, style.levels).choose(wanted))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "model", "wanted", "sent"),
     [
         ("https://api.openai.com/v1", "gpt-6-sol", "xhigh", {"reasoning_effort": "xhigh"}),
@@ -85,7 +84,7 @@ def test_effort(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None
     assert fields(url, model, wanted) == sent
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("preset", "model", "wanted", "sent"),
     [
         (

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.providers.http1 import ChunkedBody
+from tests.support.rows import each_row
 
 BODY = [b"data: {}\n\n", b"x", b"0\r\n\r\n" * 5]
 
@@ -36,7 +36,7 @@ def test_more_than_the_body_is_no_part_of_it() -> None:
     assert body.surplus
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wire", "wrong"),
     [
         (b"zz\r\n", "not a chunk but b'zz\\r\\n'"),

@@ -12,6 +12,7 @@ from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.chat import REASONING_FIELD, ChatDecoder, merge_chunks, read_cost, read_usage
 from clio.providers.failure import TransportFailed
+from tests.support.rows import each_row
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def test_usage_growing_in_every_chunk_is_taken_once() -> None:
     assert [chunk.usage for chunk in chunks] == [None, None, None, Usage(prompt_tokens=3, completion_tokens=3)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bill", "usage"),
     [
         (None, None),
@@ -111,7 +112,7 @@ def test_bills(bill: Any, usage: Usage | None) -> None:
     assert read_usage(bill) == usage
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bill", "micro_dollars"),
     [
         ({"cost": 0.0421}, 42_100),
@@ -246,7 +247,7 @@ def test_a_whole_answer_not_streamed() -> None:
     assert decoder.is_whole
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "read"),
     [
         ("model_context_window_exceeded", "model_context_window_exceeded"),
@@ -315,7 +316,7 @@ def test_money_in_ticks_does_not_void_the_count() -> None:
     assert chunks[-1].cost == 45_000  # micro-dollars
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "read"),
     [
         ({"prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 30}}, (40, 30)),

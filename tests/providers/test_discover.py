@@ -5,10 +5,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from clio.providers.registry import FoundServer, ask_models, discover_server, find_local_server, list_models
 from tests.support.chat_server import ChatServer, Reply, error, json_reply, slow
+from tests.support.rows import each_row
 
 
 @contextmanager
@@ -54,7 +53,7 @@ def test_it_works_below_a_running_loop() -> None:
     assert found is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         error(404),
@@ -113,7 +112,7 @@ def test_the_key_goes_along() -> None:
         assert server.others[0].headers["authorization"] == "Bearer k"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         b'HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n{"data":[{"id": "one"}]}',

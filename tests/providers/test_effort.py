@@ -7,6 +7,7 @@ import pytest
 
 from clio.providers.base import AUTO, EFFORTS
 from clio.providers.effort import EffortLevels
+from tests.support.rows import each_row
 
 
 def openai(message: str, param: str = "reasoning_effort", code: str | None = "unsupported_value") -> str:
@@ -204,7 +205,7 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("case", LISTED)
+@each_row("case", LISTED)
 def test_the_levels_a_refusal_lists_are_taken_from_it(case: str) -> None:
     sent, refusal, left, used = LISTED[case]
     lessons: dict[str, object] = {}
@@ -264,7 +265,7 @@ FIELD_REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", FIELD_REFUSED)
+@each_row("case", FIELD_REFUSED)
 def test_a_model_that_takes_no_effort_is_asked_without_one_after_one_refusal(case: str) -> None:
     levels = EffortLevels("m", {})
     levels.choose("high")
@@ -308,7 +309,7 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("case", OTHER)
+@each_row("case", OTHER)
 def test_a_refusal_of_something_else_teaches_nothing_about_effort(case: str) -> None:
     lessons: dict[str, object] = {}
     levels = EffortLevels("m", lessons)
@@ -323,8 +324,8 @@ def test_without_an_effort_no_refusal_is_about_it() -> None:
     assert levels.adapt(FIELD_REFUSED["xAI"]) is None
 
 
-@pytest.mark.parametrize("wanted", EFFORTS)
-@pytest.mark.parametrize(
+@each_row("wanted", EFFORTS)
+@each_row(
     "refusal",
     [
         openai("Supported values are: 'low', 'high'."),  # and it refuses those as well

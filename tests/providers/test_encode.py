@@ -21,6 +21,7 @@ from clio.messages import (
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
 from clio.providers.chat import NO_SIGNATURE, ChatProtocol
 from clio.providers.profiles import ServerQuirks, find_preset_by_url, find_quirks
+from tests.support.rows import each_row
 
 PLAIN = ServerQuirks()
 TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
@@ -121,7 +122,7 @@ def test_an_answer_without_a_word_is_left_out() -> None:
     assert sent["messages"][1]["content"] == "hi\n\ngo on"
 
 
-@pytest.mark.parametrize("written", ['{"path": "x', "", "[1]", "null", "read it", '"{}"'])
+@each_row("written", ['{"path": "x', "", "[1]", "null", "read it", '"{}"'])
 def test_arguments_that_are_no_object_are_quoted(written: str) -> None:
     message = AssistantMessage(tool_calls=(ToolCall(id="c1", name="git", arguments=written),))
     sent = body(message)["messages"][1]["tool_calls"][0]["function"]["arguments"]
@@ -208,7 +209,7 @@ def test_reasoning_details_go_back_as_they_came() -> None:
     assert answer_sent(own, ServerQuirks(echo_reasoning=True))["reasoning_content"] == "hm"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "refusal"),
     [
         ("prompt_cache_key", "Validation: Unsupported parameter(s): `prompt_cache_key`"),
@@ -362,7 +363,7 @@ def without_vendors(value: Any) -> Any:
     return [without_vendors(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "model"),
     [
         ("https://api.openai.com/v1", "gpt-6-sol"),
@@ -379,7 +380,7 @@ def without_vendors(value: Any) -> Any:
         ("http://localhost:8000/v1", "Qwen/Qwen3-32B"),
     ],
 )
-@pytest.mark.parametrize("effort", ["auto", *EFFORTS])
+@each_row("effort", ["auto", *EFFORTS])
 def test_requests_are_what_the_package_would_send(url: str, model: str, effort: str) -> None:
     adapter = TypeAdapter(CompletionCreateParamsStreaming)
     encoder = ChatProtocol(model, find_quirks(find_preset_by_url(url), url, model), images=True, origin="chat h m")

@@ -18,6 +18,7 @@ from clio.errors import (
 )
 from clio.providers.error_meaning import explain_failure, find_similar_models
 from clio.providers.failure import Endpoint, Failure
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 NOW = 1_800_000_000.0
@@ -71,7 +72,7 @@ def test_a_key_without_the_right() -> None:
     assert "OPENAI_API_KEY" in str(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "body"),
     [
         (404, said("The model `gpt-9` does not exist or you do not have access to it.", code="model_not_found")),
@@ -191,7 +192,7 @@ def test_a_body_too_large_for_the_proxy() -> None:
     assert isinstance(status(413, "<html>413 Request Entity Too Large</html>"), ContextOverflow)
 
 
-@pytest.mark.parametrize("code", [408, 409, 500, 502, 503, 504, 529])
+@each_row("code", [408, 409, 500, 502, 503, 504, 529])
 def test_a_failing_server(code: int) -> None:
     error = status(code, said("overloaded"), {"retry-after": "2"})
     assert isinstance(error, ServerFailed)
@@ -228,7 +229,7 @@ def test_long_answers_are_cut() -> None:
     assert len(str(status(500, "x" * 100_000))) < 400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("failure", "kind", "retryable", "words"),
     [
         (Failure(kind="refused"), ServerFailed, False, "http://localhost:8080 (connection refused)"),
@@ -249,7 +250,7 @@ def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retr
     assert words in str(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "kind"),
     [
         (said("Provider returned error", code=429), RateLimited),

@@ -12,6 +12,7 @@ from clio.providers.failure import TransportFailed
 from clio.providers.lean_transport import LeanTransport
 from tests.providers.test_transport import DONE, EVENT, events, failed, failure, make, play, received
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
+from tests.support.rows import each_row
 
 LEAN = "clio.providers.lean_transport"
 
@@ -97,7 +98,7 @@ def test_an_error_cut_off_is_still_the_error() -> None:
     assert (said.kind, said.status, said.body) == ("status", 400, '{"error": "the reason')
 
 
-@pytest.mark.parametrize(
+@each_row(
     "parts",
     [
         [b"SSH-2.0-OpenSSH_9.2\r\n", GONE],

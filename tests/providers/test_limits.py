@@ -25,13 +25,14 @@ from clio.providers.profiles import (
     find_quirks,
     learn_quirks,
 )
+from tests.support.rows import each_row
 
 
 def listing(**row: Any) -> dict[str, Any]:
     return {"object": "list", "data": [{"id": "other"}, {"id": "m", **row}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "said"),
     [
         ({}, ReportedLimits()),
@@ -72,7 +73,7 @@ def test_the_only_model_is_meant_whatever_its_name() -> None:
     assert read_reported_limits({"data": [{"id": "a", "context_length": 9000}, {"id": "b"}]}, "c") == ReportedLimits()
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, "x", {"data": None}, {"data": [1, "a", None]}, {"error": "x"}])
+@each_row("answer", [None, [], {}, "x", {"data": None}, {"data": [1, "a", None]}, {"error": "x"}])
 def test_nonsense_says_nothing(answer: Any) -> None:
     assert read_reported_limits(answer, "m") == ReportedLimits()
     assert list_model_names(answer) == ()
@@ -95,7 +96,7 @@ SMALL = ModelProfile(context_window=8_192, max_output_tokens=4_096)
 LARGE = ModelProfile(context_window=272_000, max_output_tokens=128_000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("window", "output", "server", "profile", "local", "expected"),
     [
         (9_000, None, ReportedLimits(window=5), LARGE, False, (9_000, 4_500, "config")),
@@ -131,7 +132,7 @@ def test_settings_of_one_model_win() -> None:
     assert read_configured_limits(Config(), "n") == (None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "window"),
     [
         ("gpt-4o-mini", 128_000),
@@ -171,7 +172,7 @@ def test_dialects() -> None:
     assert not find_quirks(find_preset("mistral"), "https://api.mistral.ai/v1", "x").stream_usage
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "model", "expected"),
     [
         ("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-5", {"cache_key", "cache_points", "echo_details"}),
@@ -198,7 +199,7 @@ def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[s
     assert {field for field in fields if getattr(quirks, field)} == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("refusal", "lesson"),
     [
         (

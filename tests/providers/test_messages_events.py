@@ -8,6 +8,7 @@ import pytest
 from clio.providers.failure import TransportFailed
 from clio.providers.messages import MessagesDecoder
 from tests.providers.recorded import FoundStatements, hear
+from tests.support.rows import each_row
 
 ORIGIN = "messages h m"
 
@@ -129,7 +130,7 @@ def test_what_the_servers_own_tools_did_goes_back_with_a_paused_answer_only() ->
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "finish"),
     [
         ("end_turn", "stop"),
@@ -186,7 +187,7 @@ def test_usage_of_both_ends_is_put_together() -> None:
     assert (usage.cache_write_tokens, usage.cache_write_1h_tokens) == (30, 20)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "event",
     [{}, {"type": "ping"}, {"type": "content_block_stop", "index": 9}, delta(9, "text_delta"), {"type": "new_event"}],
 )

@@ -20,6 +20,7 @@ from clio.messages import (
 )
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
 from clio.providers.messages import MessagesProtocol, make_headers
+from tests.support.rows import each_row
 
 ORIGIN = "messages api.anthropic.com claude-sonnet-5-5"
 TOOLS = (
@@ -101,7 +102,7 @@ def test_a_whole_request() -> None:
     assert points(body) == ["tools.1", "system.0", "0.1", "2.2"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "model",
     [
         "claude-sonnet-5-5",
@@ -114,8 +115,8 @@ def test_a_whole_request() -> None:
         "deepseek-v4-pro",
     ],
 )
-@pytest.mark.parametrize("effort", ["auto", *EFFORTS])
-@pytest.mark.parametrize("lifetime", ["5m", "1h"])
+@each_row("effort", ["auto", *EFFORTS])
+@each_row("lifetime", ["5m", "1h"])
 def test_every_model_and_effort_makes_a_valid_request(model: str, effort: str, lifetime: str) -> None:
     speaks = protocol(model, lifetime=lifetime)
     body = sent(speaks, request(effort=effort))
@@ -124,7 +125,7 @@ def test_every_model_and_effort_makes_a_valid_request(model: str, effort: str, l
     assert {block["cache_control"].get("ttl", "5m") for block in body["system"]} == {lifetime}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "effort", "thinking", "config"),
     [
         ("claude-sonnet-5-5", "auto", {"type": "adaptive", "display": "summarized"}, None),
@@ -150,7 +151,7 @@ def test_each_generation_is_asked_in_its_own_way(
     assert (body.get("thinking"), body.get("output_config")) == (thinking, config)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "wanted"),
     [
         ("claude-sonnet-4-5-20250929", True),
@@ -351,7 +352,7 @@ def test_a_server_without_display_is_not_asked_for_it() -> None:
     assert bodies[1]["thinking"] == {"type": "adaptive"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "messages.1.content.0: Invalid `signature` in `thinking` block",
@@ -362,7 +363,7 @@ def test_a_server_without_display_is_not_asked_for_it() -> None:
         "Content block is not a thinking block",
     ],
 )
-@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-sonnet-4-5"])
+@each_row("model", ["claude-sonnet-5-5", "claude-sonnet-4-5"])
 def test_reasoning_that_is_refused_is_left_out_from_then_on(text: str, model: str) -> None:
     speaks = protocol(model)
     before, after = refused(speaks, request(), text)
@@ -375,7 +376,7 @@ def test_reasoning_that_is_refused_is_left_out_from_then_on(text: str, model: st
     assert kind(later) != "disabled"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is "
@@ -383,7 +384,7 @@ def test_reasoning_that_is_refused_is_left_out_from_then_on(text: str, model: st
         "The `content[].thinking` in the thinking mode must be passed back to the API.",
     ],
 )
-@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-sonnet-4-5", "deepseek-v4-pro"])
+@each_row("model", ["claude-sonnet-5-5", "claude-sonnet-4-5", "deepseek-v4-pro"])
 def test_where_reasoning_is_missed_the_loop_goes_on_without(text: str, model: str) -> None:
     speaks = protocol(model)
     assert kind(refused(speaks, request(), text)[1]) == "disabled"

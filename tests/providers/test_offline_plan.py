@@ -1,11 +1,10 @@
 """What the offline provider searches for a question."""
 
-import pytest
-
 from clio.providers.offline import find_search_words, plan_lookups
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "kind", "tool", "argument"),
     [
         ("remember that tests run with pytest -q", "remember", "memory_operations", "tests run with pytest -q"),
@@ -43,7 +42,7 @@ def test_a_question_about_the_past_leaves_the_code_alone() -> None:
     assert tools == {"memory_operations"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "words"),
     [
         ("where is the retry policy?", ["retry", "policy"]),

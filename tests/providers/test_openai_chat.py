@@ -32,6 +32,7 @@ from tests.support.chat_server import (
     text,
     tool_calls,
 )
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
 from tests.support.wording import mentions
 
@@ -135,7 +136,7 @@ def test_words_reason_and_bill() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         text("Hello", usage=(10, 4), usage_in="finish"),
@@ -155,12 +156,12 @@ def test_the_bill_wherever_it_is(reply: Reply) -> None:
     assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=4))
 
 
-@pytest.mark.parametrize("usage", [None, (0, 0), (10**12, 5)])
+@each_row("usage", [None, (0, 0), (10**12, 5)])
 def test_no_bill_or_an_absurd_one(usage: Any) -> None:
     assert ask(text("Hello", usage=usage))[0][-1] == Chunk(finish_reason="stop")
 
 
-@pytest.mark.parametrize("split", ["whole", "pieces", "characters", "llamacpp"])
+@each_row("split", ["whole", "pieces", "characters", "llamacpp"])
 def test_parallel_calls(split: Any) -> None:
     calls = [("read_file", {"path": "a.py"}), ("git", {"operation": "log", "n": 2})]
     chunks, _ = ask(tool_calls(calls, "Looking.", split=split, reasoning="hm"))
@@ -188,7 +189,7 @@ def test_an_answer_with_nothing_to_say_is_one() -> None:
     assert ask(text("", usage=None))[0] == [Chunk(finish_reason="stop")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply", [empty_stream(), raw_sse(["data: [DONE]"]), json_reply({}), json_reply({"choices": []}), raw_sse([": hm"])]
 )
 def test_an_empty_stream_is_broken(reply: Reply) -> None:
@@ -215,7 +216,7 @@ def test_a_connection_is_kept() -> None:
         assert server.connections == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         cut("half an answer"),
@@ -260,7 +261,7 @@ def test_errors_inside_the_stream() -> None:
     assert "out of memory" in str(failed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "words"),
     [
         (
@@ -306,7 +307,7 @@ def test_a_page_instead_of_an_answer() -> None:
     assert said.retryable and "(text/html): check --base-url" in str(said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "kind", "words"),
     [
         (error(401), ProviderRefused, "API key rejected"),
@@ -586,7 +587,7 @@ def test_the_window_the_server_names() -> None:
     assert server.others[0].headers["authorization"] == "Bearer sk-test"
 
 
-@pytest.mark.parametrize("models", [error(500), error(404, "nope"), json_reply({}), json_reply([1]), error(200, "hm")])
+@each_row("models", [error(500), error(404, "nope"), json_reply({}), json_reply([1]), error(200, "hm")])
 def test_a_server_that_does_not_say(models: Any) -> None:
     assert limits_of(models)[0] == ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
 

@@ -1,8 +1,7 @@
 """How servers say that a request does not fit, and how they say other things."""
 
-import pytest
-
 from clio.providers.error_meaning import Overflow, find_overflow
+from tests.support.rows import each_row
 
 WORDINGS = [
     (
@@ -153,7 +152,7 @@ WORDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "limit", "sent"), [row[1:] for row in WORDINGS], ids=[row[0] for row in WORDINGS])
+@each_row(("text", "limit", "sent"), [row[1:] for row in WORDINGS], ids=[row[0] for row in WORDINGS])
 def test_an_overflow_and_its_numbers(text: str, limit: int | None, sent: int | None) -> None:
     found = find_overflow(text)
     assert found is not None
@@ -167,7 +166,7 @@ def test_ollama_names_only_what_is_over() -> None:
     assert found == Overflow(None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -16,6 +16,7 @@ from clio.providers.profiles import PRESETS, find_preset, find_profile
 from clio.providers.registry import make_provider
 from clio.security.redaction.redactor import build_redactor
 from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.rows import each_row
 
 ASKED = (
     *("openai anthropic gemini openrouter deepseek mistral groq xai moonshot zai minimax github-models".split()),
@@ -51,7 +52,7 @@ def test_every_key_of_a_server_is_a_secret_whatever_its_name() -> None:
     assert "plain words" not in redactor.redact("it is plain words of a key").text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "config", "url", "protocol"),
     [
         (
@@ -176,7 +177,7 @@ def test_where_requests_go(env: dict[str, str], config: dict[str, Any], url: str
     assert (provider.base_url, provider.protocol) == (url, protocol)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "provider", "words"),
     [
         ({}, "azure", "AZURE_OPENAI_ENDPOINT"),
@@ -252,7 +253,7 @@ def test_a_second_variable_holds_the_key_where_the_first_is_not_set() -> None:
     assert make(both, provider="gemini")._auth.key == "first"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("provider", "env", "path", "headers"),
     [
         ("azure", {"AZURE_OPENAI_API_KEY": "the-key"}, "/openai/v1/responses", {"api-key": "the-key"}),
@@ -280,7 +281,7 @@ def test_an_anthropic_path_on_any_host_gets_the_messages_below_v1() -> None:
         assert json.loads(server.requests[-1].raw)["model"] == "m"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "window"),
     [
         ("global.openai.gpt-6-sol", 272_000),

@@ -9,6 +9,7 @@ from clio.errors import ConfigError
 from clio.messages import Usage
 from clio.providers.prices import Price, PriceBook, find_price, read_prices
 from clio.providers.profiles import PRESETS
+from tests.support.rows import each_row
 
 DAY = "2026-11-20"
 NOON = 1_795_176_000.0  # on that day, in every time zone
@@ -23,7 +24,7 @@ def home_with(folder: Path, text: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "covered"),
     [
         ("gpt-6", True), ("GPT-6", True), ("gpt-6-2026-09-22", True), ("gpt-6-latest", True), ("gpt-6-20260922", True),
@@ -71,7 +72,7 @@ def test_a_price_that_has_ended_is_unknown() -> None:
     assert find_price(table, "gemini", "m", "2027-01-01") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("openai:\n  m: {input: 2}", "prices.yaml:2: the price has no 'output'"),
@@ -110,7 +111,7 @@ def test_a_wrong_file_of_the_users_is_wrong_at_every_look(tmp_path: Path) -> Non
             book.find_price("openai", "gpt-6-sol")
 
 
-@pytest.mark.parametrize("server", ["ollama", "offline", "127.0.0.1:8080", "localhost", "192.168.1.4", "box.local"])
+@each_row("server", ["ollama", "offline", "127.0.0.1:8080", "localhost", "192.168.1.4", "box.local"])
 def test_what_runs_here_is_free(server: str) -> None:
     price = PriceBook(None, lambda: NOON).find_price(server, "anything")
     assert price is not None

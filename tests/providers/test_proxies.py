@@ -7,6 +7,7 @@ from clio.providers.http1 import find_proxy, read_environment_proxies
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import explain_package_need
 from clio.providers.registry import make_provider
+from tests.support.rows import each_row
 
 
 def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +19,7 @@ def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_environment_proxies() == {"https": "http://lower:1", "all": "all:1", "no": "a,b"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "no", "proxy"),
     [
         ("https://api.example.com/v1", "", "http://tls:1"),
@@ -46,7 +47,7 @@ def test_which_proxy(url: str, no: str, proxy: str) -> None:
     assert find_proxy(url, {"https": "http://tls:1", "all": "any:2", "no": no}) == proxy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "env", "platform", "why"),
     [
         ("https://api.openai.com/v1", {}, "linux", ""),

@@ -5,11 +5,11 @@ import re
 from typing import Any
 
 import openai
-import pytest
 from msgspec import Struct
 
 from clio.providers.chat import REASONING_FIELD, ChatDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.support.rows import each_row
 
 RECORDINGS = list(recordings("chat"))
 THINK = re.compile(r"\s*<think>(.*?)</think>", re.DOTALL)
@@ -50,7 +50,7 @@ async def package_reads(recorded: Recorded) -> Read:
     return read
 
 
-@pytest.mark.parametrize("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
+@each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
 def test_clio_reads_what_the_package_reads(recorded: Recorded) -> None:
     read = run(package_reads(recorded))
     for cut in (0, 1, 7):

@@ -3,10 +3,10 @@
 import json
 
 import anthropic
-import pytest
 
 from clio.providers.messages import MessagesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.support.rows import each_row
 
 RECORDINGS = list(recordings("messages"))
 FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
@@ -18,8 +18,8 @@ async def package_reads(recorded: Recorded) -> anthropic.types.Message:
         return await stream.get_final_message()
 
 
-@pytest.mark.parametrize("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
-@pytest.mark.parametrize("cut", [0, 7])
+@each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
+@each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
     heard = hear(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
     message = run(package_reads(recorded))

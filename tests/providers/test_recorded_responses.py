@@ -3,12 +3,12 @@
 import json
 
 import openai
-import pytest
 from openai.types.responses import Response
 
 from clio.providers.failure import TransportFailed
 from clio.providers.responses import MESSAGE_START, ResponsesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.support.rows import each_row
 
 RECORDINGS = list(recordings("responses"))
 
@@ -23,8 +23,8 @@ async def package_reads(recorded: Recorded) -> Response:
     return last
 
 
-@pytest.mark.parametrize("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
-@pytest.mark.parametrize("cut", [0, 7])
+@each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
+@each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
     heard = hear(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
     response = run(package_reads(recorded))

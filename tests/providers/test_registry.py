@@ -15,6 +15,7 @@ from clio.providers.offline import OfflineProvider
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import FoundServer, make_provider
 from tests.support.chat_server import ChatServer, error, text
+from tests.support.rows import each_row
 
 
 def choose(env: dict[str, str] | None = None, found: FoundServer | None = None, **config: Any) -> Any:
@@ -51,7 +52,7 @@ def test_a_named_model_goes_to_the_local_server() -> None:
     assert provider.model == "llama"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "preset",
     [preset for preset in PRESETS if preset.key_required and preset.found_by_key and preset.base_url],
     ids=lambda preset: preset.name,

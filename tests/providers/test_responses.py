@@ -20,6 +20,7 @@ from clio.providers.responses import ResponsesDecoder, ResponsesProtocol
 from tests.providers.recorded import FoundStatements, hear
 from tests.support.chat_server import ChatServer, Recorded, Reply, Script, error, json_reply, text
 from tests.support.responses_script import answer, event, function_call, message, reasoning, reasons, says
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
@@ -217,9 +218,7 @@ def _all_at_once(*items: dict[str, Any], **fields: Any) -> list[object]:
     return [{"object": "response", "status": "completed", "output": list(items), "error": None} | fields]
 
 
-@pytest.mark.parametrize(
-    "shape", ["streamed", "done only", "last event only", "not streamed", "unnumbered", "one place"]
-)
+@each_row("shape", ["streamed", "done only", "last event only", "not streamed", "unnumbered", "one place"])
 def test_an_answer_is_the_same_in_whatever_pieces_it_comes(shape: str) -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": '{"a":1}'}
     other = call | {"id": "fc_2", "call_id": "c2", "arguments": '{"b":2}'}
@@ -292,9 +291,7 @@ def test_pieces_that_come_only_whole_and_refusals_are_read() -> None:
     assert (refused.text, refused.finish) == ("No.", "stop")
 
 
-@pytest.mark.parametrize(
-    ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("", "length")]
-)
+@each_row(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("", "length")])
 def test_an_incomplete_answer_says_why(reason: str, finish: str) -> None:
     (heard, _), _ = told(says("Once", status="incomplete", incomplete_details={"reason": reason}))
     assert (heard[0].text, heard[0].finish) == ("Once", finish)
@@ -324,7 +321,7 @@ FAILED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(FAILED)))
+@each_row("number", range(len(FAILED)))
 def test_an_error_within_an_answer_is_who_must_act(number: int) -> None:
     reply, kind, retryable = FAILED[number]
     with pytest.raises(kind) as caught:
@@ -355,7 +352,7 @@ def _has(body: dict[str, Any], field: str) -> bool:
     return "strict" in body["tools"][0] if field == "strict" else field in body
 
 
-@pytest.mark.parametrize("number", range(len(REFUSED_FIELDS)))
+@each_row("number", range(len(REFUSED_FIELDS)))
 def test_a_field_that_a_server_refuses_is_sent_once(number: int) -> None:
     field, words, param = REFUSED_FIELDS[number]
     effort = "auto" if field == "reasoning" else "low"
@@ -404,7 +401,7 @@ ITEM_REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize("number", [*range(len(ITEM_REFUSALS)), -1])
+@each_row("number", [*range(len(ITEM_REFUSALS)), -1])
 def test_reasoning_items_a_server_refuses_are_dropped_and_later_ones_returned(number: int) -> None:
     status, words = ITEM_REFUSALS[number]
     refused = refusal(words, status=status)

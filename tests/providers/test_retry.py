@@ -17,6 +17,7 @@ from clio.providers.failure import (
     reconnect_delay,
     retry_delay,
 )
+from tests.support.rows import each_row
 
 NOW = 1_800_000_000.0
 
@@ -42,7 +43,7 @@ def test_the_server_is_obeyed_within_reason(asked_s: float) -> None:
     assert retry_delay(1, asked_s, random.Random(0)) == min(max(asked_s, 0.0), LONGEST_WAIT_S)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "seconds"),
     [
         ({}, None),
@@ -61,7 +62,7 @@ def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
     assert read_retry_after(headers, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "seconds"),
     [
         ("Please try again in 20s.", 20.0),

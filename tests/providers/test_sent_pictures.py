@@ -19,6 +19,7 @@ from clio.providers.registry import make_provider
 from clio.providers.sent_pictures import SentPictures
 from tests.support.chat_server import error
 from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.rows import each_row
 
 
 def png(width: int = 4, height: int = 4, size: int = 0) -> bytes:
@@ -105,7 +106,7 @@ def failure(body: Any, status: int = 400) -> Failure:
     return Failure(kind="status", status=status, body=json.dumps(body))
 
 
-@pytest.mark.parametrize("body", TAKES_NONE)
+@each_row("body", TAKES_NONE)
 def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
@@ -118,7 +119,7 @@ def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body:
     assert not sent(SentPictures("m", "host", "host", lessons).fit_request(request(png(), png())))
 
 
-@pytest.mark.parametrize("body", REFUSES_ONE)
+@each_row("body", REFUSES_ONE)
 def test_a_picture_that_is_refused_is_left_out_and_later_ones_are_sent(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
@@ -131,7 +132,7 @@ def test_a_picture_that_is_refused_is_left_out_and_later_ones_are_sent(body: Any
     assert sent(again.fit_request(request(png(), png()))) == ["p0.png"], "a resumed session does not send it again"
 
 
-@pytest.mark.parametrize("body", ABOUT_SOMETHING_ELSE)
+@each_row("body", ABOUT_SOMETHING_ELSE)
 def test_a_refusal_about_something_else_leaves_pictures_alone(body: Any):
     pictures = SentPictures("m", "host", "host", {})
     pictures.fit_request(request(png()))

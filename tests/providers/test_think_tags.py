@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.providers.chat import ThinkSplitter
+from tests.support.rows import each_row
 
 PIECES = (
     "<think>",
@@ -35,7 +35,7 @@ def split(*pieces: str) -> tuple[str, str]:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("whole", "text", "reasoning"),
     [
         ("plain", "plain", ""),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from clio.errors import ConfigError
 from clio.providers.profiles import PRESETS
 from clio.providers.urls import is_local_host, is_loopback, normalise_base_url, strip_login
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pasted", "meant"),
     [
         ("https://api.openai.com", "https://api.openai.com/v1"),
@@ -49,7 +50,7 @@ def test_the_address_meant(pasted: str, meant: str) -> None:
     assert normalise_base_url(meant) == meant
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pasted",
     [
         "",
@@ -87,13 +88,13 @@ def test_presets_are_normal() -> None:
     assert [normalise_base_url(url) for url in known] == known
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1", "a.localhost"])
+@each_row("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1", "a.localhost"])
 def test_this_machine(host: str) -> None:
     assert is_loopback(host)
     assert is_local_host(host)
 
 
-@pytest.mark.parametrize("host", ["10.0.0.8", "192.168.0.2", "gpu-box", "box.local", "host.docker.internal", "0.0.0.0"])
+@each_row("host", ["10.0.0.8", "192.168.0.2", "gpu-box", "box.local", "host.docker.internal", "0.0.0.0"])
 def test_the_own_network(host: str) -> None:
     assert is_local_host(host)
     assert not is_loopback(host)

@@ -31,6 +31,7 @@ from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool, Sandbox
 from clio.tools.shell.sandboxed_run import run_sandboxed
 from clio.ui.footer import StatusValues
 from tests.sandbox.range import REASONS, Range
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until, wait_until_async
 from tests.support.wording import mentions
 
@@ -443,7 +444,7 @@ def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
     assert guard.changed() == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "cause"),
     [
         ("sh: x: Read-only file system", "write only"),

@@ -17,6 +17,7 @@ from clio.security.actions import (
     Workspace,
 )
 from clio.security.approval import Allow, Ask, Deny, Policy
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_other_project_files_of_clio_are_ordinary(root: Path) -> None:
     assert judged(root, write(root / ".gitignore"))["edits"] == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "ask", "edits", "plan"),
     [
         ("git log --oneline", "allow", "allow", "allow"),
@@ -149,7 +150,7 @@ def test_a_command_started_outside_the_workspace_asks(root: Path) -> None:
     assert kind(policy(root).judge(RunCommand(command="ls", cwd=root.parent))) == "ask"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("allow", "line", "expected"),
     [
         (("pytest *",), "pytest -q", "allow"),
@@ -174,8 +175,8 @@ def test_allow_rules(root: Path, allow: tuple[str, ...], line: str, expected: st
     assert kind(policy(root, allow=allow).judge(RunCommand(command=line, cwd=root))) == expected
 
 
-@pytest.mark.parametrize("mode", ["ask", "edits", "all"])
-@pytest.mark.parametrize(
+@each_row("mode", ["ask", "edits", "all"])
+@each_row(
     "line",
     ["git push", "ls; git push -f", "echo $(git push)", "timeout 5 git push", "bash -c 'git push'", "xargs git push"],
 )

@@ -9,6 +9,7 @@ import pytest
 from clio.config.schema import ApprovalMode
 from clio.security.actions import ChangeFiles, FileChange, RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
+from tests.support.rows import each_row
 
 AUTOMATIC = """
 .envrc .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/deep/x.json .idea/workspace.xml
@@ -62,7 +63,7 @@ def runs(project: Path, line: str, mode: ApprovalMode, *allow: str) -> bool:
     return isinstance(Policy(Workspace(project), mode, allow=allow).judge(RunCommand(command=line, cwd=project)), Allow)
 
 
-@pytest.mark.parametrize("name", AUTOMATIC)
+@each_row("name", AUTOMATIC)
 def test_edits_asks_for_what_runs_by_itself(name: str, project: Path) -> None:
     for spelled in (name, f"sub/{name}", name.upper(), name.title(), f"sub/deep/{name}"):
         assert writes(project, spelled, "edits") == "high", spelled
@@ -72,7 +73,7 @@ def test_edits_asks_for_what_runs_by_itself(name: str, project: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
-@pytest.mark.parametrize("name", AUTOMATIC)
+@each_row("name", AUTOMATIC)
 def test_a_shell_that_writes_it_is_asked_as_well(name: str, project: Path) -> None:
     lines = [
         f"echo x > {name}",
@@ -112,8 +113,8 @@ RESPELLED = [
 ]
 
 
-@pytest.mark.parametrize("respell", RESPELLED)
-@pytest.mark.parametrize(
+@each_row("respell", RESPELLED)
+@each_row(
     "name", [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".envrc", ".husky/x", ".clio/config.yaml"]
 )
 def test_a_name_that_some_disk_takes_for_another_is_asked(
@@ -138,14 +139,12 @@ def test_a_backslash_is_read_as_windows_does(project: Path) -> None:
     assert writes(project, ".git\\config", "edits") == "high"
 
 
-@pytest.mark.parametrize(
-    "name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"]
-)
+@each_row("name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"])
 def test_names_of_other_scripts_are_ordinary(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "run"
 
 
-@pytest.mark.parametrize("name", ORDINARY)
+@each_row("name", ORDINARY)
 def test_what_a_user_must_start_is_written_unasked(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "run"
     assert writes(project, f"sub/{name}", "edits") == "run"

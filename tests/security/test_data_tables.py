@@ -10,6 +10,7 @@ from clio.security import command_policy, data_tables, deny_rules, outside_chang
 from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.redaction.secret_patterns import TOKENS
 from clio.text.lazy_regex import LazyRegex
+from tests.support.rows import each_row
 
 TABLES: dict[str, Struct | tuple[Struct, ...]] = {
     "everyday_calls": shared_data._CALLS,
@@ -44,7 +45,7 @@ def test_every_file_is_loaded_by_a_module() -> None:
     assert {path.stem for path in folder.iterdir()} == set(TABLES)
 
 
-@pytest.mark.parametrize("name", sorted(TABLES))
+@each_row("name", sorted(TABLES))
 def test_every_value_has_the_declared_type(name: str) -> None:
     found = TABLES[name]
     for tables in found if isinstance(found, tuple) else (found,):

@@ -11,6 +11,7 @@ from clio.config.schema import ApprovalMode
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
 from clio.security.deny_rules import GLOBAL_OPTIONS, KNOWN_SUBCOMMANDS
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 MODES: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
@@ -142,7 +143,7 @@ def test_no_spelling_escapes(program: str, project: Path) -> None:
     assert [line for line in certain if decide(project, line, f"{program} {sub}") == "ask"] == []
 
 
-@pytest.mark.parametrize("program", SUBCOMMANDS)
+@each_row("program", SUBCOMMANDS)
 def test_other_sub_commands_are_left_alone(program: str, project: Path) -> None:
     known = GLOBAL_OPTIONS[program]
     other = {"git": "status", "cargo": "test", "gh": "pr"}.get(program, "other")
@@ -154,7 +155,7 @@ def test_other_sub_commands_are_left_alone(program: str, project: Path) -> None:
     assert [line for line in lines if decide(project, line, f"{program} {sub}") == "denied"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git -C . push",
@@ -193,12 +194,12 @@ def test_other_sub_commands_are_left_alone(program: str, project: Path) -> None:
         "git -c alias.a=b -c alias.b=push a",
     ],
 )
-@pytest.mark.parametrize("mode", MODES)
+@each_row("mode", MODES)
 def test_git_push_is_refused_in_every_mode(line: str, mode: ApprovalMode, project: Path) -> None:
     assert decide(project, line, "git push", mode=mode, allow=("git *", "git push *")) in ("denied", "refused")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git st",
@@ -220,7 +221,7 @@ def test_what_is_not_a_push_is_not_refused(line: str, project: Path) -> None:
     assert decide(project, line, "git push") == "run"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git push --force", "git push -f"),
@@ -295,7 +296,7 @@ def test_a_rule_means_what_the_program_takes_it_for(rule: str, line: str, projec
     assert decide(project, line, rule) == "denied"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git push --force", "git push origin main"),
@@ -319,7 +320,7 @@ def test_a_rule_means_no_more(rule: str, line: str, project: Path) -> None:
     assert decide(project, line, rule) == "run"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git push --force", 'git push "$X"'),
@@ -379,8 +380,8 @@ HIDDEN = (
 )
 
 
-@pytest.mark.parametrize("line", HIDDEN)
-@pytest.mark.parametrize("mode", MODES)
+@each_row("line", HIDDEN)
+@each_row("mode", MODES)
 def test_a_program_known_only_at_run_time_is_refused(line: str, mode: ApprovalMode, project: Path) -> None:
     assert decide(project, line, "git push *", mode=mode) == "denied"
 
@@ -390,7 +391,7 @@ def test_a_rule_about_no_command_refuses_no_program(line: str, project: Path) ->
     assert decide(project, line, "fetch example.org", "mcp_github_*") != "denied"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("npm publish", "npm PUBLISH"),
@@ -452,7 +453,7 @@ def test_every_pair_of_options_before_a_push(project: Path) -> None:
     assert {decide(project, line, "git push") for line in lines} == {"denied"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("npm publish", "npm exec npm publish"),
@@ -563,7 +564,7 @@ def test_a_denied_program_in_a_text_that_may_run_never_runs_unasked(rule: str, l
     assert decide(project, line, rule, mode="ask", allow=("*",)) != "run"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("rm", "git commit -m 'rm old files'"),
@@ -611,7 +612,7 @@ def test_a_denied_name_that_starts_nothing_is_no_obstacle(rule: str, line: str, 
     assert decide(project, line, rule) == "run"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("rm", "for c in gcc clang; do $c --version; done"),
@@ -629,7 +630,7 @@ def test_a_program_that_the_line_gives_is_not_refused(rule: str, line: str, proj
     assert decide(project, line, rule) in ("ask", "run")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("npm publish", "npm exec npm publish"),

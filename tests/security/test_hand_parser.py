@@ -5,6 +5,7 @@ import pytest
 from clio.security.shell.command_line import PossibleFolders, Word
 from clio.security.shell.hand_parser import HandParser
 from clio.security.shell.parser import parse_command_line
+from tests.support.rows import each_row
 
 
 def where(line: str, *, plain: bool = False) -> PossibleFolders:
@@ -15,7 +16,7 @@ def where(line: str, *, plain: bool = False) -> PossibleFolders:
     return parser.folders_at[place]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("cd a && x 2>&1 | y && run", ("a",)),
@@ -48,7 +49,7 @@ def test_another_shell_may_go_where_bash_does_not(line: str) -> None:
     assert set(where(line, plain=True) or ()) == {"", "a"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "select x in a; do x; done",

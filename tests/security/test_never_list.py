@@ -10,6 +10,7 @@ from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Deny, Policy
 from clio.security.never_list import explain_forbidden_command
 from clio.security.shell.parser import parse_command_line
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
 HERE = Path(__file__).parent
@@ -61,10 +62,8 @@ ROOT_OF_PROCESS = "/proc/{}/root"
 PROCESSES = ["self", "1", "self/task/1", "thread-self", "*", "$$", "$BASHPID", "${PPID}", "$!", "$pid"]
 
 
-@pytest.mark.parametrize("process", PROCESSES)
-@pytest.mark.parametrize(
-    "call", ["rm -rf {}/", "rm -rf {}/etc", "rm -rf {}/usr", "rm -rf {}/*", "dd if=x of={}/dev/sda"]
-)
+@each_row("process", PROCESSES)
+@each_row("call", ["rm -rf {}/", "rm -rf {}/etc", "rm -rf {}/usr", "rm -rf {}/*", "dd if=x of={}/dev/sda"])
 def test_the_root_of_a_process_is_the_root(process: str, call: str, start: Path) -> None:
     line = call.format(ROOT_OF_PROCESS.format(process))
     assert refused(line, start) is not None
@@ -117,7 +116,7 @@ REMOVERS = (
 )
 
 
-@pytest.mark.parametrize("remover", REMOVERS)
+@each_row("remover", REMOVERS)
 def test_every_whole_folder_by_every_way(remover: str, start: Path) -> None:
     lines = [remover.format(path) for path in WHOLE]
     skipped = [

@@ -8,6 +8,7 @@ import pytest
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
 from clio.security.command_policy import SAFE_WORD
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 
@@ -153,7 +154,7 @@ def test_an_offered_rule_covers_the_line_and_nothing_hostile(line: str, project:
     assert covered <= HARMLESS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "again"),
     [
         ("pytest -q tests", "pytest tests/test_x.py::test_y -k 'a and not b' -xvs --maxfail=2 --tb short"),

@@ -7,6 +7,7 @@ import pytest
 
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
 
@@ -30,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "project"
 
 
-@pytest.mark.parametrize("line", read_lines("outside_asked.txt"))
+@each_row("line", read_lines("outside_asked.txt"))
 def test_what_is_not_the_projects_is_asked_about(root: Path, line: str) -> None:
     policy = Policy(Workspace(root), "all")
     action = RunCommand(command=line, cwd=root)
@@ -43,7 +44,7 @@ def test_what_is_not_the_projects_is_asked_about(root: Path, line: str) -> None:
         assert isinstance(policy.judge(action), Allow)
 
 
-@pytest.mark.parametrize("line", read_lines("outside_run.txt"))
+@each_row("line", read_lines("outside_run.txt"))
 def test_everyday_work_is_not_asked_about(root: Path, line: str) -> None:
     assert isinstance(Policy(Workspace(root), "all").judge(RunCommand(command=line, cwd=root)), Allow), line
 

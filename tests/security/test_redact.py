@@ -9,6 +9,7 @@ from clio.errors import ConfigError
 from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.secret_patterns import MARKER, list_env_secrets
 from tests.security.secrets_table import HARMLESS, HEX, drawn, in_context, keys
+from tests.support.rows import each_row
 
 FRAMES = (
     "{}",
@@ -23,7 +24,7 @@ FRAMES = (
 )
 
 
-@pytest.mark.parametrize(("kind", "text"), keys(), ids=lambda value: value[:12])
+@each_row(("kind", "text"), keys(), ids=lambda value: value[:12])
 def test_keys_go_whole(kind: str, text: str) -> None:
     for frame in FRAMES:
         redacted = Redactor().redact(frame.format(text))
@@ -31,7 +32,7 @@ def test_keys_go_whole(kind: str, text: str) -> None:
         assert redacted.counts == {kind: 1}
 
 
-@pytest.mark.parametrize(("kind", "text", "secret"), in_context(), ids=lambda value: value[:24])
+@each_row(("kind", "text", "secret"), in_context(), ids=lambda value: value[:24])
 def test_secrets_go_by_what_is_around_them(kind: str, text: str, secret: str) -> None:
     redacted = Redactor().redact(text)
     assert redacted.counts == {kind: 1}
@@ -42,7 +43,7 @@ def test_secrets_go_by_what_is_around_them(kind: str, text: str, secret: str) ->
         assert redacted.text == text.replace(secret, f"[REDACTED:{kind}]", 1).replace("]==", "]")
 
 
-@pytest.mark.parametrize("text", HARMLESS, ids=lambda text: text[:40])
+@each_row("text", HARMLESS, ids=lambda text: text[:40])
 def test_what_is_no_secret_stays(text: str) -> None:
     assert Redactor().redact(text).text == text
 

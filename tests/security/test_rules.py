@@ -7,6 +7,7 @@ from clio.security.command_policy import is_allowed_by_rule, suggest_rule
 from clio.security.command_risk import assess_command
 from clio.security.deny_rules import match_deny
 from clio.security.shell.parser import parse_command_line
+from tests.support.rows import each_row
 
 
 def covered(rule: str, line: str) -> bool:
@@ -14,7 +15,7 @@ def covered(rule: str, line: str) -> bool:
     return all(is_allowed_by_rule(read_rule(rule), command, assess_command(command).level) for command in commands)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git log *", "git log"),
@@ -41,7 +42,7 @@ def test_covers(rule: str, line: str) -> None:
     assert covered(rule, line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git log *", "git push"),
@@ -75,7 +76,7 @@ def test_does_not_cover(rule: str, line: str) -> None:
     assert not covered(rule, line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line"),
     [
         ("git push", "git push --force"),
@@ -107,7 +108,7 @@ def test_does_not_deny(rule: str, line: str) -> None:
     assert all(match_deny(read_rule(rule), command) == "no" for command in parse_command_line(line).commands)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "rule"),
     [
         ("git commit -m x", "git commit <safe>"),
@@ -153,7 +154,7 @@ def test_suggestion(line: str, rule: str | None) -> None:
     assert suggest_rule(command, assess_command(command).level) == rule
 
 
-@pytest.mark.parametrize("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
+@each_row("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
 def test_a_suggested_rule_covers_what_it_was_made_of(line: str) -> None:
     (command,) = parse_command_line(line).commands
     level = assess_command(command).level

@@ -13,6 +13,7 @@ from clio.security.readonly.sed import Command, parse_script
 from clio.security.shell.parser import parse_command_line
 from tests.security.script_corpus import corpus_lines, read_corpus
 from tests.security.script_fuzz import LANGUAGES, hunt
+from tests.support.rows import each_row
 
 LINES = corpus_lines()
 
@@ -56,7 +57,7 @@ def test_everyday_lines_run_and_attacks_do_not() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "why"),
     [
         ("sed 'w PWN' f", "command 'w', which writes a file"),
@@ -145,7 +146,7 @@ def test_a_parser_that_drops_a_part_of_a_script_is_noticed(monkeypatch: pytest.M
         parse_program("{ print }")
 
 
-@pytest.mark.parametrize("text", ["(" * 500 + "1" + ")" * 500, "{" * 3000, "[" * 300, "-" * 30_000, "a" * 30_000])
+@each_row("text", ["(" * 500 + "1" + ")" * 500, "{" * 3000, "[" * 300, "-" * 30_000, "a" * 30_000])
 def test_deep_and_long_scripts_are_refused(text: str) -> None:
     with pytest.raises(UnknownWord):
         parse_program(text)

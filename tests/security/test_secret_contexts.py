@@ -6,6 +6,7 @@ import pytest
 
 from clio.security.redaction.redactor import Redactor
 from tests.security.secret_contexts import CHOSEN, CONTEXTS, FORMS, SYNTAXES, Chance, in_contexts, leaks
+from tests.support.rows import each_row
 
 SEEDS = range(7_000, 7_008)
 
@@ -58,7 +59,7 @@ def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
     assert len(different) <= 2, different
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "password = get_password()",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from clio.security.redaction.redactor import Redactor
 from tests.security.secret_corpus import FORMS, KINDS, Lot, Placed, halved, leaves_a_tail, placed, survives
 from tests.support.examples import examples
+from tests.support.rows import each_row
 
 CASES = list(placed(range(1)))
 
@@ -60,7 +61,7 @@ def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
     assert len(missed) <= total // 100, missed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("end", "begin", "said"),
     [
         ('key = "{key}', 'abcdefgh", 5', '[REDACTED:half]", 5'),  # the quotation was not closed before

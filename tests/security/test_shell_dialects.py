@@ -10,6 +10,7 @@ from clio.security.shell import command_line as shell_dialects
 from clio.security.shell.command_line import explain_shell_doubt
 from clio.security.shell.parser import parse_command_line
 from clio.tools.shell.processes import make_command_environment, make_shell_argv
+from tests.support.rows import each_row
 
 MAC = ("/bin/bash", "-c")
 CMD = ("cmd.exe", "/d", "/s", "/c")
@@ -53,7 +54,7 @@ def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
     assert (explain_shell_doubt(line, MAC) == "") is clear
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "clear"),
     [
         ("git status --short", True),

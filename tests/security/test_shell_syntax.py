@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.shell.parser import MAX_CHARS, parse_command_line
+from tests.support.rows import each_row
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cn", "Cs", "Zs", "Zl", "Zp"))
@@ -26,7 +27,7 @@ def test_quoted_words_come_back(argv: list[str]) -> None:
     assert [command.argv for command in line.commands] == [("run", *argv)]
 
 
-@pytest.mark.parametrize("letter", ["\U000f4839", "\U00031860", "\U0010ffff", "😀", "é"])
+@each_row("letter", ["\U000f4839", "\U00031860", "\U0010ffff", "😀", "é"])
 def test_no_letter_behind_a_brace_brings_the_process_down(letter: str) -> None:
     code = f"from clio.security.shell import parser; print(bool(parser.parse_command_line({'{' + letter!r}).unknown))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -66,7 +67,7 @@ def test_words_are_those_bash_sees(words: str) -> None:
     assert parse_command_line(f"run {words}").commands[0].argv[1:] == tuple(seen.split("\0")[:-1])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("cd a && cd b && run", ("a/b",)),
@@ -106,7 +107,7 @@ def test_redirects() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "echo 'open",
@@ -137,7 +138,7 @@ def test_what_is_not_understood_is_reported(line: str) -> None:
     assert parse_command_line(line).unknown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "{," * 25_000, "x <<a\n" * 9_000, "sh -c '" * 5_000],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
+from tests.support.rows import each_row
 
 
 def read_lines(name: str) -> list[str]:
@@ -21,7 +22,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "project"
 
 
-@pytest.mark.parametrize("line", read_lines("unknown_targets.txt"))
+@each_row("line", read_lines("unknown_targets.txt"))
 def test_a_target_known_only_at_run_time_is_asked_about(root: Path, line: str) -> None:
     policy = Policy(Workspace(root), "all")
     action = RunCommand(command=line, cwd=root)
@@ -34,6 +35,6 @@ def test_a_target_known_only_at_run_time_is_asked_about(root: Path, line: str) -
         assert isinstance(policy.judge(action), Allow)
 
 
-@pytest.mark.parametrize("line", read_lines("known_targets.txt"))
+@each_row("line", read_lines("known_targets.txt"))
 def test_a_target_that_the_line_tells_is_not(root: Path, line: str) -> None:
     assert isinstance(Policy(Workspace(root), "all").judge(RunCommand(command=line, cwd=root)), Allow), line

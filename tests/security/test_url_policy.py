@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.url_policy import FetchTarget, UrlRefused, check_url, explain_private_address, read_address, read_url
+from tests.support.rows import each_row
 
 
 def looked_up(*addresses: str):  # type: ignore[no-untyped-def]
     return lambda host, port: list(addresses)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "file:///etc/passwd",
@@ -85,9 +86,7 @@ def test_the_checked_address_is_pinned() -> None:
     assert (target.parts.host, target.address) == ("example.com", "93.184.216.34")
 
 
-@pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:192.168.1.1", "fe80::1"]
-)
+@each_row("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:192.168.1.1", "fe80::1"])
 def test_names_that_lead_inside(address: str) -> None:
     with pytest.raises(UrlRefused):
         check_url("https://rebind.example/", False, looked_up(address))

@@ -8,6 +8,7 @@ import pytest
 from clio.messages import UserMessage
 from clio.sessions.session_files import BlobNotFound
 from tests.sessions.talk import files, store_in
+from tests.support.rows import each_row
 
 
 def test_blobs_are_named_by_content_and_stored_once(tmp_path: Path) -> None:
@@ -25,9 +26,7 @@ def test_blobs_are_named_by_content_and_stored_once(tmp_path: Path) -> None:
     session.close()
 
 
-@pytest.mark.parametrize(
-    "handle", ["", "0123", "0" * 16, "../../secret", "*" * 16, "0123456789abcdef/../x", "ABCDEF01"]
-)
+@each_row("handle", ["", "0123", "0" * 16, "../../secret", "*" * 16, "0123456789abcdef/../x", "ABCDEF01"])
 def test_an_invalid_handle_is_not_found(tmp_path: Path, handle: str) -> None:
     session = store_in(tmp_path).new(tmp_path)
     session.append(UserMessage(content="go"))

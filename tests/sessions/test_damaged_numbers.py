@@ -9,6 +9,7 @@ from clio.errors import NewerDocument
 from clio.sessions import listing
 from clio.sessions.listing import list_sessions
 from tests.sessions.talk import a_turn, say, store_in
+from tests.support.rows import each_row
 
 
 def written(tmp_path: Path) -> tuple[Path, list[str]]:
@@ -18,11 +19,9 @@ def written(tmp_path: Path) -> tuple[Path, list[str]]:
     return store_in(tmp_path).folder / f"{session.id}.json", [message.id for message in session.messages]
 
 
-@pytest.mark.parametrize(
-    "number", ["Infinity", "-Infinity", "NaN", "1e999", "1" + "0" * 30, "-1" + "0" * 400, "1" + "0" * 5000]
-)
-@pytest.mark.parametrize("field", ["token_ratio", "created_at", "todos", "billing", "plan", "message_count"])
-@pytest.mark.parametrize("indent", [None, 1])
+@each_row("number", ["Infinity", "-Infinity", "NaN", "1e999", "1" + "0" * 30, "-1" + "0" * 400, "1" + "0" * 5000])
+@each_row("field", ["token_ratio", "created_at", "todos", "billing", "plan", "message_count"])
+@each_row("indent", [None, 1])
 def test_one_invalid_number_loses_no_message(tmp_path: Path, field: str, number: str, indent: int | None) -> None:
     path, ids = written(tmp_path)
     document = json.loads(path.read_bytes())

@@ -15,6 +15,7 @@ from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool
+from tests.support.rows import each_row
 
 COMMITTED = "[main 1a2b3c4] fix: add adds\n 1 file changed, 1 insertion(+)"
 
@@ -24,7 +25,7 @@ def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> 
     return find_side_effects(call, ToolMessage(tool_call_id="c", name=name, content=content, ok=ok))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git commit -m x",
@@ -41,7 +42,7 @@ def test_command_lines_that_commit(line: str) -> None:
     assert runs_commit(line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git log --grep commit",
@@ -85,7 +86,7 @@ def test_reads_are_not_writes_and_failures_have_no_side_effects() -> None:
     assert moved == (ChangedFile(path="a", kind="move", moved_to="b"),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "ok", "code"),
     [
         ("[exit 3 in 0.2 s]\nx", False, 3),

@@ -13,6 +13,7 @@ from clio.storage.documents import DocumentFormat, decode_document
 from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 from clio.storage.jsonl import append_lines, read_last_lines
 from clio.text.json_data import MAX_DEPTH, NestedTooDeeply, decode_json
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ class Empty(msgspec.Struct):
     pass
 
 
-@pytest.mark.parametrize("version", ["-1", "null", "true", '"1"', "1.5", "1e999", "9" * 400, "[1]", "{}", "0"])
+@each_row("version", ["-1", "null", "true", '"1"', "1.5", "1e999", "9" * 400, "[1]", "{}", "0"])
 def test_an_impossible_version_is_damage(version: str) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_document(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 TEXT = "Nothing else.\nForgotten, and saved in the archive: d-12 `we deploy`. /memory undo brings it back.\n"
@@ -12,7 +13,7 @@ def test_it_finds_facts_in_one_line_and_in_order(facts: tuple[str, ...]) -> None
     assert mentions(TEXT, *facts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [("Forgotten", "d-13"), ("d-1",), ("d-12", "Forgotten"), ("Nothing", "d-12"), ("undo", "undo"), ("forgotten",)],
     ids=["missing", "part of a word", "wrong order", "two lines", "only once", "wrong case"],

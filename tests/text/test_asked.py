@@ -17,6 +17,7 @@ from clio.text.vocabulary import (
     split_identifiers,
     stem_word,
 )
+from tests.support.rows import each_row
 
 LETTERS = st.text("abcde", min_size=1, max_size=8)
 
@@ -78,7 +79,7 @@ def test_a_long_question_is_read_at_its_ends() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("fetchWithBackoff", ["fetch", "with", "backoff"]),
@@ -100,7 +101,7 @@ def test_a_question_after_something_begins_so(text: str, expected: bool) -> None
     assert is_question(text) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "expected"),
     [
         ("watchdog", "watchdog", True),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.text.regex_limits import TIME_LIMIT_S, BoundedPattern, PatternRefused, PatternTooSlow
+from tests.support.rows import each_row
 
 _PARTS = st.recursive(
     st.sampled_from(["a", "b", "[ab]", ".", r"\w", "^", "$", r"\b"]),
@@ -21,13 +22,13 @@ _PARTS = st.recursive(
 )
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "((a*)b?)*c", r"(\w+\s?)+$", "(a+){10}y", "(((a{1000}){1000}){1000})"])
+@each_row("pattern", ["(a+)+$", "((a*)b?)*c", r"(\w+\s?)+$", "(a+){10}y", "(((a{1000}){1000}){1000})"])
 def test_patterns_that_may_never_finish_are_refused_with_a_reason(pattern: str) -> None:
     with pytest.raises(PatternRefused, match=r"repeat|repetition"):
         BoundedPattern(pattern)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern", [r"ACME-[0-9]{6}", r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}", r"sk-\w{20,}", r"(?<!x)A-\d+", r"(a)\1", "A.*B.*C"]
 )
 def test_ordinary_patterns_find_what_they_found_before(pattern: str) -> None:

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clio.text.hidden_text import repair_double_utf8
+from tests.support.rows import each_row
 
 FINE = [
     "",
@@ -32,13 +33,13 @@ def twice(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-@pytest.mark.parametrize("text", FINE)
+@each_row("text", FINE)
 def test_correct_text_is_not_changed(text: str) -> None:
     assert repair_double_utf8(text) == text
 
 
-@pytest.mark.parametrize("text", ["données", "漢字", "a – b", "voilà", "Übung", "✓ done", "ok 😀", "Ünïcödé"])
-@pytest.mark.parametrize("times", [1, 2])
+@each_row("text", ["données", "漢字", "a – b", "voilà", "Übung", "✓ done", "ok 😀", "Ünïcödé"])
+@each_row("times", [1, 2])
 def test_text_encoded_two_or_three_times_is_repaired(text: str, times: int) -> None:
     broken = text
     for _ in range(times):

@@ -2,11 +2,11 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.text.fuzzy import FuzzyNames, score_match
+from tests.support.rows import each_row
 
 FILES = [
     "README.md",
@@ -21,7 +21,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "first"),
     [
         ("prom", "clio/ui/prompt_line.py"),

@@ -6,10 +6,9 @@ import pkgutil
 import re
 from collections.abc import Iterator
 
-import pytest
-
 import clio
 from clio.text.lazy_regex import LazyRegex
+from tests.support.rows import each_row
 
 # What a pattern can find is spelled out with this sign for everything that is not one known letter.
 ANYTHING = "\0"
@@ -100,8 +99,8 @@ def test_a_word_that_is_not_needed_is_noticed() -> None:
     assert sorted(text for text in spelled(parsed) if "ever" not in text) == ["newer"]
 
 
-@pytest.mark.parametrize("text", ["", "gpt-4o", "GPT-oss", "o3", "my-vision", "ſo", "k2", "oo"])
-@pytest.mark.parametrize("pos", [0, 1])
+@each_row("text", ["", "gpt-4o", "GPT-oss", "o3", "my-vision", "ſo", "k2", "oo"])
+@each_row("pos", [0, 1])
 def test_it_matches_as_a_pattern_does_where_the_beginnings_are_known(text: str, pos: int) -> None:
     pattern = r"gpt-\w+|o[13]|.*(vision)|s\w"
     for method in ("match", "fullmatch", "search"):
@@ -117,7 +116,7 @@ def test_it_is_not_compiled_for_a_text_that_begins_otherwise() -> None:
     assert late.match("not never now", 4) is not None
 
 
-@pytest.mark.parametrize("text", ["", "always this", "ALWAYS that", "it is always so", "not at all", "ſtop"])
+@each_row("text", ["", "always this", "ALWAYS that", "it is always so", "not at all", "ſtop"])
 def test_it_answers_as_a_pattern_does(text: str) -> None:
     for pattern, needs in (("always", "always"), (r"al\w+s", "al"), (r"stop|always (?P<what>\w+)", "stop always")):
         real = re.compile(pattern, re.I)

@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.text.vocabulary import compute_coverage, compute_rarity, extract_terms, has_phrase, stem_word, tokenize
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("Write_Atomic(path): 3.14, v2", ["write", "atomic", "path", "3", "14", "v2"]),
@@ -20,7 +21,7 @@ def test_words_of_any_script(text: str, found: list[str]) -> None:
     assert tokenize(text) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "family",
     [
         "use uses used using",
@@ -41,9 +42,7 @@ def test_related_words_have_one_stem(family: str) -> None:
     assert len({stem_word(word) for word in family.split()}) == 1
 
 
-@pytest.mark.parametrize(
-    "pair", ["string sting", "status stat", "class clash", "note node", "import impart", "bus but"]
-)
+@each_row("pair", ["string sting", "status stat", "class clash", "note node", "import impart", "bus but"])
 def test_different_words_stay_different(pair: str) -> None:
     left, right = pair.split()
     assert stem_word(left) != stem_word(right)

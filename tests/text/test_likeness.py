@@ -19,6 +19,7 @@ from clio.text.similarity import (
     extract_distinctive_words,
     find_differences,
 )
+from tests.support.rows import each_row
 
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=5), max_size=12)
 
@@ -76,7 +77,7 @@ def test_an_index_contains_the_latest_signatures(steps: list[tuple[int, list[str
         assert key in index.find_candidates(compute_signature(words))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "difference"),
     [
         ("the port is 8080", "the port is 8081", "number"),
@@ -96,7 +97,7 @@ def test_differences_are_named(one: str, other: str, difference: str) -> None:
     assert difference in find_differences(other, one)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("Use ruff.", "use ruff"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from clio.memory.styles import feedback_signals
 from clio.text import bandit, consolidate, embedding, scoring
+from tests.support.rows import each_row
 
 SCORES = st.floats(0, 10)
 DAYS = st.floats(0, 5_000)
@@ -57,7 +58,7 @@ def test_every_score_is_in_a_band_and_in_the_bands_ranges(score: float) -> None:
     assert not scoring.is_in_ranges(score, ())
 
 
-@pytest.mark.parametrize(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
+@each_row(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
 def test_an_impossible_decay_is_an_error(half_life: float, floor: float) -> None:
     with pytest.raises(ValueError, match=r"half-life|floor"):
         scoring.compute_decay_coefficient(1, half_life, floor)
@@ -150,7 +151,7 @@ def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
     assert [distances[place] for place in places] == sorted(distances[place] for place in places)
 
 
-@pytest.mark.parametrize("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
+@each_row("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
 def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
     assert feedback_signals.classify_complaint(words) is None
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.text.formatting import Cost, dollars_to_micros, format_money
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("micros", "shown"),
     [
         (0, "$0"), (1, "<$0.0001"), (2_100, "$0.0021"), (5_000, "$0.005"), (21_000, "$0.021"), (500_000, "$0.50"),
@@ -23,7 +24,7 @@ def test_dollars_become_micro_dollars_without_loss(micros: int) -> None:
     assert dollars_to_micros(f"{micros // 10**6}.{micros % 10**6:06}") == micros
 
 
-@pytest.mark.parametrize("text", ["", ".", "-1", "1e3", "$2", "two", "1,5", "nan", "1000000"])
+@each_row("text", ["", ".", "-1", "1e3", "$2", "two", "1,5", "nan", "1000000"])
 def test_an_invalid_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no amount"):
         dollars_to_micros(text)

@@ -2,11 +2,11 @@
 
 import sqlite3
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clio.text.vocabulary import porter_stem
+from tests.support.rows import each_row
 
 WORDS = """
 caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned
@@ -43,6 +43,6 @@ def test_unknown_words_have_it_too(words: list[str]) -> None:
     assert [porter_stem(word) for word in words] == by_sqlite(words)
 
 
-@pytest.mark.parametrize("word", ["", "a", "is", "straße", "漢字", "naïve", "a" * 65, "a_b"])
+@each_row("word", ["", "a", "is", "straße", "漢字", "naïve", "a" * 65, "a_b"])
 def test_words_that_are_not_english_are_unchanged(word: str) -> None:
     assert porter_stem(word) == word

@@ -1,14 +1,13 @@
 """Names that were mistyped are found again, and none is offered that is another word."""
 
-import pytest
-
 from clio.config.command_line import did_you_mean
 from clio.text.fuzzy import count_edits, find_nearest_name
+from tests.support.rows import each_row
 
 NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo", "session", "undo", "worktree")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "count"),
     [("", "abc", 3), ("memroy", "memory", 1), ("port", "prompt", 3), ("same", "same", 0), ("abcd", "badc", 2)],
 )
@@ -16,7 +15,7 @@ def test_edits_are_counted(one: str, other: str, count: int) -> None:
     assert count_edits(one, other) == count_edits(other, one) == count
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "meant"),
     [
         ("hlep", "help"),

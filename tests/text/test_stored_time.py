@@ -12,11 +12,12 @@ import pytest
 from clio.memory.consolidation.consolidation import is_same_day
 from clio.memory.team.statement import format_month, get_month_start
 from clio.text.formatting import format_stored_time
+from tests.support.rows import each_row
 
 NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)
 
 
-@pytest.mark.parametrize("seconds", NO_TIMES)
+@each_row("seconds", NO_TIMES)
 def test_an_impossible_time_is_shown_as_unknown(seconds: float) -> None:
     assert format_stored_time("%Y-%m-%d", seconds, "unknown") == "unknown"
     assert not is_same_day(seconds, time.time())

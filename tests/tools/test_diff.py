@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from clio.security.actions import FileChange
 from clio.tools.files.diff import diff_change, diff_texts, find_changed_blocks
 from tests.support.examples import examples
+from tests.support.rows import each_row
 
 
 def test_a_change() -> None:
@@ -35,7 +36,7 @@ def test_a_change() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "rows"),
     [
         ("", "a\n", ["@@ -0,0 +1 @@", "+a"]),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from clio.tools.files.edit_search import EditMatch, EditRefused, match_edit
+from tests.support.rows import each_row
 
 
 class Case(NamedTuple):
@@ -98,7 +99,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_lands_on_the_rung(name: str) -> None:
     case = CASES[name]
     outcome = match_edit(case.text, case.old, case.new)
@@ -122,7 +123,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
+@each_row("name", REFUSALS)
 def test_refuses(name: str) -> None:
     text, old, new, reason = REFUSALS[name]
     outcome = match_edit(text, old, new)
@@ -130,7 +131,7 @@ def test_refuses(name: str) -> None:
     assert outcome.reason == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "old", "new", "after"),
     [
         ("a\na\n", "a", "b", "b\nb\n"),
@@ -217,7 +218,7 @@ def test_blanks_behind_the_last_newline(text: str, old: str, new: str, after: st
     assert outcome.apply(text) == after
 
 
-@pytest.mark.parametrize("form", ["{}→", "{}|", "{}\t", "{}: ", " {}|"])
+@each_row("form", ["{}→", "{}|", "{}\t", "{}: ", " {}|"])
 def test_an_emptied_numbered_line_is_empty(form: str) -> None:
     first, second = form.format(1), form.format(2)
     for old, new, after in [
@@ -231,8 +232,8 @@ def test_an_emptied_numbered_line_is_empty(form: str) -> None:
         assert outcome.apply("foo\nbar\n") == after
 
 
-@pytest.mark.parametrize("pad", ["    ", "\t", "\t  "])
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@each_row("pad", ["    ", "\t", "\t  "])
+@each_row("ending", ["\n", "\r\n"])
 def test_further_lines_of_a_replacement_are_indented_like_the_first(pad: str, ending: str) -> None:
     text = f"def f():{ending}{pad}old(){ending}{pad}rest(){ending}"
     for new, lines in [

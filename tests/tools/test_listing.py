@@ -6,6 +6,7 @@ import pytest
 
 from clio.errors import ToolRetry
 from clio.tools.files.file_index import make_path_matcher
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 from tests.tools.file_support import Bench
 
@@ -78,7 +79,7 @@ def test_find_nothing(bench: Bench) -> None:
     assert "no file matches '*.pyc'" in bench.call("find_files", pattern="*.pyc").text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "path", "matches"),
     [
         ("*.py", "a/b.py", True),

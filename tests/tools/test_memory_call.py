@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clio.errors import ToolRetry
 from clio.tools.memory_call import MemoryCall, is_writing, parse_memory_call
 from clio.tools.schemas import LISTED_OPERATIONS, MEMORY_OPERATIONS, MemoryArgs, make_args_schema
+from tests.support.rows import each_row
 
 
 def read(operation: str, **arguments: Any) -> MemoryCall:
@@ -67,7 +68,7 @@ def test_every_text_is_a_value_of_a_note(content: str) -> None:
     assert read("store", key="0", content=content).content == content
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "arguments", "slot", "value"),
     [
         ("add_discovery", {"content": "F"}, "text", "F"),
@@ -103,7 +104,7 @@ def test_near_words_are_understood_where_only_one_reading_makes_sense(
     assert getattr(read(operation, **arguments), slot) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "arguments", "said"),
     [
         ("memorise", {}, "no operation 'memorise'; there are: remember, recall, update"),

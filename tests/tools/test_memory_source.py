@@ -1,10 +1,9 @@
 """Who said what is to be remembered."""
 
-import pytest
-
 from clio.messages import AssistantMessage, Message, SideEffects, ToolMessage, UserMessage
 from clio.sessions.store import FOREIGN_NOTICE
 from clio.tools.memory_answers import find_source
+from tests.support.rows import each_row
 
 FACT = "deploys go through make ship"
 
@@ -17,7 +16,7 @@ def tool(words: str) -> Message:
     return ToolMessage(id=f"t-{words[:5]}", tool_call_id="1", name="web_fetch", content=words)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "said_by", "message"),
     [
         ((), "model", ""),

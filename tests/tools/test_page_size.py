@@ -1,11 +1,10 @@
 """How large one result may be, and what is said of tools there is no space for."""
 
-import pytest
-
 from clio.tools.base import OmittedTools, PageSize
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("free", "room", "calls", "least", "most"),
     [
         (400_000, 400_000, 1, 24_000, 24_000),  # a large window: nothing changes

@@ -15,6 +15,7 @@ from clio.tools.files.patch_text import (
     apply_patch_hunks,
     parse_patch,
 )
+from tests.support.rows import each_row
 from tests.tools.file_support import Bench, run
 
 WHOLE = """*** Begin Patch
@@ -44,7 +45,7 @@ SECTIONS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         WHOLE,
@@ -69,7 +70,7 @@ def hunks(body: str) -> tuple[PatchHunk, ...]:
     return section.hunks
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "expected"),
     [
         ("-a\n+b\n", (PatchHunk(old=("a",), new=("b",)),)),
@@ -87,7 +88,7 @@ def test_hunks(body: str, expected: tuple[PatchHunk, ...]) -> None:
     assert hunks(body) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("", "names no file"),
@@ -121,7 +122,7 @@ class B:
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "line"),
     [
         ("@@ def g(self):\n-        return 1\n+        return 2\n", 6),
@@ -142,7 +143,7 @@ def test_where_a_hunk_goes(body: str, line: int) -> None:
     assert after == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "words"),
     [
         ("-        return 1\n+        return 2\n", "3 places, on lines 3, 6, 11"),
@@ -157,7 +158,7 @@ def test_hunks_without_a_place(body: str, words: str) -> None:
         apply_patch_hunks(CODE, hunks(body))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "body", "after"),
     [
         ("a\nb\nc", "-c\n+d\n", "a\nb\nd"),
@@ -230,7 +231,7 @@ def test_one_file_in_two_sections(bench: Bench) -> None:
     assert path.read_bytes() == b"one\n2\nthree\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "words"),
     [
         ("*** Update File: b\n-nothing like it\n+x\n", "no file was changed; in 'b' the hunk does not fit"),

@@ -11,6 +11,7 @@ from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles
 from clio.tools.files.read_file import ReadFileArgs, ReadFileTool
 from clio.tools.files.text_match import strip_line_numbers
+from tests.support.rows import each_row
 from tests.tools.file_support import Bench, run
 
 
@@ -76,7 +77,7 @@ def test_long_lines_are_cut(bench: Bench) -> None:
     assert second == "2|short"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "text"),
     [
         (b"", "[the file is empty]"),

@@ -11,6 +11,7 @@ from bench.recall_answers import ask, judge
 from bench.recall_answers_data import Placed, lay_out
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
+from tests.support.rows import each_row
 
 QUESTIONS = (
     "which port does the dev server use",
@@ -46,7 +47,7 @@ def home() -> Iterator[Home]:
     shutil.rmtree(project)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@each_row("question", QUESTIONS)
 def test_the_answer_is_there_newest_first_with_time_and_commit_and_without_noise(home: Home, question: str) -> None:
     memory, store, project, placed = home
     text = ask(memory, store, project, question)

@@ -15,6 +15,7 @@ from clio.tools.base import ToolOutput
 from clio.tools.files.file_index import list_files
 from clio.tools.files.search_text import SearchTextArgs, SearchTextTool, escape_pattern
 from tests.support.processes import is_alive
+from tests.support.rows import each_row
 from tests.support.waiting import has_text, wait_until, wait_until_async
 from tests.support.wording import mentions
 from tests.tools.file_support import Bench, run
@@ -107,7 +108,7 @@ def test_what_is_not_searched(bench: Bench, rg: str | None, git: bool) -> None:
     assert paths(output.text) == [".github/ci.yml", "latin", "wide"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("glob", "names"),
     [
         ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
@@ -189,7 +190,7 @@ def test_line_endings_are_no_part_of_a_line(bench: Bench, rg: str | None) -> Non
     assert search(bench, rg, "^one$").text == "f\n1:one"
 
 
-@pytest.mark.parametrize("pattern", ["foo(", "[z-a]", "*x", "a{2,1}"])
+@each_row("pattern", ["foo(", "[z-a]", "*x", "a{2,1}"])
 def test_a_bad_pattern_offers_the_literal_one(bench: Bench, rg: str | None, pattern: str) -> None:
     bench.write("f", f"a {pattern} b\n")
     with pytest.raises(ToolRetry, match="is not a valid regular expression") as raised:
@@ -209,7 +210,7 @@ def test_a_backslash_before_n_is_a_pattern(bench: Bench, rg: str | None) -> None
     assert search(bench, rg, r"C:\\new").summary == "1 match in 1 file"
 
 
-@pytest.mark.parametrize("pattern", [r"(?<=def )run", r"(a)\1", r"end(?!x)", r"-x", r"--files", r"\Astart", r"\s+$"])
+@each_row("pattern", [r"(?<=def )run", r"(a)\1", r"end(?!x)", r"-x", r"--files", r"\Astart", r"\s+$"])
 def test_patterns_both_engines_know(bench: Bench, rg: str | None, pattern: str) -> None:
     bench.write("f", "def run\naa\nend\nmore\n-x --files\nthe start\nstart\nblank \n")
     lines = {r"(?<=def )run": "1", r"(a)\1": "2", r"end(?!x)": "3", "-x": "5", "--files": "5", r"\Astart": "7"}

@@ -21,6 +21,7 @@ from clio.tools.schemas import make_tool_spec
 from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, apply_todo_operation
 from clio.tools.shell.jobs import JobTable
 from clio.tools.toolbox import make_session_tools
+from tests.support.rows import each_row
 
 
 class Person:
@@ -77,7 +78,7 @@ def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
     assert after == (Todo(id=3, title="new"), Todo(id=2, title="two", status="completed"), Todo(id=1, title="uno"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "given_items", "said"),
     [
         ("update", ({"id": 9, "status": "completed"},), "no todo with id 9; the ids are: 1, 2"),

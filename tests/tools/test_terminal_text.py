@@ -1,10 +1,10 @@
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.shell.processes import BoundedText, TerminalText
+from tests.support.rows import each_row
 
 
 def clean(*pieces: bytes) -> str:
@@ -12,7 +12,7 @@ def clean(*pieces: bytes) -> str:
     return "".join(terminal.feed(piece) for piece in pieces) + terminal.finish()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "text"),
     [
         (b"\x1b[31mred\x1b[0m\n", "red\n"),

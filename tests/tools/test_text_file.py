@@ -9,9 +9,10 @@ import pytest
 from clio.errors import ToolFailed, ToolRetry
 from clio.text.formatting import format_bytes
 from clio.tools.files.text_file import NotText, decode_file, encode_file, read_text_file, to_printable
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "encoding", "text"),
     [
         (b"", "utf-8", ""),
@@ -31,7 +32,7 @@ def test_encodings(data: bytes, encoding: str, text: str) -> None:
     assert encode_file(file.text, file, "f") == data
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [b"\x89PNG\r\n\x1a\n\0\0", b"a\0b", b"\x01\x02\x03\x04 text", "né".encode("utf-32"), codecs.BOM_UTF16_LE + b"a"],
 )

@@ -1,10 +1,10 @@
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.output import MAX_ROW_CHARS, preview_output, split_rows
+from tests.support.rows import each_row
 
 LONG = "".join(f"line {number}\n" for number in range(1, 2001))
 texts = st.lists(st.text(max_size=60) | st.text("x", min_size=1900, max_size=4100), max_size=30).map("\n".join)
@@ -63,6 +63,6 @@ def test_head_then_paging_loses_nothing(text: str, max_chars: int) -> None:
     assert head.replace("\n", "").startswith(before)
 
 
-@pytest.mark.parametrize("text", ["", "a", "a\n", "\n", "\n\n"])
+@each_row("text", ["", "a", "a\n", "\n", "\n\n"])
 def test_rows_of_small_texts(text: str) -> None:
     assert split_rows(text) == (text.split("\n")[:-1] if text.endswith("\n") else [text])

@@ -17,6 +17,7 @@ from clio.security.url_policy import FetchTarget, check_url, read_url
 from clio.tools import web_fetch
 from clio.tools.base import ToolOutput
 from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, extract_html_text
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
 from tests.support.wording import mentions
 
@@ -160,9 +161,7 @@ def test_private_networks_are_closed_unless_opened(site: Site) -> None:
     assert site.requests == []
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://example.org/", "example.org", "http://u:p@example.org/", ""]
-)
+@each_row("url", ["file:///etc/passwd", "ftp://example.org/", "example.org", "http://u:p@example.org/", ""])
 def test_other_urls_are_refused_at_once(url: str) -> None:
     with pytest.raises(ToolFailed):
         WebFetchTool(private_network=True).prepare(WebFetchArgs(url=url))
@@ -309,7 +308,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
+@each_row("piece", HOSTILE)
 def test_hostile_markup_ends_and_is_valid_text(piece: str) -> None:
     _, text = extract_html_text(piece * 5000 + "<p>end", "http://a/")
     text.encode("utf-8")

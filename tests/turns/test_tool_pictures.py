@@ -20,6 +20,7 @@ from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
 from tests.support.harness import Harness, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 
 ROOT = Path(__file__).parent.parent.parent
@@ -188,7 +189,7 @@ def test_a_text_named_like_a_picture_is_read_as_text(harnesses: Desks) -> None:
     assert "just words" in second["input"][-1]["output"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "size"), [(PNG, (2, 3)), (GIF, (4, 5)), (JPEG, (9, 7)), (WEBP, (11, 12)), (b"BM1234", None), (b"", None)]
 )
 def test_the_size_of_each_kind(data: bytes, size: tuple[int, int] | None) -> None:

@@ -18,6 +18,7 @@ from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
 from clio.ui.prompt_io import PromptIO
 from clio.ui.safe_text import spell_out
 from clio.ui.theme import Terminal
+from tests.support.rows import each_row
 from tests.support.terminal_picture import render_bytes, screen_lines
 from tests.support.waiting import wait_until_async
 from tests.ui.test_screen import golden
@@ -108,7 +109,7 @@ def command_request(command: str, rule: str | None = "git log *") -> ApprovalReq
     return ApprovalRequest(title=f"run {command}", action=action, verdict=Ask("high", "it removes files", rule))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("terminal", "keys", "expected"),
     [
         (LIVE, "y", Answer("once")),
@@ -204,8 +205,8 @@ def ask(person: Person, question: str, options: tuple[str, ...]) -> str:
     return person.meet(lambda desk: TerminalAsker(desk).ask(question, options))
 
 
-@pytest.mark.parametrize("terminal", [LIVE, DUMB])
-@pytest.mark.parametrize(
+@each_row("terminal", [LIVE, DUMB])
+@each_row(
     ("keys", "expected"),
     [("2\r", "keep it"), ("1.\r", "drop it"), ("9\r", "9"), ("neither of\r", "neither of"), ("\r", "")],
 )
@@ -245,8 +246,8 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
-@pytest.mark.parametrize("key", ["y", "S"])
+@each_row("command", LONG.values(), ids=LONG)
+@each_row("key", ["y", "S"])
 def test_a_yes_counts_only_after_the_end_was_on_the_screen(command: str, key: str) -> None:
     assert approve(Person(f"{key}{key}\x1b"), command_request(command)) == Answer("no", interrupted=True)
     assert approve(Person(f"{key} {key}\x1b"), command_request(command)).kind == "no"
@@ -291,7 +292,7 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("sign", HIDDEN)
+@each_row("sign", HIDDEN)
 def test_what_is_not_seen_is_spelled_out(sign: str) -> None:
     assert spell_out(f"ls {sign} x") == f"ls ⟨U+{ord(sign):04X}⟩ x"
 

@@ -21,6 +21,7 @@ from clio.entrypoints.repl.theme import (
     detect_background_from_environment,
     parse_terminal_colour,
 )
+from tests.support.rows import each_row
 
 DARK = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\"
 LIGHT = "\x1b]11;rgb:ffff/fdfd/f6f6\x07"
@@ -45,7 +46,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "paper"),
     [
         ("rgb:0000/0000/0000", "dark"),
@@ -68,7 +69,7 @@ def test_a_colour_is_dark_or_light(text: str, paper: str | None) -> None:
     assert (parse_terminal_colour(text) is None) == (paper is None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "paper"),
     [("15;0", "dark"), ("0;15", "light"), ("0;default;15", "light"), ("7;8", "dark"), ("0;7", "light"),
      ("15;default", None), ("", None), ("0;99", None), ("0;²", None)],
@@ -77,7 +78,7 @@ def test_what_the_environment_says(value: str, paper: str | None) -> None:
     assert detect_background_from_environment({"COLORFGBG": value}) == paper
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "asked"),
     [
         ({"TERM": "xterm-256color"}, True),

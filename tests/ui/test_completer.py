@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from clio.ui.completer import LineCompleter, list_disk_entries, match_paths
+from tests.support.rows import each_row
 
 FILES = ["README.md", "clio/app.py", "clio/ui/screen.py", "clio/ui/keys.py", "tests/ui/test_keys.py"]
 
@@ -21,7 +21,7 @@ def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> 
     return whole
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "expected"),
     [
         ("/se", ["/session"]),

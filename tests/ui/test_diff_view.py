@@ -1,12 +1,12 @@
 """How a diff is shown: every changed line is there, under its number, and nothing in it can deceive."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.files.diff import diff_texts
 from clio.ui.diff_view import DiffRows, parse_diff, render_diff
 from clio.ui.theme import Theme
+from tests.support.rows import each_row
 
 THEME = Theme()
 TEXTS = st.lists(st.sampled_from(["a\n", "-- a\n", "++ b\n", "@@ -1 +1 @@\n", "\n", "\\ x\n"]), max_size=25).map(
@@ -45,7 +45,7 @@ def test_lines_are_numbered_where_there_is_room() -> None:
     assert "  -line 150" in shown(before, after, 59)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "row"),
     [
         ("x\n", "\tif x:\n", "  +    if x:"),

@@ -1,16 +1,16 @@
 """Pastes arrive whole however they are cut, and keys behind them as keys."""
 
-import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from clio.ui.keyboard import speed_up_pastes
+from tests.support.rows import each_row
 
 PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 7, 100, 10_000])
+@each_row("size", [1, 2, 5, 7, 100, 10_000])
 def test_a_paste_in_pieces(size: int) -> None:
     data = f"a\x1b[200~{PASTED}\x1b[201~b\x1b[200~again\x1b[201~"
     with create_pipe_input() as keyboard:

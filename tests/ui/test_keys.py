@@ -12,6 +12,7 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 
 from clio.ui import keyboard
 from clio.ui.keyboard import ESCAPE_WAIT_S, KeyWatch, TypedKeys
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
@@ -90,7 +91,7 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
     run(play)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("keys", "typed"),
     [
         ("\x1b[A\x1b[D", ""),

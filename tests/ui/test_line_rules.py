@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from clio.ui.line_rules import find_unfinished_part, fit_parts, fit_parts_counted, parse_memory_line
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "where is the retry policy?",
@@ -28,7 +29,7 @@ def test_enter_sends(text: str) -> None:
     assert find_unfinished_part(text) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "part"),
     [
         ("f(1,", "("),
@@ -83,7 +84,7 @@ def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
     assert parse_memory_line(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "kept"),
     [
         ("#note we deploy on Fridays", "we deploy on Fridays"),

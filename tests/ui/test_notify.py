@@ -6,6 +6,7 @@ from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.theme import is_safe_link, supports_links
 from clio.ui.turn_display import Notifier, format_notification, resolve_notify
+from tests.support.rows import each_row
 
 
 def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished:
@@ -41,7 +42,7 @@ def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: st
     assert resolve_notify("off", env) == "off"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "takes"),
     [
         ({"TERM": "xterm-256color"}, False),

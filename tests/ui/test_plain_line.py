@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from clio.ui.plain_line import PlainLine
+from tests.support.rows import each_row
 
 
 def drive(data: bytes, use: Callable[[PlainLine], Coroutine[Any, Any, object]]) -> tuple[object, str]:
@@ -45,9 +46,7 @@ def test_bytes_that_are_no_text() -> None:
     assert drive(b"a\xffb\n", read_all)[0] == ["a\ufffdb"]
 
 
-@pytest.mark.parametrize(
-    ("data", "answer"), [(b"y\n", True), (b" YES \n", True), (b"n\n", False), (b"\n", False), (b"", False)]
-)
+@each_row(("data", "answer"), [(b"y\n", True), (b" YES \n", True), (b"n\n", False), (b"\n", False), (b"", False)])
 def test_confirm(data: bytes, answer: bool) -> None:
     result, printed = drive(data, lambda line: line.confirm("Delete?"))
     assert result is answer

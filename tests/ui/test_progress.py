@@ -2,14 +2,13 @@
 
 import io
 
-import pytest
-
 from clio.agent.user_interface import ToolProgress, ToolStarted
 from clio.ui.turn_display import TerminalProgress, WorkProgress, format_bar_and_time, parse_percentage
+from tests.support.rows import each_row
 from tests.ui.stage import Stage, start
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "share"),
     [
         ("tests/test_a.py ........ [ 45%]", 0.45),

@@ -16,6 +16,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.ui.completer import LineCompleter
 from clio.ui.history import LineHistory
 from clio.ui.prompt_line import PromptLine, ask_yes_no
+from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
 
 PASTE = "\x1b[200~{}\x1b[201~"
@@ -197,7 +198,7 @@ def test_a_reading_line_can_be_stopped() -> None:
         asyncio.run(asyncio.wait_for(drive(), 10))
 
 
-@pytest.mark.parametrize(("key", "answer"), [("y", True), ("Y", True), ("n", False), ("\r", False), ("\x03", False)])
+@each_row(("key", "answer"), [("y", True), ("Y", True), ("n", False), ("\r", False), ("\x03", False)])
 def test_confirm(key: str, answer: bool) -> None:
     async def drive() -> bool:
         with create_pipe_input() as keys:

@@ -8,6 +8,7 @@ import pytest
 from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
 from clio.commands.command import CommandResult, Table
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
+from tests.support.rows import each_row
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 
@@ -41,8 +42,8 @@ def test_the_colours_of_a_whole_turn() -> None:
     golden("colours", "\n".join(rows))
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 10)])
+@each_row("seed", range(6))
+@each_row(("columns", "lines"), [(80, 24), (20, 10)])
 def test_however_it_streams_it_ends_the_same_and_nothing_appears_twice(columns: int, lines: int, seed: int) -> None:
     whole = Stage(columns, lines)
     whole.play(*start(), TextDelta(text=ANSWER), end())

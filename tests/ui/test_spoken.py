@@ -17,11 +17,12 @@ from clio.ui.reader.spoken_text import (
     speak_text,
     wrap_line,
 )
+from tests.support.rows import each_row
 from tests.support.wording import mentions
 from tests.ui.stage import ANSWER, DIFF
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "said"),
     [
         ("› /context", "you: /context"),
@@ -143,7 +144,7 @@ def test_long_code_is_begun_before_its_end_is_known() -> None:
     assert stream.feed("```\n") == ["end of code, 150 lines"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_row("seed", range(20))
 def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
     chance = random.Random(seed)
     text = f"{ANSWER}\n---\nSome. More **text. here** now.\n\n```\n```\n~~old~~ ![p](q.png)\n\n1. a\n   - b\n"

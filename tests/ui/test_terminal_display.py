@@ -14,9 +14,10 @@ from clio.ui.markdown import CodeHighlighter, make_markdown, render_markdown
 from clio.ui.painter import Painter, count_cells, split_by_cells, truncate_to_cells
 from clio.ui.pipe_screen import format_seconds, format_tokens, format_turn_footer, format_usage
 from clio.ui.theme import Terminal, Theme, detect_terminal
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "is_tty", "wants_colour", "expected"),
     [
         (
@@ -84,7 +85,7 @@ def painted(language: str, code: str) -> list[list[str]]:
     return lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "code", "line", "look"),
     [
         ("python", 'x = """a\nb\nc"""\ny = 1', 1, "code_string:b"),
@@ -101,9 +102,7 @@ def test_highlighting_remembers_the_lines_before(language: str, code: str, line:
     assert look in words
 
 
-@pytest.mark.parametrize(
-    "language", ["", "nolanguage", "json", "yaml", "html", "console", "make", "go", "diff", "c++", "../x"]
-)
+@each_row("language", ["", "nolanguage", "json", "yaml", "html", "console", "make", "go", "diff", "c++", "../x"])
 def test_every_language_keeps_the_text(language: str) -> None:
     painted(language, 'a: {"b": [1, "ü"]}\n\n<c d="e">`\'"""\n$ f\n\x60\x60')
 
@@ -114,7 +113,7 @@ def test_a_preview_changes_nothing() -> None:
     assert [str(span.style) for span in highlighter.highlight_line("import os").spans][:1] == ["code_keyword"]
 
 
-@pytest.mark.parametrize("columns", [1, 2, 5, 20, 200])
+@each_row("columns", [1, 2, 5, 20, 200])
 def test_any_width_will_do(columns: int) -> None:
     theme = Theme()
     painter = Painter(theme, lambda: (columns, 5))

@@ -30,6 +30,7 @@ from clio.ui.palettes import (
 )
 from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.theme import Terminal, Theme, detect_colour_depth, make_rich_styles
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent.parent
 FAINT = {"faint", "status", "code_comment"}
@@ -58,8 +59,8 @@ def as_the_prompt_shows_it(colour: str) -> str:
     return hex_of(_256_colors.colors[number])
 
 
-@pytest.mark.parametrize("shown", [str, as_rich_shows_it, as_the_prompt_shows_it])
-@pytest.mark.parametrize("table", WITH_COLOURS)
+@each_row("shown", [str, as_rich_shows_it, as_the_prompt_shows_it])
+@each_row("table", WITH_COLOURS)
 def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, shown: object) -> None:
     assert callable(shown)
     palette = get_builtin_palette(table)
@@ -97,7 +98,7 @@ def test_the_contrast_is_that_of_the_standard() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
-@pytest.mark.parametrize("table", BUILTIN_PALETTES)
+@each_row("table", BUILTIN_PALETTES)
 def test_what_matters_is_told_apart_without_colour_too(table: str) -> None:
     looks = get_builtin_palette(table).styles
     assert set(looks) == set(MEANINGS)
@@ -138,7 +139,7 @@ def test_a_search_by_text(words: str, look: TextStyle) -> None:
     Style.parse(look.for_rich)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "problem"),
     [
         ("gren", "has 'gren', which is neither a colour nor one of bold, faint, .*; did you mean 'green'"),
@@ -172,7 +173,7 @@ def test_both_libraries_understand_every_look(front: str, back: str, marks: set[
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "depth"),
     [
         ({"TERM": "xterm-256color"}, "256"),
@@ -195,7 +196,7 @@ def terminal(depth: ColourDepth = "truecolor", *, colour: bool = True) -> Termin
     return Terminal(live=True, escapes=True, colour=colour, reflows=True, depth=depth)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "depth", "paper", "table"),
     [
         ("auto", "truecolor", None, "sixteen"),
@@ -262,7 +263,7 @@ def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ("accnt: red", r"themes/mine\.yaml:1: unknown key 'accnt'; did you mean 'accent'"),
@@ -309,7 +310,7 @@ def test_the_page_says_what_is(tmp_path: Path) -> None:
             assert get_builtin_palette(table).styles[meaning].foreground in picture, "make tour draws it anew"
 
 
-@pytest.mark.parametrize("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])
+@each_row("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "config.yaml").write_text("accent: red\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="there is no theme") as caught:

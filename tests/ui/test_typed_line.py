@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-import pytest
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
 from clio.ui.keyboard import TypedKeys, TypedLine, TypingState, WaitingText, render_typed_row, render_waiting_texts
+from tests.support.rows import each_row
 
 FAMILY = "👨\u200d👩\u200d👧"
 
@@ -24,7 +24,7 @@ def marked(line: TypedLine) -> str:
     return f"{line.text[: line.cursor]}|{line.text[line.cursor :]}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "act", "after"),
     [
         ("ab|", TypedLine.move_left, "a|b"),
@@ -60,10 +60,8 @@ def test_what_is_put_in_is_made_harmless() -> None:
     assert marked(edited) == "ared\nx    y|b"
 
 
-@pytest.mark.parametrize("width", [4, 9, 20, 77])
-@pytest.mark.parametrize(
-    "text", ["", "short", "a long sentence about nothing much at all, " * 4, "漢字かな交じり文 " * 12]
-)
+@each_row("width", [4, 9, 20, 77])
+@each_row("text", ["", "short", "a long sentence about nothing much at all, " * 4, "漢字かな交じり文 " * 12])
 def test_one_row_holds_the_line_at_any_place_of_the_cursor(text: str, width: int) -> None:
     for cursor in range(len(text) + 1):
         typed = line(text[:cursor] + "|" + text[cursor:])

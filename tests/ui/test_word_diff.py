@@ -1,10 +1,10 @@
 """Which words of a changed line are marked, and which lines are taken for versions of each other."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.ui.diff_view import find_changed_words, pair_lines
+from tests.support.rows import each_row
 
 LINES = st.text(alphabet="ab =.(漢字\t", max_size=60)
 
@@ -13,7 +13,7 @@ def marked(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[start:end] for start, end in spans]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "gone", "come"),
     [
         ("return a - b", "return a + b", ["-"], ["+"]),
