@@ -260,6 +260,8 @@ CORRECTION_FILLERS = frozenset(
     "updated rename renamed set use uses used using run runs running be is value number one what onwards going forward "
     "since last week month morning meanwhile finally over everything "
     "know remember note please fyi yes no ok okay hey thing team decided decision dropped swapped i me as "
+    "ported converted extended shortened scaled grew shrank cut got get gets sprint quarter year release these "
+    "history dead retired deprecated "
     "dont doesnt didnt isnt arent wasnt werent".split()
 )
 """Words of a correction that do not say what it is about."""

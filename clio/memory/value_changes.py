@@ -14,7 +14,8 @@ from clio.memory import subject_words as words
 from clio.memory.subjects import parse_statement
 from clio.text.vocabulary import stem_word
 
-NUMBER = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
+NUMBER = re.compile(r"(?<![a-zA-Z0-9_./:-])(?:v?\d[a-zA-Z0-9_.:-]*[a-zA-Z0-9_]|\d)(?![a-zA-Z0-9_/])")
+"""A number, version or time. Letters of scripts without spaces may be next to it."""
 _OUTDATED_NUMBER = re.compile(
     r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
     r"|replaced|dropped|swapped|(?:is|are|do|does|did|was|were)nt)|n't)"
@@ -34,6 +35,13 @@ _REPLACED_NAME = tuple(
         r"\bfrom (?P<old>[\w./+-]+) (?:over )?to (?P<new>[\w./+-]+)",
         r"\b(?:replaced|dropped|swapped) (?P<old>[\w./+-]+) (?:with|by|for|in favou?r of) (?P<new>[\w./+-]+)",
     )
+)
+_OUTDATED_NAME = re.compile(
+    r"\b(?:not|no longer|instead of|rather than|in place of|from|dropped|replaced|old|formerly)"
+    r" (?:use |using |on |with )?(?P<before>[\w.+#-]*\w)"
+    r"|(?P<after>[\w.+#-]*\w) (?:is|are|was|were)(?: now| finally)?"
+    r" (?:gone|history|dead|retired|out|outdated|deprecated|no longer|not|dropped|removed|switched off|shut down)\b",
+    re.I,
 )
 _NEGATED = re.compile(
     r"\b(?:never|not|no|don't|do not|avoid|stop|without|over|than|instead of|in place of|hates?|dislikes?)\b[^,;]*$",
@@ -72,7 +80,7 @@ class ValueChange(Struct, frozen=True, kw_only=True):
         """Return the earlier statement with the new value; where it names the new value too, both change places."""
         values = {self.old.casefold(): self.new, self.new.casefold(): self.old}
         either = "|".join(re.escape(value) for value in (self.old, self.new))
-        pattern = re.compile(rf"(?<![\w./:-])(?:{either})(?![\w/])", re.I)
+        pattern = re.compile(rf"(?<![a-zA-Z0-9_./:-])(?:{either})(?![a-zA-Z0-9_/])", re.I)
         return pattern.sub(lambda found: values[found[0].casefold()], statement)
 
 
@@ -172,6 +180,7 @@ def _contains(text: str, name: str) -> bool:
 def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None:
     """Two names of the same family of tools: "npm" in the statement, "pnpm" in the correction."""
     named = {word.casefold() for word in _WORD.findall(old)}
+    outdated = {(found["before"] or found["after"]).casefold() for found in _OUTDATED_NAME.finditer(correction)}
     mine = {
         family: found[0]
         for found in _WORD.finditer(old)
@@ -180,7 +189,7 @@ def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None
     pairs = {
         (mine[family], word)
         for word in _WORD.findall(correction)
-        if word.casefold() not in named and (family := _family_of(word)) in mine
+        if word.casefold() not in named | outdated and (family := _family_of(word)) in mine
     }
     return (*pairs.pop(), True) if len(pairs) == 1 else None
 

@@ -87,6 +87,55 @@ def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("old", "correction", "new"),
+    [
+        ("merk dir: das Backup läuft um 3:00", "quatsch, das Backup läuft um 4:00", "das Backup läuft um 4:00"),
+        ("merk dir: der Dienst läuft auf knoten-a", "der Dienst läuft jetzt auf knoten-b", "knoten-b"),
+        ("lembre que a fila usa a porta 5000", "na verdade a fila usa a porta 5100", "a fila usa a porta 5100"),
+        ("记住缓存的端口是6000", "不对，缓存的端口是6100", "缓存的端口是6100"),
+        ("キューのポートは6000だと覚えておいて", "違います、キューのポートは6100です", "キューのポートは6100"),
+    ],
+)
+def test_corrections_in_other_languages_replace_the_value_at_once(
+    make_harness: MakeHarness, old: str, correction: str, new: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await run_sessions(harness, [old], [correction])
+        [fact] = facts(harness)
+        assert new in fact
+        run_consolidation(harness.app.memory.consolidation)
+        assert facts(harness) == [fact]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("old", "correction"),
+    [
+        ("we log to loki", "the logs were moved from loki to kibana"),
+        ("we keep secrets in vault", "we moved secret handling from vault to sops last month"),
+    ],
+)
+def test_a_correction_kept_in_its_own_words_survives_consolidation(
+    make_harness: MakeHarness, old: str, correction: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await run_sessions(harness, [f"remember that {old}"], [correction])
+        now = facts(harness)
+        assert len(now) == 1 and old not in now
+        run_consolidation(harness.app.memory.consolidation)
+        assert facts(harness) == now
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
 def test_one_undo_brings_the_old_value_back(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 5)
 
@@ -143,6 +192,8 @@ def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: Mak
     ("old", "later", "new"),
     [
         ("we use npm", "we switched to pnpm", "we use pnpm"),
+        ("we track bugs in trello", "trello is history, we use asana", "we track bugs in asana"),
+        ("the site is on heroku", "the site is on render these days, heroku is gone", "the site is on render"),
         ("we build with maven", "we dont use maven anymore, we use gradle now", "we build with gradle"),
         ("the build runs on jenkins", "we migrated the build from jenkins to drone", "the build runs on drone"),
         ("the pool has 8 workers", "nope, 12 workers", "the pool has 12 workers"),

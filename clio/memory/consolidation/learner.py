@@ -269,7 +269,7 @@ class Learner:
     def _correct(self, session: Session, text: str) -> set[str]:
         """Replace the memories that the message refutes, report it, and return the sentences that did."""
         # Other languages than English are recognized by their own rules.
-        if self._memory.is_silent or (text.isascii() and not _MAY_CORRECT.search(text)):
+        if self._memory.is_silent or not (detect_language(text) or _MAY_CORRECT.search(text)):
             return set()
         from clio.memory.consolidation.live_corrections import apply_corrections
 

@@ -23,7 +23,9 @@ from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, WrittenSentence, read_own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
+from clio.memory.store.record import has_same_text
 from clio.memory.subjects import announces_change, relate_statements, topic_terms
+from clio.memory.value_changes import NUMBER as _VALUE
 from clio.memory.value_changes import find_outdated_numbers, find_value_change
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
@@ -123,7 +125,6 @@ _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
 _SINCE = _CORRECTIONS.pattern("since")
 _POINTING = _CORRECTIONS.pattern("pointing")
-_VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _DENIED = re.compile(
     r"(?:\bnicht(?: mehr)?|\bstatt|\bpas|\bet non|\bau lieu de|\bplus|\bno|\ben vez de|\bnão|\bem vez de|不是|不叫"
     r"|不再是|不用)"
@@ -131,6 +132,9 @@ _DENIED = re.compile(
     re.I,
 )
 """A name that a correction in another language says is no longer right."""
+_WORD_OF_CHANGE = re.compile(
+    r"\b(?:jetzt|nun|inzwischen|mittlerweile|ab sofort|maintenant|désormais|à présent|ahora|ya|agora|já)\b\s*", re.I
+)
 _TAIL = _CORRECTIONS.pattern("tail")
 _CLAUSE_END = re.compile(r"\s*[,;–—]\s+(?:(?:so|and|but)\s+)?")
 
@@ -240,6 +244,11 @@ def _has_other_value(old: str, new: str, language: str) -> bool:
     before, after = set(_VALUE.findall(old)), set(_VALUE.findall(new))
     if before and after - before and not (after and before <= after and len(before) > 1):
         return True
+    one, other = (_WORD_OF_CHANGE.sub("", text).split() for text in (old, new))
+    gone, come = set(one) - set(other), set(other) - set(one)
+    if announces_change(new) and len(one) == len(other) > 2 and len(gone) == len(come) == 1:
+        # Only the last word or a name differs: "… läuft jetzt auf dem Host db-b".
+        return one[:-1] == other[:-1] or all(re.search(r"[-_./\d]", word) for word in gone | come)
     denied = {found[1] or found[2] for found in _DENIED.finditer(new)}
     return any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old, re.I) for name in denied)
 
@@ -264,7 +273,7 @@ def _with_new_value(old: str, text: str) -> str:
     if not find_outdated_numbers(text).isdisjoint(new):
         return ""
     if len(new) == len(gone) == 1:
-        return re.sub(rf"(?<![\w./:-]){re.escape(gone[0])}(?![\w/])", lambda _: new[0], old)
+        return _VALUE.sub(lambda found: new[0] if found[0] == gone[0] else found[0], old)
     change = find_value_change(old, text)
     return change.apply(old) if change else ""
 
@@ -284,7 +293,11 @@ def match_corrections(
     gone: set[str] = set()
     found: list[tuple[Correction, list[Stated]]] = []
     for one in sorted(corrections, key=lambda correction: correction.at):
-        earlier = [stated for stated in near(one) if stated.at < one.at and stated.id not in gone]
+        earlier = [
+            stated
+            for stated in near(one)
+            if stated.at < one.at and stated.id not in gone and not has_same_text(stated.text, one.text)
+        ]
         unlike = [stated for stated in earlier if not _agrees(stated.text, one.text)]
         for reading in _list_readings(one):
             refuted = _match_one(reading, unlike, context)

@@ -24,7 +24,8 @@ Term = Literal["lasting", "unclear", "task"]
 MAX_SENTENCE = 220
 _KANA = LazyRegex(r"[\u3041-\u30ff]")
 _HAN = LazyRegex(r"[\u3400-\u9fff]")
-_WORD = re.compile(r"[^\W\d_]+(?:'(?=\w))?")
+_WORD = re.compile(r"(?<![\w./@#-])[^\W\d_]+(?:'(?=\w)|(?![\w/@-]))(?!\.\w)")
+"""Words outside of names such as "nightly-eu" and "docs/es", which may look like words of another language."""
 _NAME = LazyRegex(r"[a-z0-9_@*][\w./+#@*-]*[a-z0-9_]|[a-z0-9]", re.ASCII)
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")

@@ -47,7 +47,11 @@ _COLON_AT_END = LazyRegex(r":\s*$", needs=":")
 _INTRODUCES_OWN_LIST = _EN.pattern("own_list")
 _INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
-_SENTENCE_END = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+_SENTENCE_END = LazyRegex(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)|;(?=\s|$)|\n",
+    re.MULTILINE,
+)
+"""Points after a blank are an omission within a sentence: "SELECT … FOR UPDATE"."""
 
 
 _NUMBERED_LINE = LazyRegex(r"^.*(?<!\S)1\. \S.*(?<!\S)2\. \S.*$", re.MULTILINE)

@@ -727,8 +727,9 @@ def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
     timeless = _LASTING_NOW.sub("", rest.masked) if found["that"] or found["colon"] else rest.masked
     if not rest.masked or is_pointing(rest.masked) or NOW.search(timeless):
         return None
+    is_recipe = found["colon"] and _LABELLED.match(rest.masked)
     is_condition = found["that"] and re.match(r"(?:when|where|if)\b", rest.masked, re.I)
-    if (_NO_FACT.match(rest.masked) and not is_condition) or (to is not None and not found["that"]):
+    if (_NO_FACT.match(rest.masked) and not is_condition) or (to is not None and not found["that"] and not is_recipe):
         return None
     is_clause = (
         found["colon"]

@@ -147,6 +147,7 @@ def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
     "text",
     [
         "the linux build uses clang 17", "the windows build uses msvc 2022", "the plus plan costs 5 euro",
+        "job backup-eu ends at 04:00", "the eu shard has the old index", "feature flag new_menu is off",
         "base image of the worker is alpine", "run it as root on staging", "comment lines begin with #",
     ],
 )  # fmt: skip

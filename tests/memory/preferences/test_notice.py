@@ -99,6 +99,8 @@ def test_what_is_not_their_own_word_is_not_noticed(frame: str, order: str) -> No
         ("remember that to seed the db: run `make seed`", "to seed the db: run `make seed`"),
         ("remember image name: acme/web:v2", "image name: acme/web:v2"),
         ("remember that 1. build 2. tag 3. ship is the order", "1. build 2. tag 3. ship is the order"),
+        ("remember: to warm the cache: run `make warm`", "to warm the cache: run `make warm`"),
+        ("remember that INSERT ... RETURNING is slow", "INSERT ... RETURNING is slow"),
         ("remember that when the queue is full jobs are dropped", "when the queue is full jobs are dropped"),
     ],
 )
