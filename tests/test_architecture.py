@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tools", "context"),
     ("memory", "skills", "git"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
-    ("tokens",),
+    ("tokens", "time_expressions"),
     ("config", "images", "messages", "prompt_files"),
     ("readonly_git",),
     ("storage",),

@@ -13,8 +13,8 @@ from clio.errors import UsageError
 from clio.git.worktrees import Worktree, count_own_commits, count_worktree_changes, list_worktrees
 from clio.git.worktrees import remove_worktree as delete_worktree
 from clio.importing.reading import AGENTS, Agent
-from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count
+from clio.time_expressions import parse_when
 
 _DAY_S = 86_400.0
 _AGE = re.compile(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")

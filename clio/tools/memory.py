@@ -12,7 +12,6 @@ from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
-from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
 from clio.memory.transcripts.thread_archive import ThreadArchive, replace_unknown_terms
 from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
@@ -23,6 +22,7 @@ from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time, truncate_line
 from clio.text.vocabulary import extract_terms
+from clio.time_expressions import parse_when
 from clio.tools import memory_answers
 from clio.tools.base import PreparedCall, Progress, ToolOutput
 from clio.tools.memory_answers import find_source

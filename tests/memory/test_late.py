@@ -33,7 +33,7 @@ print(*sys.modules)
 """
 LATE = """
     consolidation.consolidation preferences.session_start retrieval.retriever
-    store.deduplication store.ltm_history store.ltm_merge
+    store.deduplication store.ltm_archive store.ltm_objects
     store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
     team.share transcripts.thread_archive transcripts.index transcripts.session_search transcripts.session_text
     vectors.documents

@@ -54,8 +54,8 @@ from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
 from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, MemoryRecord, get_kind_label
-from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count, format_stored_time, truncate
+from clio.time_expressions import parse_when
 
 if TYPE_CHECKING:
     from clio.sessions.state import Trim

@@ -54,7 +54,7 @@ from clio.memory.portability.inventory import (
 )
 from clio.memory.portability.inventory import wipe as delete
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.ltm_store import read_imported_document
+from clio.memory.store.ltm_objects import read_imported_document
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope

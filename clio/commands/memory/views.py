@@ -56,9 +56,10 @@ from clio.memory.store.record import (
     get_kind_label,
 )
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes, parse_when
+from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import describe_score
+from clio.time_expressions import parse_when
 from clio.tokens import DEFAULT_RATIO
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from clio.memory.consolidation.stated_facts import Correction, Stated, make_repl
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.ltm_codec import normalize_rule_path, to_record
-from clio.memory.store.ltm_history import read_states
-from clio.memory.store.ltm_merge import TRUST
+from clio.memory.store.ltm_objects import read_states
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     PROGRESS_KEY,
     PROJECT_KINDS,
+    TRUST,
     Kind,
     MemoryDraft,
     MemoryRecord,

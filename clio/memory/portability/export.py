@@ -10,8 +10,9 @@ from msgspec import Raw, Struct, structs
 import clio
 from clio.errors import UserError
 from clio.memory.portability.inventory import MemoryPaths, StyleOwner, read_typed_memories
+from clio.memory.store.ltm_archive import EndedVersion
 from clio.memory.store.ltm_codec import decode_ltm
-from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion
+from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import Clean, MemoryRecord, Note, clean_json, clean_note, clean_record

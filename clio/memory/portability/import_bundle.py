@@ -32,13 +32,14 @@ from clio.memory.preferences.preferences import thing
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import find_nearest_memory
+from clio.memory.store.ltm_archive import EndedVersion, make_archive_changes, make_version_changes
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
-from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion, make_archive_changes, make_version_changes
-from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.ltm_store import LongTermMemory, LtmStore, import_document, open_store, read_imported_document
+from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
+from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
+    TRUST,
     Clean,
     MemoryRecord,
     Note,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError
-from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.record import (
+    TRUST,
     Action,
     MemoryRecord,
     Saved,

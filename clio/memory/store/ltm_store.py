@@ -13,53 +13,44 @@ from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
+from clio.memory.store.ltm_archive import LtmArchive, is_substitute_id
 from clio.memory.store.ltm_codec import (
-    SHAPES,
     Json,
     LtmDocument,
     assign_handles,
-    decode_ltm,
     find_handle,
     get_handle,
     get_identity,
-    get_provenance,
-    get_times,
     make_handle,
-    refuse_newer,
     set_handle,
-    to_fraction,
     to_number,
     to_raw,
     to_record,
     write_ltm,
 )
-from clio.memory.store.ltm_history import (
+from clio.memory.store.ltm_objects import (
     ArchivedMemory,
-    LtmArchive,
     ObjectState,
-    capture_state,
-    find_ends,
-    is_in_state,
-    is_other_ltm_version,
-    is_substitute_id,
-    read_states,
-    restore_states,
-    set_since,
-    start_new_version,
-)
-from clio.memory.store.ltm_merge import (
-    TRUST,
-    absorb_memory,
     adopt_rule_path,
     apply_changes,
+    capture_state,
     check_draft,
     confirm_memory,
+    find_ends,
     find_insert_position,
     find_other_solutions,
     find_same,
+    import_document,
+    is_in_state,
+    is_other_ltm_version,
     make_label,
+    read_imported_document,
+    read_states,
     replace_surrogates,
+    restore_states,
     revive_memory,
+    set_since,
+    start_new_version,
 )
 from clio.memory.store.ltm_reader import LtmReader, read_ltm_and_shared
 from clio.memory.store.record import (
@@ -423,109 +414,6 @@ def _explain_os_errors(path: Path) -> Generator[None]:
             f"Project memory was not changed: {str(path)!r} cannot be read or written ({cause}); "
             "make room or mend its permissions and try again."
         ) from error
-
-
-_NOT_TEXT = ("id", "example_hashes", "provenance", "confirmations")
-"""Fields with ids and hashes, which the search for secrets would take for secrets."""
-
-
-class ImportResult(Struct, frozen=True, kw_only=True):
-    """The result of an import: the numbers of new and of known memories, and all of them before and after."""
-
-    added: int
-    confirmed: int
-    before: list[ObjectState]
-    after: list[ObjectState]
-
-
-def read_imported_document(text: str) -> LtmDocument:
-    """Return the document in a text. Raises UserError if it is not an `ltm.json`, NewerDocument."""
-    try:
-        document = decode_ltm(text.encode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"This is no ltm.json ({error}); nothing was imported.") from error
-    refuse_newer(document, "the imported ltm.json")
-    return document
-
-
-def import_document(
-    document: LtmDocument,
-    foreign: LtmDocument,
-    provenance: Provenance,
-    now: float,
-    *,
-    clean: Callable[[str], str],
-    taken: Iterable[str],
-) -> ImportResult:
-    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
-
-    clean: applied to every text. taken: handles no new entry may have, beside those of the document.
-    """
-    ours = document.all()
-    known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
-    ids = {id(raw): handle for (_, raw), handle in zip(ours, assign_handles(ours), strict=True)}
-    places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
-    used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
-    for kind, theirs in foreign.all():
-        new = _sound(cast(Json, _clean_json(theirs, clean)), provenance, now)
-        new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
-        new[SHAPES[kind].count] = get_times(kind, new)
-        if kind == "rule":
-            adopt_rule_path(document.section(kind), new)
-        words = (kind, *get_identity(kind, new))
-        old = known.get(words)
-        if old is None:
-            if get_handle(new) in used or not get_handle(new):
-                set_handle(new, make_handle(kind, new, used))
-            handle = new["id"]
-            used.add(handle)
-            places[id(new)] = len(document.section(kind))
-            document.section(kind).append(new)
-            known[words], ids[id(new)] = new, handle
-            after[handle] = capture_state(document, kind, handle, new, places[id(new)])
-            continue
-        was = capture_state(document, kind, ids[id(old)], old, places[id(old)])
-        absorb_memory(kind, old, new)
-        if to_record(kind, old, was.id) == to_record(kind, was.entry, was.id):
-            old.clear()
-            old.update(was.entry)
-            continue
-        set_handle(old, was.id)
-        if was.id not in after:
-            before[was.id] = was
-        after[was.id] = capture_state(document, kind, was.id, old, places[id(old)])
-    return ImportResult(
-        added=len(after.keys() - before.keys()),
-        confirmed=len(before),
-        before=list(before.values()),
-        after=list(after.values()),
-    )
-
-
-def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
-    """The object with times that are numbers and not in the future, and a source that claims no more than it may."""
-    for name in ("timestamp", "updated"):
-        if name in raw:
-            raw[name] = min(max(to_number(raw[name], 0.0), 0.0), now)
-    raw.setdefault("timestamp", now)
-    source = get_provenance(raw) or provenance
-    if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
-        source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
-    raw["provenance"] = msgspec.to_builtins(source)
-    raw.pop("confirmations", None)  # of sessions that nobody here can look at
-    return raw
-
-
-def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_clean_json(item, clean) for item in cast(list[Any], value)]
-    if isinstance(value, dict):
-        return {
-            name: item if name in _NOT_TEXT else _clean_json(item, clean) for name, item in cast(Json, value).items()
-        }
-    return value
 
 
 class LongTermMemory(LtmReader):

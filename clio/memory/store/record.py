@@ -490,6 +490,10 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
     return is_faded(record.kind, record.importance, (now - record.accessed) / DAY_S)
 
 
+TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
+"""How far a statement is trusted by who made it: a more trusted one replaces a less trusted one."""
+
+
 def default_confidence(provenance: Provenance | None) -> float:
     """Return the confidence of a statement that came without one, by who asserted it; 1.0 if unknown."""
     return CONFIDENCE[provenance.asserted_by] if provenance else 1.0

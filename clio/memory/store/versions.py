@@ -1,16 +1,14 @@
 """The versions of each memory, when each was valid, and the changes between them."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.errors import UserError
+from clio.memory.store.ltm_archive import EndedVersion
 from clio.memory.store.ltm_codec import Json, LtmDocument, get_handle, is_ltm_object, to_record
-from clio.memory.store.ltm_history import ArchivedMemory, EndedVersion, get_since
-from clio.memory.store.ltm_history import is_other_ltm_version as entry_says_else
+from clio.memory.store.ltm_objects import ArchivedMemory, get_since
+from clio.memory.store.ltm_objects import is_other_ltm_version as entry_says_else
 from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 
@@ -255,48 +253,3 @@ def _make_ltm_change(version: Version, what: ChangeKind, at: float | None = None
 
 def _by(provenance: Provenance | None) -> str:
     return provenance.asserted_by if provenance else ""
-
-
-_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
-_DAY = timedelta(days=1)
-_LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}
-
-
-def parse_when(text: str, now: float, *, starts: bool = False) -> float:
-    """Return seconds since the epoch for "2026-05-01", "2026-05-01 14:30", "30d", "2 weeks ago" or "last month".
-
-    A day without a time is its last second, so that what was said on that day counts. "last month" is 30 days ago.
-    Raises UserError with examples for any other text.
-
-    Args:
-        starts: a day is its first second, as "since" means it.
-    """
-    said = " ".join(text.casefold().split())
-    here = datetime.fromtimestamp(now)
-    try:
-        then, is_day = _parse_date(said, here)
-        if is_day:
-            midnight = then.replace(hour=0, minute=0, second=0, microsecond=0)
-            then = midnight if starts else midnight + _DAY - timedelta(seconds=1)
-        return then.timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise UserError(
-            f'{text!r} is no time clio understands; write 2026-05-01, "2026-05-01 14:30", 30d, 2w, yesterday or '
-            '"last month"'
-        ) from None
-
-
-def _parse_date(said: str, now: datetime) -> tuple[datetime, bool]:
-    """Return the time, and whether it is only a day. Raises ValueError, OverflowError."""
-    if said == "now":
-        return now, False
-    if said in ("today", "yesterday"):
-        return (now if said == "today" else now - _DAY), True
-    if found := _AGO.fullmatch(said):
-        return now - timedelta(hours=int(found[1]) * _HOURS[found[2][0]]), False
-    first, _, unit = said.partition(" ")
-    if first == "last" and unit in _LAST:
-        return now - _LAST[unit], False
-    then = datetime.fromisoformat(said)
-    return then, len(said) <= len("2026-05-01")

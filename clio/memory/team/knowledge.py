@@ -24,7 +24,7 @@ from clio.memory.store.ltm_codec import (
     get_times,
     to_fraction,
 )
-from clio.memory.store.ltm_merge import get_confirmed_at
+from clio.memory.store.ltm_objects import get_confirmed_at
 from clio.memory.store.record import Because, Kind
 from clio.memory.team.folder import Files, TeamFolder
 from clio.memory.team.statement import (

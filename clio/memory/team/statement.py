@@ -29,7 +29,7 @@ from clio.memory.store.ltm_codec import (
     set_handle,
     to_fraction,
 )
-from clio.memory.store.ltm_merge import MAX_CHARS, absorb_memory, get_confirmed_at
+from clio.memory.store.ltm_objects import MAX_CHARS, absorb_memory, get_confirmed_at
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from clio.memory.store.ltm_archive import LtmArchive
 from clio.memory.store.ltm_codec import read_ltm
-from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.typed_codec import FormerVersion, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.ltm_archive import LtmArchive
 from clio.memory.store.ltm_codec import normalize_text, read_ltm
-from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, MemoryRecord
 from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by

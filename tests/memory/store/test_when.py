@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from clio.errors import UserError
-from clio.memory.store.versions import parse_when
+from clio.time_expressions import parse_when
 
 NOW = datetime(2026, 5, 14, 15, 30, 20).timestamp()
 

@@ -1,58 +1,29 @@
-"""Archive and former versions of project memory, derived from the change log, and object states for undo.
+"""The archive and the former versions of `ltm.json`, derived from the change log.
 
 The `ltm.archive.json` and `ltm.history.jsonl` of earlier clio versions are read as well, and never written.
 """
 
-import copy
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Struct, structs
 
-from clio.errors import UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, ids_in, new_change
 from clio.memory.store.ltm_codec import (
-    SHAPES,
     Json,
     LtmDocument,
     get_handle,
     get_identity,
-    get_provenance,
-    get_steps,
-    is_ltm_object,
-    to_fraction,
-    to_number,
     to_record,
-    to_text,
-    to_texts,
 )
-from clio.memory.store.record import Because, Kind, MemoryRecord
+from clio.memory.store.ltm_objects import ArchivedMemory, EndReason, ObjectState, read_states_or_none
+from clio.memory.store.record import Kind, MemoryRecord
 from clio.storage.documents import DocumentFormat, load_document
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
-
-
-class ArchivedMemory(Struct, frozen=True, kw_only=True):
-    """An archived memory: its JSON object, when and why it was archived."""
-
-    kind: str
-    archived: float
-    because: str
-    entry: Json
-
-    @property
-    def known_kind(self) -> Kind | None:
-        """Return its kind; None if this clio does not know the kind, or the object is no memory of it."""
-        return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
-
-
-EndReason = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
-"""Why a version ended: the memory says something else now, it left (see `Because`), or the change was undone."""
 
 
 class EndedVersion(Struct, frozen=True, kw_only=True):
@@ -151,12 +122,10 @@ class LtmArchive:
             if change.store != "ltm":
                 continue
             if logged.undone_at is not None:
-                ends = {
-                    one.id: End(because="undone", at=logged.undone_at) for one in _read_states_or_none(change.after)
-                }
-                pieces = _read_states_or_none(change.after)
+                ends = {one.id: End(because="undone", at=logged.undone_at) for one in read_states_or_none(change.after)}
+                pieces = read_states_or_none(change.after)
             else:
-                ends, pieces = change.ended, _read_states_or_none(change.before)
+                ends, pieces = change.ended, read_states_or_none(change.before)
             for one in pieces:
                 if (
                     one.kept is None
@@ -202,8 +171,8 @@ class LtmArchive:
 
     def _take_back(self, change: Change) -> None:
         """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
-        later = {one.id for one in _read_states_or_none(change.after)}
-        for one in _read_states_or_none(change.before):
+        later = {one.id for one in read_states_or_none(change.after)}
+        for one in read_states_or_none(change.before):
             if one.kept is not None:
                 self._add(_Item(one.kept))
             elif one.id not in later:
@@ -225,7 +194,7 @@ class LtmArchive:
         if back_again := [item for item in self._items if item.back in leaving]:
             for item in back_again:
                 self._drop(item)
-        for one in _read_states_or_none(change.before):
+        for one in read_states_or_none(change.before):
             if one.kept is None and (end := leaving.get(one.id)):
                 entry = add_successor(one.entry | {"id": one.id}, end.successor)
                 self._add(
@@ -256,71 +225,6 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
     kind = kept.known_kind
     return (kind, *get_identity(kind, kept.entry)) if kind else ()
-
-
-class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One object of the file at one moment. kept: set if it was in the archive, not in the file."""
-
-    kind: Kind
-    id: str
-    place: int = 0
-    entry: Json = {}
-    kept: ArchivedMemory | None = None
-
-
-def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
-    """Return a copy of an object as it is now."""
-    where = document.place(kind, raw) if place is None else place
-    return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
-
-
-def read_states(raw: Raw) -> list[ObjectState]:
-    """Return the object states in a change. Raises UserError if it is not a change of project memory."""
-    if not bytes(raw):
-        return []
-    try:
-        return decode_json(raw, type=list[ObjectState])
-    except msgspec.DecodeError as error:
-        raise UserError(f"This change cannot be undone ({error}); edit the memory by hand.") from error
-
-
-def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
-    """Return whether the file has exactly these objects for these ids."""
-    wanted = {one.id: one.entry for one in pieces if one.kept is None}
-    found = {handle: raw for handle, (_, raw) in document.by_handle().items() if handle in handles}
-    return found == wanted
-
-
-def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: Sequence[ObjectState]) -> None:
-    """Restore the objects of `before`: remove added ones, and insert removed ones at their places."""
-    known, kept = document.by_handle(), {one.id: one for one in before if one.kept is None}
-    for one in after:
-        kind, raw = known[one.id]
-        if one.id in kept:
-            raw.clear()
-            raw.update(kept[one.id].entry)
-        else:
-            del document.section(kind)[document.place(kind, raw)]
-    for one in sorted(kept.values(), key=lambda one: one.place):
-        if one.id not in known:
-            document.section(one.kind).insert(one.place, one.entry)
-
-
-def find_ends(
-    before: Sequence[ObjectState],
-    after: Sequence[ObjectState],
-    why: Mapping[str, Because] = MappingProxyType({}),
-    successors: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, End]:
-    """Return how the objects of `before` end as they become those of `after`, by id."""
-    later = {one.id: one.entry for one in after if one.kept is None}
-    found: dict[str, End] = {}
-    for one in before:
-        if one.kept is not None or (one.id in later and not is_other_ltm_version(one.kind, one.entry, later[one.id])):
-            continue
-        because: EndReason = "changed" if one.id in later else why.get(one.id, "forgotten")
-        found[one.id] = End(because=because, successor=successors.get(one.id, ""))
-    return found
 
 
 def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
@@ -365,57 +269,9 @@ def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
     return ending.kind, ending.id, ending.ended, ending.because
 
 
-def _read_states_or_none(raw: Raw) -> list[ObjectState]:
-    """The pieces of a side of a change; none if it holds something else."""
-    try:
-        return read_states(raw)
-    except UserError:
-        return []
-
-
 def add_successor(raw: Json, successor: str) -> Json:
     """Return the object with the id of its successor, if it has one."""
     return raw | {"superseded_by": successor} if successor else raw
-
-
-def start_new_version(after: Json, now: float) -> None:
-    """Raise the version of an object and set the time of its meaning; fields of other programs stay."""
-    version = after.get("version", 1)
-    if isinstance(version, int):
-        after["version"] = version + 1
-    set_since(after, now)
-
-
-def set_since(raw: Json, now: float) -> None:
-    """Set the time since when an object has its present meaning, as after restoring it."""
-    if isinstance(raw.get("since", now), int | float):
-        raw["since"] = now
-
-
-def get_since(raw: Json) -> float:
-    """Return since when a memory has its present meaning; 0.0 if the file does not say."""
-    return to_number(raw.get("since"), 0.0) or to_number(raw.get("timestamp"), 0.0)
-
-
-def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
-    """Return whether two states of a memory differ in meaning or source.
-
-    A confirmation or a use does not make another version.
-    """
-    return _get_meaning(kind, one) != _get_meaning(kind, other)
-
-
-def _get_meaning(kind: Kind, raw: Json) -> tuple[object, ...]:
-    source = get_provenance(raw)
-    return (
-        to_text(raw.get(SHAPES[kind].text)),
-        *(to_text(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
-        tuple(to_texts(raw.get("other_preventions"))),
-        get_steps(raw),
-        tuple(to_texts(raw.get("examples"))),
-        to_fraction(raw.get("confidence"), SHAPES[kind].unstated),
-        source.asserted_by if source else "",
-    )
 
 
 def _decode(line: bytes) -> EndedVersion | None:

@@ -1,0 +1,545 @@
+"""The JSON objects in `ltm.json`: check, add, confirm, change, import and compare them, and restore former states.
+
+Pure functions: nothing here reads or writes a file.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from clio.errors import UserError
+from clio.memory.store.change_log import End
+from clio.memory.store.ltm_codec import (
+    SHAPES,
+    Json,
+    LtmDocument,
+    assign_handles,
+    decode_ltm,
+    get_confirmations,
+    get_handle,
+    get_identity,
+    get_main_text,
+    get_provenance,
+    get_steps,
+    get_times,
+    is_ltm_object,
+    make_handle,
+    normalize_rule_path,
+    normalize_text,
+    refuse_newer,
+    set_handle,
+    to_fraction,
+    to_number,
+    to_raw,
+    to_record,
+    to_text,
+    to_texts,
+)
+from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation
+from clio.text.formatting import truncate_line
+from clio.text.json_data import decode_json
+
+# New and changed objects
+
+MAX_CHARS = 10_000
+"""Maximum length of each text of a memory; a longer text is stored as a note."""
+MAX_EXAMPLES = 50
+_CHANGEABLE = (
+    "content",
+    "solution",
+    "also",
+    "impact",
+    "steps",
+    "context",
+    "confidence",
+    "success_rate",
+    "examples",
+    "provenance",
+)
+_MAIN = {
+    "discovery": "fact",
+    "solution": "error",
+    "pattern": "pattern",
+    "workflow": "workflow",
+    "failure": "failure",
+    "rule": "rule",
+}
+
+
+def check_draft(draft: MemoryRecord) -> MemoryRecord:
+    """Return the draft with its texts stripped and in valid Unicode. Raises UserError if it cannot be stored."""
+    clean = structs.replace(
+        draft,
+        content=replace_surrogates(draft.content).strip(),
+        solution=replace_surrogates(draft.solution).strip(),
+        impact=replace_surrogates(draft.impact).strip(),
+        context=replace_surrogates(draft.context).strip(),
+        also=_clean_texts(draft.also),
+        steps=_clean_texts(draft.steps),
+        examples=_clean_texts(draft.examples),
+    )
+    name = _MAIN[clean.kind]
+    if not clean.content and not (clean.kind == "workflow" and clean.steps):
+        raise UserError(f"The {name} is empty; say in a sentence what is to be remembered.")
+    if clean.kind == "solution" and not clean.solution:
+        raise UserError("The solution is empty; say what helped against the error.")
+    texts = (clean.content, clean.solution, clean.impact, clean.context, *clean.also, *clean.steps, *clean.examples)
+    longest = max(map(len, texts))
+    if longest > MAX_CHARS:
+        raise UserError(
+            f"The {name} has {longest:,} characters, more than the {MAX_CHARS:,} allowed; save it as a note, "
+            "and name that note here."
+        )
+    if len(clean.examples) > MAX_EXAMPLES:
+        raise UserError(f"{len(clean.examples)} examples are too many; give the {MAX_EXAMPLES} that show it best.")
+    return clean
+
+
+def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -> Json:
+    """Return the object with these fields changed. Raises UserError for a field that cannot be changed."""
+    unknown = [name for name in changes if name not in _CHANGEABLE]
+    if unknown:
+        raise UserError(f"{', '.join(unknown)} cannot be changed; what can is {', '.join(_CHANGEABLE)}.")
+    now = to_record(kind, raw, handle)
+    new = check_draft(structs.replace(now, **changes))
+    if (
+        new.kind == "workflow"
+        and "steps" in changes
+        and "content" not in changes
+        and now.content == " → ".join(now.steps)
+    ):
+        new = structs.replace(new, content=" → ".join(new.steps))
+    was, will = to_raw(now), to_raw(new)
+    fields = {name: value for name, value in will.items() if value != was.get(name)}
+    dropped = was.keys() - will.keys()
+    if get_identity(kind, raw | fields) != get_identity(kind, raw):
+        dropped.add("confirmations")  # they were of other words
+    if changes.get("provenance"):
+        fields["provenance"] = msgspec.to_builtins(changes["provenance"])
+    return {name: value for name, value in (raw | fields).items() if name not in dropped}
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text as valid Unicode, with a question mark for each lone surrogate."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _clean_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(clean for text in texts if (clean := replace_surrogates(text).strip())))
+
+
+# Statements that are made again
+
+
+def find_same(kind: Kind, section: Iterable[Any], new: Json) -> Json | None:
+    """Return the object of a section with the same meaning as `new`; None if there is none."""
+    wanted = get_identity(kind, new)
+    return next((raw for raw in section if is_ltm_object(kind, raw) and get_identity(kind, raw) == wanted), None)
+
+
+def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
+    """Return the other solutions to the same error, newest first."""
+    error, solution = get_identity("solution", new)
+    found: list[Json] = []
+    for raw in section:
+        if is_ltm_object("solution", raw):
+            words = get_identity("solution", raw)
+            found += [raw] if words[0] == error and words[1] != solution else []
+    return sorted(found, key=get_confirmed_at, reverse=True)
+
+
+def find_insert_position(kind: Kind, section: list[Any], new: Json) -> int:
+    """Return the index for a new object: the end, but before older solutions to the same error."""
+    older = find_other_solutions(section, new) if kind == "solution" else []
+    return min((place for place, raw in enumerate(section) if any(raw is one for one in older)), default=len(section))
+
+
+def confirm_memory(kind: Kind, old: Json, new: Json, now: float) -> None:
+    """Merge `new`, an object with the same identity, into `old`.
+
+    Confidence never falls, examples and preventions are added, the counts are summed, and the success rate of a
+    workflow is the mean weighted by the counts. The more trusted of the two sources becomes the provenance. Texts from
+    a tool are never mixed with texts from the user or the model, which are trusted more: they are stored in `quoted`,
+    which is never shown.
+    """
+    source, by = get_provenance(old), get_provenance(new)
+    rank, rank_of_new = _get_trust(source), _get_trust(by)
+    if rank_of_new < rank:
+        _add_quoted(old, _get_other_texts(new), _get_other_texts(old))
+    else:
+        if rank == TRUST["tool"] < rank_of_new:
+            quoted = _get_other_texts(old)
+            for name in quoted:
+                del old[name]
+            _add_quoted(old, quoted, _get_other_texts(new))
+        _merge_texts(kind, old, new)
+        old["confidence"] = max(to_fraction(old.get("confidence"), SHAPES[kind].unstated), new["confidence"])
+        if by and (rank_of_new > rank or source is None):
+            old["provenance"] = new["provenance"]
+    _note_confirmation(old, source, by)
+    count = SHAPES[kind].count
+    old[count] = get_times(kind, old) + get_times(kind, new)
+    old["updated"] = max(now, get_confirmed_at(old))
+
+
+def _note_confirmation(raw: Json, before: Provenance | None, new: Provenance | None) -> None:
+    known = get_confirmations(raw)
+    found = add_confirmation(known, before, new, get_provenance(raw))
+    if found != known:
+        raw["confirmations"] = msgspec.to_builtins(found)
+
+
+def absorb_memory(kind: Kind, old: Json, new: Json) -> None:
+    """Merge an object of another file, with the same identity, into `old`.
+
+    Like `confirm_memory`, but counts and times become the higher of the two, so reading the same file twice changes
+    nothing.
+    """
+    times, rate = max(get_times(kind, old), get_times(kind, new)), old.get("success_rate")
+    confirm_memory(kind, old, new, max(get_confirmed_at(old), get_confirmed_at(new)))
+    old[SHAPES[kind].count] = times
+    if kind == "workflow" and rate is not None:
+        old["success_rate"] = rate
+
+
+def revive_memory(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bool) -> Json:
+    """Return an archived object that is stated again, merged with the new statement.
+
+    Args:
+        forgotten: the user removed it, so confidence and provenance are those of the new statement. A memory that was
+            pruned keeps its own.
+    """
+    back = {name: value for name, value in raw.items() if name != "superseded_by"}
+    if forgotten:
+        back["confidence"] = new["confidence"]
+        back["provenance"] = new.get("provenance")
+        back.pop("confirmations", None)
+    confirm_memory(kind, back, new, now)
+    return back
+
+
+def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
+    """Write the path of a new rule in the form that the file already has."""
+    wanted = normalize_rule_path(to_text(new.get("context")))
+    for raw in section:
+        if isinstance(raw, dict):
+            path = to_text(cast(Json, raw).get("context"))
+            if path and normalize_rule_path(path) == wanted:
+                new["context"] = path
+                return
+
+
+def get_confirmed_at(raw: Json) -> float:
+    """Return when an object was last confirmed."""
+    return max(to_number(raw.get("updated"), 0.0), to_number(raw.get("timestamp"), 0.0))
+
+
+def make_label(kind: Kind, raw: Json) -> str:
+    """Return the beginning of its text, for messages."""
+    return truncate_line(get_main_text(kind, raw), 60)
+
+
+_OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
+"""The fields whose texts do not belong to the identity of a memory."""
+
+
+def _get_other_texts(raw: Json) -> Json:
+    return {name: raw[name] for name in _OTHER_TEXTS if raw.get(name)}
+
+
+def _add_quoted(old: Json, words: Json, known: Json) -> None:
+    """Store a tool's texts in `quoted`, without those that are in `known`."""
+    news = {name: value for name, value in words.items() if value != known.get(name)}
+    former = old.get("quoted")
+    quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
+    if news and news not in quoted:
+        old["quoted"] = [*quoted, news]
+
+
+def _merge_texts(kind: Kind, old: Json, new: Json) -> None:
+    if kind == "failure":
+        _merge_alternatives(old, new, "prevention", "other_preventions")
+        _merge_alternatives(old, new, "impact", "other_impacts")
+    if kind == "workflow":
+        _average_rate(old, new)
+        if new.get("name") and not to_text(old.get("name")).strip():
+            old["name"] = new["name"]
+    if more := to_texts(new.get("examples")):
+        old["examples"] = list(dict.fromkeys([*to_texts(old.get("examples")), *more]))
+
+
+def _get_trust(source: Provenance | None) -> int:
+    """Return the rank of who stated a memory. Files of the original program do not name it: it was the model."""
+    return TRUST[source.asserted_by if source else "model"]
+
+
+def _merge_alternatives(old: Json, new: Json, field: str, others: str) -> None:
+    """Store the newest text in `field` and the former ones in the list `others`."""
+    was, said = to_text(old.get(field)), to_text(new.get(field))
+    if not said.strip() or normalize_text(said) == normalize_text(was):
+        said = was
+    _set_others(old, field, others, said, [was, *to_texts(old.get(others)), *to_texts(new.get(others))])
+
+
+def _set_others(old: Json, field: str, others: str, said: str, former: list[str]) -> None:
+    kept = {normalize_text(one): one for one in reversed(former) if one.strip()}
+    kept.pop(normalize_text(said), None)
+    if said or field in old:
+        old[field] = said
+    if kept:
+        old[others] = list(reversed(kept.values()))
+    else:
+        old.pop(others, None)
+
+
+def _average_rate(old: Json, new: Json) -> None:
+    said = new.get("success_rate")
+    if said is None:
+        return
+    was, times, more = old.get("success_rate"), get_times("workflow", old), get_times("workflow", new)
+    share_of_new = to_fraction(said, 0.0)
+    mean = share_of_new if was is None else (to_fraction(was, 0.0) * times + share_of_new * more) / (times + more)
+    old["success_rate"] = round(mean, 6)
+
+
+# Former states, for undo and for versions
+
+
+class ArchivedMemory(Struct, frozen=True, kw_only=True):
+    """An archived memory: its JSON object, when and why it was archived."""
+
+    kind: str
+    archived: float
+    because: str
+    entry: Json
+
+    @property
+    def known_kind(self) -> Kind | None:
+        """Return its kind; None if this clio does not know the kind, or the object is no memory of it."""
+        return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
+
+
+EndReason = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
+"""Why a version ended: the memory says something else now, it left (see `Because`), or the change was undone."""
+
+
+class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One object of the file at one moment. kept: set if it was in the archive, not in the file."""
+
+    kind: Kind
+    id: str
+    place: int = 0
+    entry: Json = {}
+    kept: ArchivedMemory | None = None
+
+
+def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
+    """Return a copy of an object as it is now."""
+    where = document.place(kind, raw) if place is None else place
+    return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
+
+
+def read_states(raw: Raw) -> list[ObjectState]:
+    """Return the object states in a change. Raises UserError if it is not a change of project memory."""
+    if not bytes(raw):
+        return []
+    try:
+        return decode_json(raw, type=list[ObjectState])
+    except msgspec.DecodeError as error:
+        raise UserError(f"This change cannot be undone ({error}); edit the memory by hand.") from error
+
+
+def read_states_or_none(raw: Raw) -> list[ObjectState]:
+    """The pieces of a side of a change; none if it holds something else."""
+    try:
+        return read_states(raw)
+    except UserError:
+        return []
+
+
+def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
+    """Return whether the file has exactly these objects for these ids."""
+    wanted = {one.id: one.entry for one in pieces if one.kept is None}
+    found = {handle: raw for handle, (_, raw) in document.by_handle().items() if handle in handles}
+    return found == wanted
+
+
+def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: Sequence[ObjectState]) -> None:
+    """Restore the objects of `before`: remove added ones, and insert removed ones at their places."""
+    known, kept = document.by_handle(), {one.id: one for one in before if one.kept is None}
+    for one in after:
+        kind, raw = known[one.id]
+        if one.id in kept:
+            raw.clear()
+            raw.update(kept[one.id].entry)
+        else:
+            del document.section(kind)[document.place(kind, raw)]
+    for one in sorted(kept.values(), key=lambda one: one.place):
+        if one.id not in known:
+            document.section(one.kind).insert(one.place, one.entry)
+
+
+def find_ends(
+    before: Sequence[ObjectState],
+    after: Sequence[ObjectState],
+    why: Mapping[str, Because] = MappingProxyType({}),
+    successors: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, End]:
+    """Return how the objects of `before` end as they become those of `after`, by id."""
+    later = {one.id: one.entry for one in after if one.kept is None}
+    found: dict[str, End] = {}
+    for one in before:
+        if one.kept is not None or (one.id in later and not is_other_ltm_version(one.kind, one.entry, later[one.id])):
+            continue
+        because: EndReason = "changed" if one.id in later else why.get(one.id, "forgotten")
+        found[one.id] = End(because=because, successor=successors.get(one.id, ""))
+    return found
+
+
+def start_new_version(after: Json, now: float) -> None:
+    """Raise the version of an object and set the time of its meaning; fields of other programs stay."""
+    version = after.get("version", 1)
+    if isinstance(version, int):
+        after["version"] = version + 1
+    set_since(after, now)
+
+
+def set_since(raw: Json, now: float) -> None:
+    """Set the time since when an object has its present meaning, as after restoring it."""
+    if isinstance(raw.get("since", now), int | float):
+        raw["since"] = now
+
+
+def get_since(raw: Json) -> float:
+    """Return since when a memory has its present meaning; 0.0 if the file does not say."""
+    return to_number(raw.get("since"), 0.0) or to_number(raw.get("timestamp"), 0.0)
+
+
+def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
+    """Return whether two states of a memory differ in meaning or source.
+
+    A confirmation or a use does not make another version.
+    """
+    return _get_meaning(kind, one) != _get_meaning(kind, other)
+
+
+def _get_meaning(kind: Kind, raw: Json) -> tuple[object, ...]:
+    source = get_provenance(raw)
+    return (
+        to_text(raw.get(SHAPES[kind].text)),
+        *(to_text(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
+        tuple(to_texts(raw.get("other_preventions"))),
+        get_steps(raw),
+        tuple(to_texts(raw.get("examples"))),
+        to_fraction(raw.get("confidence"), SHAPES[kind].unstated),
+        source.asserted_by if source else "",
+    )
+
+
+# Memories of another file
+
+_NOT_TEXT = ("id", "example_hashes", "provenance", "confirmations")
+"""Fields with ids and hashes, which the search for secrets would take for secrets."""
+
+
+class ImportResult(Struct, frozen=True, kw_only=True):
+    """The result of an import: the numbers of new and of known memories, and all of them before and after."""
+
+    added: int
+    confirmed: int
+    before: list[ObjectState]
+    after: list[ObjectState]
+
+
+def read_imported_document(text: str) -> LtmDocument:
+    """Return the document in a text. Raises UserError if it is not an `ltm.json`, NewerDocument."""
+    try:
+        document = decode_ltm(text.encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"This is no ltm.json ({error}); nothing was imported.") from error
+    refuse_newer(document, "the imported ltm.json")
+    return document
+
+
+def import_document(
+    document: LtmDocument,
+    foreign: LtmDocument,
+    provenance: Provenance,
+    now: float,
+    *,
+    clean: Callable[[str], str],
+    taken: Iterable[str],
+) -> ImportResult:
+    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
+
+    clean: applied to every text. taken: handles no new entry may have, beside those of the document.
+    """
+    ours = document.all()
+    known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
+    ids = {id(raw): handle for (_, raw), handle in zip(ours, assign_handles(ours), strict=True)}
+    places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
+    used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
+    for kind, theirs in foreign.all():
+        new = _sound(cast(Json, _clean_json(theirs, clean)), provenance, now)
+        new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
+        new[SHAPES[kind].count] = get_times(kind, new)
+        if kind == "rule":
+            adopt_rule_path(document.section(kind), new)
+        words = (kind, *get_identity(kind, new))
+        old = known.get(words)
+        if old is None:
+            if get_handle(new) in used or not get_handle(new):
+                set_handle(new, make_handle(kind, new, used))
+            handle = new["id"]
+            used.add(handle)
+            places[id(new)] = len(document.section(kind))
+            document.section(kind).append(new)
+            known[words], ids[id(new)] = new, handle
+            after[handle] = capture_state(document, kind, handle, new, places[id(new)])
+            continue
+        was = capture_state(document, kind, ids[id(old)], old, places[id(old)])
+        absorb_memory(kind, old, new)
+        if to_record(kind, old, was.id) == to_record(kind, was.entry, was.id):
+            old.clear()
+            old.update(was.entry)
+            continue
+        set_handle(old, was.id)
+        if was.id not in after:
+            before[was.id] = was
+        after[was.id] = capture_state(document, kind, was.id, old, places[id(old)])
+    return ImportResult(
+        added=len(after.keys() - before.keys()),
+        confirmed=len(before),
+        before=list(before.values()),
+        after=list(after.values()),
+    )
+
+
+def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
+    """The object with times that are numbers and not in the future, and a source that claims no more than it may."""
+    for name in ("timestamp", "updated"):
+        if name in raw:
+            raw[name] = min(max(to_number(raw[name], 0.0), 0.0), now)
+    raw.setdefault("timestamp", now)
+    source = get_provenance(raw) or provenance
+    if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
+        source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
+    raw["provenance"] = msgspec.to_builtins(source)
+    raw.pop("confirmations", None)  # of sessions that nobody here can look at
+    return raw
+
+
+def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_json(item, clean) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {
+            name: item if name in _NOT_TEXT else _clean_json(item, clean) for name, item in cast(Json, value).items()
+        }
+    return value
