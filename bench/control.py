@@ -17,7 +17,7 @@ from pathlib import Path
 
 from clio.ids import new_id
 from clio.memory.portability.export import decode_bundle, encode_bundle, make_bundle
-from clio.memory.portability.import_bundle import merge_bundle
+from clio.memory.portability.import_bundle import ImportSetup, merge_bundle
 from clio.memory.portability.inventory import WIPE_SCOPES, MemoryPaths, list_file_sets, wipe
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.record import MemoryRecord, Provenance
@@ -94,15 +94,9 @@ def _clean() -> Callable[[str], str]:
 
 def _take(places: MemoryPaths, file: Path) -> object:
     bundle = decode_bundle(file.read_bytes(), file)
-    return merge_bundle(
-        places,
-        bundle,
-        by=Provenance(),
-        now=time.time(),
-        clean=_clean(),
-        logs=ScopeLogs(places.folder, places.home),
-        name=file.name,
-    )
+    logs = ScopeLogs(places.folder, places.home)
+    setup = ImportSetup(paths=places, logs=logs, by=Provenance(), now=time.time(), clean=_clean())
+    return merge_bundle(setup, bundle, name=file.name)
 
 
 def _in_a_child(step: Callable[[], object]) -> tuple[float, float]:

@@ -43,7 +43,7 @@ from clio.memory.portability.export import (
     make_bundle,
     make_ltm_document,
 )
-from clio.memory.portability.import_bundle import ImportCounts, merge_bundle
+from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
 from clio.memory.portability.inventory import (
     WIPE_SCOPES,
     FileSetSummary,
@@ -254,19 +254,15 @@ def _merge_bundle(
     ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> tuple[ImportCounts, ...]:
     places = memory_places(ctx)
-    return merge_bundle(
-        places,
-        bundle,
+    setup = ImportSetup(
+        paths=places,
+        logs=ScopeLogs(places.folder, places.home),
         by=Provenance(session=ctx.session.id),
         now=time.time(),
         clean=lambda text: ctx.redactor.redact(text).text,
-        logs=ScopeLogs(places.folder, places.home),
-        name=path.name,
-        scope=scope,
         dry_run=dry_run,
-        stop=track.is_stopped,
-        tell=track.report_progress,
     )
+    return merge_bundle(setup, bundle, name=path.name, scope=scope, stop=track.is_stopped, tell=track.report_progress)
 
 
 def _import_table(taken: tuple[ImportCounts, ...]) -> Table:

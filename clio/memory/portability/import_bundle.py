@@ -66,7 +66,39 @@ from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
-from clio.threads import ProgressCallback, do_nothing, ignore_progress, never_stop
+from clio.threads import ProgressCallback, ignore_progress, never_stop
+
+
+class ImportSetup(Struct, frozen=True, kw_only=True):
+    """What all parts of one import need.
+
+    Attributes:
+        paths: where the memory is into which the bundle is merged.
+        logs: the change logs of that memory.
+        by: the author of memories without one; also the most trusted author that an imported memory may have.
+        now: seconds since the epoch; no imported memory is newer.
+        clean: applied to every imported text, to remove secrets.
+        dry_run: only count.
+    """
+
+    paths: MemoryPaths
+    logs: ScopeLogs
+    by: Provenance
+    now: float
+    clean: Clean
+    dry_run: bool = False
+
+    def limit_trust(self, source: Provenance | None) -> Provenance:
+        """Return the origin of a memory, with its author replaced by that of the import if that one is less trusted."""
+        if source is None:
+            return self.by
+        if TRUST[source.asserted_by] <= TRUST[self.by.asserted_by]:
+            return source
+        return structs.replace(source, asserted_by=self.by.asserted_by)
+
+    def limit_time(self, at: float) -> float:
+        """Return a time that is not in the future."""
+        return _clamp(at, 0.0, self.now)
 
 
 class ImportCounts(Struct, frozen=True, kw_only=True):
@@ -121,30 +153,27 @@ class MergedRecords(Struct, frozen=True, kw_only=True):
 
 
 def merge_records(
+    setup: ImportSetup,
     ours: MemoryIndex,
     theirs: Sequence[MemoryRecord],
     *,
-    by: Provenance,
-    now: float,
-    clean: Clean,
-    forgotten: Collection[str] = (),
-    elsewhere: Collection[str] = (),
-    each: Callable[[], None] = do_nothing,
+    forgotten: Collection[str],
+    elsewhere: Collection[str],
+    each: Callable[[], None],
 ) -> MergedRecords:
     """Return what merging records into an index changes. Writes nothing.
 
     Args:
-        by: the author of records without one; also the most trusted author that a record may have.
         forgotten: ids of records that the user forgot.
         elsewhere: ids of records in the other scope.
         each: called before each record.
     """
-    merge = _Merge(ours, now)
+    merge = _Merge(ours, setup.now)
     # Oldest first, so that within a bundle a newer record supersedes an older one.
     for record in sorted(theirs, key=lambda record: (record.created, record.id)):
         each()
         try:
-            new = _sanitize_record(record, by, now, clean)
+            new = _sanitize_record(record, setup)
         except UserError:
             merge.count("unusable")
             continue
@@ -158,15 +187,6 @@ def merge_records(
         else:
             merge.add_or_supersede(new)
     return merge.finish()
-
-
-def limit_trust(source: Provenance | None, by: Provenance) -> Provenance:
-    """Return the origin of a record, with its author replaced by the import's author if that one is less trusted."""
-    if source is None:
-        return by
-    if TRUST[source.asserted_by] <= TRUST[by.asserted_by]:
-        return source
-    return structs.replace(source, asserted_by=by.asserted_by)
 
 
 class _Merge:
@@ -251,16 +271,16 @@ class _Merge:
         return None if old is None or old.id in self._put else old
 
 
-def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Clean) -> MemoryRecord:
+def _sanitize_record(record: MemoryRecord, setup: ImportSetup) -> MemoryRecord:
     """Return a record with values in their ranges, no time in the future, and an author it may have.
 
     Raises UserError if it is invalid.
     """
-    record = check_record(clean_record(record, clean))
+    record = check_record(clean_record(record, setup.clean))
     if not record.id.strip() or len(record.id) > 64 or record.id != record.id.strip():
         raise UserError("a memory needs an id")
     times = {
-        name: _clamp(getattr(record, name), 0.0, now)
+        name: setup.limit_time(getattr(record, name))
         for name in ("created", "updated", "accessed", "seen", "since")
         if hasattr(record, name)
     }
@@ -270,7 +290,7 @@ def _sanitize_record(record: MemoryRecord, by: Provenance, now: float, clean: Cl
         access_count=max(record.access_count, 0),
         touch_count=max(record.touch_count, 0),
         version=max(record.version, 1),
-        provenance=limit_trust(record.provenance, by),
+        provenance=setup.limit_trust(record.provenance),
         # Nothing imported counts as confirmed: a foreign file could vouch for itself.
         confirmations=(),
         **times,
@@ -291,12 +311,12 @@ def _clamp(value: float, minimum: float, maximum: float) -> float:
 
 
 def find_new_versions(
-    theirs: Iterable[Raw], known: Iterable[FormerVersion], *, by: Provenance, now: float, clean: Clean
+    setup: ImportSetup, theirs: Iterable[Raw], known: Iterable[FormerVersion]
 ) -> tuple[list[FormerVersion], int]:
     """Return the former versions that do not exist here, with limited trust, and how many are invalid."""
     seen, found, unusable = {_former_key(former) for former in known}, list[FormerVersion](), 0
     for raw in theirs:
-        former = _sanitize_former(raw, by, now, clean)
+        former = _sanitize_former(raw, setup)
         if former is None:
             unusable += 1
         elif (key := _former_key(former)) not in seen:
@@ -310,10 +330,10 @@ def _former_key(former: FormerVersion) -> tuple[str, int, str, float, str]:
     return record.id, record.version, record.content, former.ended, former.because
 
 
-def _sanitize_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> FormerVersion | None:
+def _sanitize_former(raw: Raw, setup: ImportSetup) -> FormerVersion | None:
     """Return a former version like `_sanitize_record`, or None if it is invalid."""
     try:
-        former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), clean)))
+        former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), setup.clean)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     record = former.record
@@ -321,55 +341,44 @@ def _sanitize_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Form
         return None
     return structs.replace(
         former,
-        record=structs.replace(record, provenance=limit_trust(record.provenance, by)),
-        ended=_clamp(former.ended, 0.0, now),
+        record=structs.replace(record, provenance=setup.limit_trust(record.provenance)),
+        ended=setup.limit_time(former.ended),
     )
 
 
 NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "your memories"}
 
 
-def merge_memories(
-    paths: MemoryPaths,
-    part: RecordsPart,
-    scope: Scope,
-    *,
-    by: Provenance,
-    now: float,
-    clean: Clean,
-    logs: ScopeLogs,
-    dry_run: bool,
-    each: Callable[[], None],
-) -> list[ImportCounts]:
+def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Callable[[], None]) -> list[ImportCounts]:
     """Merge the memories of one scope and add unknown former versions to its archive. Raises StorageError, OSError.
 
     each: called for every memory before anything is written; an error it raises ends the import without a change.
     """
-    index, files = read_typed_memories(paths, scope)
+    index, files = read_typed_memories(setup.paths, scope)
     # A memory that was moved to the other scope keeps its id and must not exist twice.
-    elsewhere = frozenset(read_typed_memories(paths, "user" if scope == "project" else "project")[0].records)
-    if dry_run:
-        merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
+    elsewhere = frozenset(read_typed_memories(setup.paths, "user" if scope == "project" else "project")[0].records)
+    if setup.dry_run:
+        merged, formers, unusable = _merge(setup, files, part, index, elsewhere, each)
         return _make_counts(scope, merged, formers, unusable)
     # Read again under the lock, because another clio may have changed the memories meanwhile.
     with files.lock():
         files.catch_up()
-        merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
+        merged, formers, unusable = _merge(setup, files, part, index, elsewhere, each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         replaced = [
-            FormerVersion(record=old, ended=now, because="merged")
+            FormerVersion(record=old, ended=setup.now, because="merged")
             for old in merged.replaced
             if new[old.id] != (old.content, old.score)
         ]
         changes = logged_changes(
             f"imported {len(merged.put):,} memories",
-            at=now,
+            at=setup.now,
             scope=scope,
             before=merged.replaced,
             after=merged.put,
             formers=[*formers, *replaced],
         )
-        with (logs.user if scope == "user" else logs.project).making(*changes):
+        with (setup.logs.user if scope == "user" else setup.logs.project).making(*changes):
             if merged.put:
                 files.append(JournalLine(put=merged.put))
     return _make_counts(scope, merged, formers, unusable)
@@ -380,27 +389,25 @@ def check_knowledge(part: KnowledgePart) -> int:
     return len(read_imported_document(_get_ltm_text(part)).all())
 
 
-def merge_knowledge(
-    paths: MemoryPaths, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
-) -> list[ImportCounts]:
+def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCounts]:
     """Merge the facts, solutions and rules of a project, their former versions and their archive.
 
     Raises UserError if the part is not an `ltm.json`, NewerDocument, StorageError, OSError.
     """
     text = _get_ltm_text(part)
     theirs = check_knowledge(part)
-    store = open_store(paths.knowledge, project=paths.project, home=paths.home, log=logs.project, clock=lambda: now)
+    paths, log = setup.paths, setup.logs.project
+    store = open_store(paths.knowledge, project=paths.project, home=paths.home, log=log, clock=lambda: setup.now)
     document = store.read()
     # Determined before the import: only memories that it adds get the history of the bundle.
     known = frozenset(document.by_handle()) | store.archive.handles()
-    if dry_run:
-        merged = import_document(document, read_imported_document(text), by, now, clean=clean, taken=())
+    if setup.dry_run:
+        foreign = read_imported_document(text)
+        merged = import_document(document, foreign, setup.by, setup.now, clean=setup.clean, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
-        ltm = LongTermMemory(
-            paths.knowledge, project=paths.project, log=logs.project, clock=lambda: now, home=paths.home
-        )
-        added, confirmed = ltm.import_(text, by, clean) if theirs else (0, 0)
+        ltm = LongTermMemory(paths.knowledge, project=paths.project, log=log, clock=lambda: setup.now, home=paths.home)
+        added, confirmed = ltm.import_(text, setup.by, setup.clean) if theirs else (0, 0)
     entries = ImportCounts(
         section="knowledge",
         scope="project",
@@ -409,9 +416,9 @@ def merge_knowledge(
         changed=confirmed,
         known=max(theirs - added - confirmed, 0),
     )
-    if not dry_run:
-        _merge_history(store, part, known, by=by, now=now, clean=clean)
-    new = _merge_archive(store, part, by=by, now=now, clean=clean, dry_run=dry_run)
+    if not setup.dry_run:
+        _merge_history(setup, store, part, known)
+    new = _merge_archive(setup, store, part)
     archive = ImportCounts(
         section="knowledge", scope="project", what="archived facts, solutions and rules of the project", new=new
     )
@@ -422,38 +429,34 @@ def _get_ltm_text(part: KnowledgePart) -> str:
     return "{}" if is_missing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
 
 
-def _merge_history(
-    store: LtmStore, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
-) -> None:
+def _merge_history(setup: ImportSetup, store: LtmStore, part: KnowledgePart, known: frozenset[str]) -> None:
     """Add the former versions of memories that did not exist here before; the others keep their own history."""
     new = list[EndedVersion]()
     there = {(ending.id, ending.ended) for ending in store.archive.endings()}
     for ending in part.history:
         if ending.id not in known and (ending.id, ending.ended) not in there:
-            entry = clean_json(copy.deepcopy(ending.entry), clean)
-            entry["provenance"] = msgspec.to_builtins(limit_trust(get_provenance(entry), by))
-            new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
+            entry = clean_json(copy.deepcopy(ending.entry), setup.clean)
+            entry["provenance"] = msgspec.to_builtins(setup.limit_trust(get_provenance(entry)))
+            new.append(structs.replace(ending, entry=entry, ended=setup.limit_time(ending.ended)))
     if new:
         with store.changing():
             store.log.append(*make_version_changes(new))
 
 
-def _merge_archive(
-    store: LtmStore, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, dry_run: bool
-) -> int:
+def _merge_archive(setup: ImportSetup, store: LtmStore, part: KnowledgePart) -> int:
     """Add archived memories that do not exist here, and return how many."""
     if not part.archive:
         return 0
-    if dry_run:
-        return len(_find_new_archived(part, store.read(), store, by, now, clean))
+    if setup.dry_run:
+        return len(_find_new_archived(setup, part, store.read(), store))
     with store.changing() as (document, _):
-        new = _find_new_archived(part, document, store, by, now, clean)
+        new = _find_new_archived(setup, part, document, store)
         store.log.append(*make_archive_changes(new))
     return len(new)
 
 
 def _find_new_archived(
-    part: KnowledgePart, document: LtmDocument, store: LtmStore, by: Provenance, now: float, clean: Clean
+    setup: ImportSetup, part: KnowledgePart, document: LtmDocument, store: LtmStore
 ) -> list[ArchivedMemory]:
     """Return the archived memories whose statement and id exist neither in `ltm.json` nor in its archive.
 
@@ -468,12 +471,12 @@ def _find_new_archived(
     used_ids = {get_handle(raw) for _, raw in document.all()} | store.archive.handles()
     found: list[ArchivedMemory] = []
     for kept in part.archive:
-        entry = clean_json(copy.deepcopy(kept.entry), clean)
-        kept = structs.replace(kept, entry=entry, archived=min(max(kept.archived, 0.0), now))
+        entry = clean_json(copy.deepcopy(kept.entry), setup.clean)
+        kept = structs.replace(kept, entry=entry, archived=setup.limit_time(kept.archived))
         kind = kept.known_kind
         if kind is None or (key := (kind, *get_identity(kind, entry))) in known or get_handle(entry) in used_ids:
             continue
-        entry["provenance"] = msgspec.to_builtins(limit_trust(get_provenance(entry), by))
+        entry["provenance"] = msgspec.to_builtins(setup.limit_trust(get_provenance(entry)))
         known.add(key)
         used_ids.add(get_handle(entry))
         found.append(kept)
@@ -481,23 +484,18 @@ def _find_new_archived(
 
 
 def _merge(
+    setup: ImportSetup,
     files: MemoryFiles,
     part: RecordsPart,
     index: MemoryIndex,
     elsewhere: Collection[str],
-    *,
-    by: Provenance,
-    now: float,
-    clean: Clean,
     each: Callable[[], None],
 ) -> tuple[MergedRecords, list[FormerVersion], int]:
     """Return the merged records, the new former versions, and how many former versions are invalid."""
     known = files.formers()
     forgotten = {former.record.id for former in known if former.left}
-    merged = merge_records(
-        index, part.records, by=by, now=now, clean=clean, forgotten=forgotten, elsewhere=elsewhere, each=each
-    )
-    formers, unusable = find_new_versions(part.archive, known, by=by, now=now, clean=clean)
+    merged = merge_records(setup, index, part.records, forgotten=forgotten, elsewhere=elsewhere, each=each)
+    formers, unusable = find_new_versions(setup, part.archive, known)
     return merged, formers, unusable
 
 
@@ -526,18 +524,16 @@ PROGRESS_NOTE = "session_progress"
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
-def merge_notes(
-    paths: MemoryPaths, notes: Sequence[Note], *, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
-) -> ImportCounts:
+def merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
     """Store notes whose key does not exist here, or whose existing note is older. Raises OSError."""
     counts = ImportCounts(section="notes", scope="project", what="notes")
     for foreign in notes:
-        note = structs.replace(clean_note(foreign, clean), timestamp=min(max(foreign.timestamp, 0.0), now))
+        note = structs.replace(clean_note(foreign, setup.clean), timestamp=setup.limit_time(foreign.timestamp))
         # It describes the work of another machine.
         if note.key == PROGRESS_NOTE:
             continue
         # The store of notes takes the time of a note from its clock.
-        here = Notes(paths.notes, clock=lambda at=note.timestamp: at)
+        here = Notes(setup.paths.notes, clock=lambda at=note.timestamp: at)
         old = here.retrieve(note.key)
         if old is not None and old.content == note.content:
             counts = counts.more(known=1)
@@ -545,8 +541,8 @@ def merge_notes(
             counts = counts.more(kept=1)
         else:
             try:
-                if not dry_run:
-                    with logs.project.making(note_change(note.key, old, note.content, at=now)):
+                if not setup.dry_run:
+                    with setup.logs.project.making(note_change(note.key, old, note.content, at=setup.now)):
                         here.store(note.key, note.content)
                 counts = counts.more(changed=1) if old else counts.more(new=1)
             except ValueError:
@@ -554,25 +550,25 @@ def merge_notes(
     return counts
 
 
-def merge_task_types(paths: MemoryPaths, text: str, *, clean: Clean, dry_run: bool) -> ImportCounts:
+def merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:
     """Write `scenarios.yaml` if there is none; an existing file is not changed. Raises OSError."""
     counts = ImportCounts(section="scenarios", scope="user", what="scenarios.yaml")
-    text = clean(text)
+    text, path = setup.clean(text), setup.paths.scenarios
     # The file is the user's own and may be edited by hand, so it is never merged.
-    if paths.scenarios.exists():
-        same = paths.scenarios.read_text(encoding="utf-8", errors="replace") == text
+    if path.exists():
+        same = path.read_text(encoding="utf-8", errors="replace") == text
         return counts.more(known=1) if same else counts.more(kept=1)
     try:
         parse_task_types(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
     except ConfigError:
         return counts.more(unusable=1)
-    if not dry_run:
-        make_folder(paths.home)
-        write_atomic(paths.scenarios, text.encode("utf-8"))
+    if not setup.dry_run:
+        make_folder(setup.paths.home)
+        write_atomic(path, text.encode("utf-8"))
     return counts.more(new=1)
 
 
-def merge_learned_styles(paths: MemoryPaths, learned: Raw, *, now: float, dry_run: bool) -> ImportCounts:
+def merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
     """Add what was learned about styles in contexts without ratings here. Does not turn styles on or off."""
     counts = ImportCounts(section="styles", scope="user", what="contexts of styles")
     if is_missing(learned):
@@ -581,28 +577,26 @@ def merge_learned_styles(paths: MemoryPaths, learned: Raw, *, now: float, dry_ru
         theirs = decode_json(learned, type=StyleState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return counts.more(unusable=1)
-    if dry_run:
-        document = load_document(paths.styles, FORMAT)
+    if setup.dry_run:
+        document = load_document(setup.paths.styles, FORMAT)
         return _count_styles(counts, document.value if document else StyleState(), theirs)
     ours: list[StyleState] = []
 
     def merge(state: StyleState) -> StyleState:
         ours.append(state)
-        new = _merge_style_states(state, theirs, now)
+        new = _merge_style_states(state, theirs, setup)
         return state if new == state else new
 
-    update_document(paths.styles, FORMAT, merge)
+    update_document(setup.paths.styles, FORMAT, merge)
     return _count_styles(counts, ours[0], theirs)
 
 
-def merge_style_files(
-    paths: MemoryPaths, files: Mapping[str, str], owner: Scope, *, clean: Clean, dry_run: bool
-) -> ImportCounts:
+def merge_style_files(setup: ImportSetup, files: Mapping[str, str], owner: Scope) -> ImportCounts:
     """Write the style files whose names do not exist here. Raises OSError."""
     counts = ImportCounts(section="styles", scope=owner, what="style files")
-    folder = paths.own_styles(owner)
+    folder = setup.paths.own_styles(owner)
     for name, text in files.items():
-        path, text = folder / name, clean(text)
+        path, text = folder / name, setup.clean(text)
         # A name such as "../x.md" would write outside of the folder.
         if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
             counts = counts.more(unusable=1)
@@ -611,52 +605,50 @@ def merge_style_files(
             counts = counts.more(known=1) if same else counts.more(kept=1)
         else:
             counts = counts.more(new=1)
-            if not dry_run:
+            if not setup.dry_run:
                 make_ignored_folder(folder, folder.parent) if owner == "project" else make_folder(folder)
                 write_atomic(path, text.encode("utf-8", "replace"))
     return counts
 
 
-def merge_feedback(paths: MemoryPaths, part: FeedbackPart, *, clean: Clean, dry_run: bool) -> ImportCounts:
+def merge_feedback(setup: ImportSetup, part: FeedbackPart) -> ImportCounts:
     """Add the turns and ratings that do not exist here.
 
     They do not change the styles: what was learned from them is imported by `merge_learned_styles`.
     """
     counts = ImportCounts(section="feedback", scope="project", what="rated turns and ratings")
-    known = set(_read_ratings(paths.ratings)) | set(_read_ratings(paths.ratings_archive))
+    known = set(_read_ratings(setup.paths.ratings)) | set(_read_ratings(setup.paths.ratings_archive))
     new: dict[RatingLine, None] = {}
     for raw in (*part.archive, *part.lines):
-        line = _decode_rating(msgspec.json.encode(clean_json(decode_json(raw), clean)))
+        line = _decode_rating(msgspec.json.encode(clean_json(decode_json(raw), setup.clean)))
         if line is None:
             counts = counts.more(unusable=1)
         elif line in known or line in new:
             counts = counts.more(known=1)
         else:
             new[line] = None
-    if new and not dry_run:
-        Trajectories(paths.ratings).add(*new)
+    if new and not setup.dry_run:
+        Trajectories(setup.paths.ratings).add(*new)
     return counts.more(new=len(new))
 
 
-def merge_styles(
-    paths: MemoryPaths, part: StylesPart, scopes: Sequence[Scope], *, now: float, clean: Clean, dry_run: bool
-) -> list[ImportCounts]:
+def merge_styles(setup: ImportSetup, part: StylesPart, scopes: Sequence[Scope]) -> list[ImportCounts]:
     """Merge what was learned about styles, and the style files of these scopes."""
     found: list[ImportCounts] = []
     if "user" in scopes:
-        found.append(merge_learned_styles(paths, part.learned, now=now, dry_run=dry_run))
-        found.append(merge_style_files(paths, part.user, "user", clean=clean, dry_run=dry_run))
+        found.append(merge_learned_styles(setup, part.learned))
+        found.append(merge_style_files(setup, part.user, "user"))
     if "project" in scopes:
-        found.append(merge_style_files(paths, part.project, "project", clean=clean, dry_run=dry_run))
+        found.append(merge_style_files(setup, part.project, "project"))
     return found
 
 
-def _merge_style_states(ours: StyleState, theirs: StyleState, now: float) -> StyleState:
+def _merge_style_states(ours: StyleState, theirs: StyleState, setup: ImportSetup) -> StyleState:
     contexts = dict(ours.contexts)
     for context, arms in theirs.contexts.items():
-        valid = {id: structs.replace(arm, last=min(max(arm.last, 0.0), now)) for id, arm in arms.items()}
+        valid = {id: structs.replace(arm, last=setup.limit_time(arm.last)) for id, arm in arms.items()}
         contexts[context] = valid | contexts.get(context, {})
-    uses = {id: structs.replace(use, last=min(max(use.last, 0.0), now)) for id, use in theirs.uses.items()}
+    uses = {id: structs.replace(use, last=setup.limit_time(use.last)) for id, use in theirs.uses.items()}
     return structs.replace(ours, contexts=contexts, vectors=theirs.vectors | ours.vectors, uses=uses | ours.uses)
 
 
@@ -678,16 +670,11 @@ def _decode_rating(line: bytes) -> RatingLine | None:
 
 
 def merge_bundle(
-    paths: MemoryPaths,
+    setup: ImportSetup,
     bundle: Bundle,
     *,
-    by: Provenance,
-    now: float,
-    clean: Clean,
-    logs: ScopeLogs,
     name: str,
     scope: Scope | None = None,
-    dry_run: bool = False,
     stop: Callable[[], bool] = never_stop,
     tell: ProgressCallback = ignore_progress,
 ) -> tuple[ImportCounts, ...]:
@@ -697,10 +684,8 @@ def merge_bundle(
     data in them is never changed.
 
     Args:
-        by: the most trusted author that an imported memory may have.
         name: the name of the bundle file, shown by undo.
         scope: import only the project's data, or only the user's.
-        dry_run: only count.
         stop: called before each memory; true ends the import, and the parts imported by then stay.
         tell: called with the number of memories merged so far and in total.
 
@@ -711,9 +696,8 @@ def merge_bundle(
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
     if bundle.knowledge:
         check_knowledge(bundle.knowledge)  # raises before the first change
-    with logs.group(f"the import of {name}"):
-        each = _make_progress(bundle, scopes, stop, tell)
-        found = _merge_parts(paths, bundle, scopes, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
+    with setup.logs.group(f"the import of {name}"):
+        found = _merge_parts(setup, bundle, scopes, _make_progress(bundle, scopes, stop, tell))
     return tuple(
         counts
         for counts in found
@@ -722,35 +706,26 @@ def merge_bundle(
 
 
 def _merge_parts(
-    paths: MemoryPaths,
-    bundle: Bundle,
-    scopes: Sequence[Scope],
-    *,
-    by: Provenance,
-    now: float,
-    clean: Clean,
-    logs: ScopeLogs,
-    dry_run: bool,
-    each: Callable[[], None],
+    setup: ImportSetup, bundle: Bundle, scopes: Sequence[Scope], each: Callable[[], None]
 ) -> list[ImportCounts]:
     found: list[ImportCounts] = []
     if "project" in scopes:
         if bundle.knowledge:
-            found += merge_knowledge(paths, bundle.knowledge, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run)
+            found += merge_knowledge(setup, bundle.knowledge)
         if bundle.notes:
-            found.append(merge_notes(paths, bundle.notes, now=now, clean=clean, logs=logs, dry_run=dry_run))
+            found.append(merge_notes(setup, bundle.notes))
         if bundle.feedback:
-            found.append(merge_feedback(paths, bundle.feedback, clean=clean, dry_run=dry_run))
+            found.append(merge_feedback(setup, bundle.feedback))
     if "user" in scopes and bundle.scenarios is not None:
-        found.append(merge_task_types(paths, bundle.scenarios, clean=clean, dry_run=dry_run))
+        found.append(merge_task_types(setup, bundle.scenarios))
     memories = bundle.memories or MemoriesPart()
     for scope in scopes:
         part = _get_part(memories, scope)
         if part == RecordsPart():
             continue
-        found += merge_memories(paths, part, scope, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
+        found += merge_memories(setup, part, scope, each)
     if bundle.styles:
-        found += merge_styles(paths, bundle.styles, scopes, now=now, clean=clean, dry_run=dry_run)
+        found += merge_styles(setup, bundle.styles, scopes)
     return found
 
 

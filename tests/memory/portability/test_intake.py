@@ -8,7 +8,7 @@ from msgspec import structs
 
 from clio.errors import NewerDocument, UserError
 from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
-from clio.memory.portability.import_bundle import ImportCounts, merge_bundle
+from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
 from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
 from clio.memory.store.record import TYPED_KINDS, AssertedBy, Kind, MemoryDraft, MemoryRecord, Note, Provenance
@@ -34,17 +34,8 @@ def bundle(tmp_path: Path) -> Bundle:
 def take(
     house: House, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
 ) -> tuple[ImportCounts, ...]:
-    return merge_bundle(
-        house.places,
-        bundle,
-        by=by,
-        now=house.now,
-        clean=str,
-        logs=house.logs,
-        name="all.json",
-        scope=scope,
-        dry_run=dry_run,
-    )
+    setup = ImportSetup(paths=house.places, logs=house.logs, by=by, now=house.now, clean=str, dry_run=dry_run)
+    return merge_bundle(setup, bundle, name="all.json", scope=scope)
 
 
 def of(*records: MemoryRecord) -> Bundle:
