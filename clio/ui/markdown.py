@@ -2,19 +2,22 @@
 
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cache
+from functools import cache, lru_cache
+from itertools import zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from clio.ui.painter import Part
+from clio.ui.hanging_text import HangingText
+from clio.ui.painter import Part, truncate_to_cells
 from clio.ui.theme import Theme, is_safe_link
 
 if TYPE_CHECKING:
@@ -411,6 +414,7 @@ def _find_open_comment(text: str, tokens: "Iterable[tuple[TokenType, str]]") -> 
     return -1
 
 
+@lru_cache(maxsize=32)  # finding one takes 3 ms
 def _find_lexer(language: str) -> "Lexer | None":
     if not _LANGUAGE.fullmatch(language):
         return None
@@ -489,6 +493,12 @@ def _change_lexer_state(stack: list[str], transition: object) -> None:
 
 
 CODE_INDENT = "  "
+ANSWER_SIGN = "◆"
+"""Stands before the first row of an answer."""
+_ANSWER_MARGIN = 2
+_CONTINUED_CODE = 2  # columns that the further rows of a long line of code are indented more than its first
+_MAX_LABEL_CHARS = 20
+_UNNAMED_LANGUAGES = frozenset(("", "text", "txt", "plain", "plaintext"))
 
 
 def preload_markdown() -> None:
@@ -502,11 +512,15 @@ class StreamingMarkdown:
 
     `feed` returns finished parts, to be printed once; `get_tail` returns the unfinished end. However the text is split
     into deltas, the parts are the same. Control characters must have been removed before.
+
+    Args:
+        sign: stands before the first row; all other rows are indented, so that the answer is one block.
     """
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, sign: str = "") -> None:
         self._splitter = BlockSplitter()
         self._theme = theme
+        self._sign = sign
         self._code = CodeHighlighter("", colour=False)
         self._started = False
 
@@ -528,7 +542,7 @@ class StreamingMarkdown:
         if piece.kind == "prose":
             return self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
         code = self._code if piece.joined else self._make_highlighter(piece)
-        return self._make_part(piece, _indent_code_line(code.preview_line(piece.text)))
+        return self._make_part(piece, self._lay_out_code(piece, code.preview_line(piece.text)))
 
     def _render(self, piece: MarkdownPiece) -> Part:
         if piece.kind == "prose":
@@ -536,15 +550,33 @@ class StreamingMarkdown:
         else:
             if not piece.joined:
                 self._code = self._make_highlighter(piece)
-            part = self._make_part(piece, _indent_code_line(self._code.highlight_line(piece.text)))
+            part = self._make_part(piece, self._lay_out_code(piece, self._code.highlight_line(piece.text)))
         self._started = True
         return part
+
+    def _lay_out_code(self, piece: MarkdownPiece, line: Text) -> Text:
+        return lay_out_code_line(line, "" if piece.joined else piece.language, self._theme)
 
     def _make_highlighter(self, piece: MarkdownPiece) -> CodeHighlighter:
         return CodeHighlighter(piece.language, colour=self._theme.colour)
 
     def _make_part(self, piece: MarkdownPiece, body: RenderableType) -> Part:
-        return Part(body=body, wraps=piece.kind == "prose", gap=self._started and not piece.joined)
+        return Part(
+            body=body,
+            gap=self._started and not piece.joined,
+            margin=_ANSWER_MARGIN if self._sign else 0,
+            sign="" if self._started else self._sign,
+        )
+
+
+def lay_out_code_line(line: Text, language: str, theme: Theme) -> HangingText:
+    """Return a line of a code block, on rows with a background; if a language is given, its name above."""
+    indent = len(CODE_INDENT) + len(line.plain) - len(line.plain.lstrip(" "))
+    rows = HangingText(style=theme.code_block, hang=indent + _CONTINUED_CODE)
+    if language.lower() not in _UNNAMED_LANGUAGES:
+        rows.append(f"{CODE_INDENT}{truncate_to_cells(language, _MAX_LABEL_CHARS)}\n", theme.faint)
+    rows.append(CODE_INDENT).append_text(line)
+    return rows
 
 
 def render_markdown(text: str, theme: Theme) -> list[Part]:
@@ -561,7 +593,7 @@ def make_markdown(text: str, *, links: bool = False) -> "Markdown":
     markdown = copy(_get_markdown_template())
     tokens = parse_markdown_tokens(text)
     markdown.hyperlinks = links
-    markdown.parsed = expand_links(tokens) if links else tokens
+    markdown.parsed = _mark_tasks(expand_links(tokens) if links else tokens)
     return markdown
 
 
@@ -570,8 +602,19 @@ def parse_markdown_tokens(text: str) -> "list[Token]":
     return _get_markdown_parser().parse(_NUMBER_ALONE.sub(r"\1\\\2", text))
 
 
-def _indent_code_line(text: Text) -> Text:
-    return Text(CODE_INDENT).append_text(text)
+_TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+
+
+def _mark_tasks(tokens: "list[Token]") -> "list[Token]":
+    """Move the "[ ]" or "[x]" of each task in a list from its text to the `meta` of its item."""
+    for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
+            continue
+        first = inline.children[0]
+        if first.type == "text" and (task := _TASK.match(first.content)):
+            item.meta["is_done"] = task[1] != " "
+            first.content = first.content[task.end() :]
+    return tokens
 
 
 @cache
@@ -622,7 +665,7 @@ def _without_rich_syntax() -> Generator[None]:
 def _make_markdown_class() -> "type[Markdown]":
     """rich's Markdown with headings at the left margin, code without a background, and tables that fit."""
     with _without_rich_syntax():
-        from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
+        from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown, TableElement
     from rich.table import Table
 
     class PlainHeading(Heading):
@@ -630,55 +673,128 @@ def _make_markdown_class() -> "type[Markdown]":
             self.text.justify = "left"
             yield self.text
 
-    class PlainCode(CodeBlock):
+    class WholeRule(HorizontalRule):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            yield Text("─" * options.max_width, "markdown.hr")
+            yield Text()
+
+    class FilledCode(CodeBlock):
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             code = CodeHighlighter(self.lexer_name, colour=not console.no_color)
+            is_filled = console.get_style("code_block", default="none").bgcolor is not None
+            language = self.lexer_name
             for line in str(self.text).rstrip("\n").split("\n"):
-                yield _indent_code_line(code.highlight_line(line))
+                rows = lay_out_code_line(code.highlight_line(line), language, _NAMES)
+                for row in rows.split_rows(options.max_width):
+                    if is_filled:
+                        row.pad_right(options.max_width - row.cell_len)
+                    yield row
+                language = ""
 
-    class DottedItem(ListItem):
+    class MarkedItem(ListItem):
+        """An item of a list; a task has a box in place of its bullet."""
+
+        @classmethod
+        def create(cls, markdown: Markdown, token: "Token") -> "MarkedItem":
+            item = cls()
+            item.is_done = token.meta.get("is_done")
+            return item
+
+        is_done: bool | None = None  # None: it is no task
+
+        def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            style = "good" if self.is_done else "markdown.item.bullet"
+            yield from self._render_marked(f" {'•' if self.is_done is None else self._box} ", style, console, options)
+
         def render_number(
             self, console: Console, options: ConsoleOptions, number: int, last_number: int
         ) -> RenderResult:
-            mark = f" {number}. ".rjust(len(str(last_number)) + 3)
+            mark = f" {number}. ".rjust(len(str(last_number)) + 3) + (
+                f"{self._box} " if self.is_done is not None else ""
+            )
+            yield from self._render_marked(mark, "markdown.item.number", console, options)
+
+        @property
+        def _box(self) -> str:
+            return "☑" if self.is_done else "☐"
+
+        def _render_marked(self, mark: str, style: str, console: Console, options: ConsoleOptions) -> RenderResult:
+            mark_style = console.get_style(style, default="none")
             lines = console.render_lines(self.elements, options.update(width=max(options.max_width - len(mark), 1)))
             for index, line in enumerate(lines):
-                yield Segment(" " * len(mark) if index else mark, console.get_style("markdown.item.number"))
+                yield Segment(" " * len(mark) if index else mark, mark_style)
                 yield from line
                 yield Segment.line()
 
     class FittingTable(TableElement):
-        """A table; if the columns would be too narrow to read, each row becomes a few "heading: value" lines."""
+        """A table that breaks no word; if its columns would be too narrow, each row becomes an item of a list."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-            head = self.header.row.cells if self.header is not None and self.header.row is not None else []
-            if len(head) * _NARROWEST_COLUMN <= options.max_width:
-                for table in super().__rich_console__(console, options):
-                    if isinstance(table, Table):
-                        for column in table.columns:
-                            column.overflow = "fold"  # break long words: an ellipsis would hide their content
-                    yield table
+            titles = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
+            rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body is not None else []
+            columns = list(zip_longest(titles, *rows, fillvalue=Text()))
+            widths = fit_columns(columns, options.max_width - _COLUMN_MARGIN * len(columns))
+            if widths is None:
+                yield from self._render_list(titles, rows, options.max_width)
                 return
-            rows = self.body.rows if self.body is not None else []
-            for number, row in enumerate(rows):
-                if number:
-                    yield Text("")
-                for title, cell in zip(head, row.cells, strict=False):
-                    yield Text.assemble((f"{title.content.plain}: ", "strong"), cell.content)
+            for table in super().__rich_console__(console, options):
+                if isinstance(table, Table):
+                    for column, width in zip(table.columns, widths, strict=True):
+                        column.width, column.overflow = width, "fold"
+                yield table
+
+        def _render_list(self, titles: list[Text], rows: list[list[Text]], width: int) -> RenderResult:
+            """Yield each row as an item with lines of the form "title: value"."""
+            for row in rows:
+                mark = " • "
+                for title, value in zip(titles, row, strict=False):
+                    if not value.plain.strip():
+                        continue
+                    line = HangingText(hang=len(mark) + 2)
+                    line.append(mark, "markdown.item.bullet")
+                    name = title.plain.strip()
+                    line.append(f"{name}: " if name else "", "markdown.table.header").append_text(value)
+                    yield from line.split_rows(width)
+                    mark = " " * len(mark)
 
     class ScreenMarkdown(Markdown):
         elements = {  # noqa: RUF012  # declared a ClassVar by the base class
             **Markdown.elements,
             "heading_open": PlainHeading,
-            "fence": PlainCode,
-            "code_block": PlainCode,
-            "list_item_open": DottedItem,
+            "hr": WholeRule,
+            "fence": FilledCode,
+            "code_block": FilledCode,
+            "list_item_open": MarkedItem,
             "table_open": FittingTable,
         }
 
     return ScreenMarkdown
 
 
-_NARROWEST_COLUMN = 8
+def fit_columns(columns: Sequence[Sequence[Text]], available: int) -> list[int] | None:
+    """Return the columns' widths, together at most `available`; None if a word would have to be broken."""
+    widest = [max(max(map(cell_len, cell.plain.split("\n"))) for cell in column) for column in columns]
+    narrowest = [max(_measure_longest_word(cell.plain) for cell in column) for column in columns]
+    if sum(narrowest) > available:
+        return None
+    widths, spare = list(narrowest), available - sum(narrowest)
+    # The columns that need the least get it first: an equal share of the rest remains for each of the others.
+    for left, index in zip(
+        range(len(columns), 0, -1), sorted(range(len(columns)), key=lambda at: widest[at] - narrowest[at]), strict=True
+    ):
+        extra = min(widest[index] - narrowest[index], spare // left)
+        widths[index] += extra
+        spare -= extra
+    return widths
+
+
+def _measure_longest_word(text: str) -> int:
+    """Return the columns of the longest word; a word of wide characters alone may be broken between any two."""
+    sizes = ((cell_len(word), len(word)) for word in text.split())
+    return max((min(cells, 4) if cells == 2 * chars else cells for cells, chars in sizes), default=1)
+
+
+_COLUMN_MARGIN = 2  # columns that rich's table adds for each of its own
+_NAMES = Theme()
 # A line "8443." is an answer, not the empty list item that CommonMark takes it for.
 _NUMBER_ALONE = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

@@ -94,7 +94,7 @@ _CODE = r"\x1b(?:\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)"  # a style, a fill, or the b
 _TRAILING_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
 _RESET = "\x1b[0m"
 _BACKGROUND_CODES = frozenset(map(str, (*range(40, 49), *range(100, 108))))
-_LAST_STYLE = re.compile(r"\x1b\[([0-9;]+)m[^\x1b]* \x1b\[0m$")
+_LAST_STYLE = re.compile(r"\x1b\[([0-9;]+)m[^\x1b]*\x1b\[0m$")
 _ONLY_CODES = re.compile(rf"^(?:{_CODE})+$")
 _CODES = re.compile(_CODE)
 
@@ -207,7 +207,7 @@ class Painter:
         with self._console.capture() as capture:
             for row in rows:
                 if row.style and self._console.get_style(row.style, default="none").bgcolor is not None:
-                    row.pad_right(width - row.cell_len)
+                    row.pad_right(width + 1 - row.cell_len)  # one more, which becomes the fill of a full row
                 self._console.print(row, soft_wrap=True)
         return [_strip_right(row, width) for row in capture.get().removesuffix("\n").split("\n")]
 

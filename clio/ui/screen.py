@@ -38,7 +38,7 @@ from clio.ui.footer import Activity, render_status_row
 from clio.ui.hanging_text import render_user_message
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
-from clio.ui.markdown import StreamingMarkdown, preload_markdown, render_markdown
+from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown, preload_markdown, render_markdown
 from clio.ui.painter import Painter, Part, TerminalSize, count_cells, count_row_cells, truncate_to_cells
 from clio.ui.pipe_screen import (
     ANSWER_RESTARTED,
@@ -357,7 +357,7 @@ class Screen:
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = StreamCleaner()
         self._streamed_text: list[str] = []  # text that was streamed since the last frame
-        self._answer = StreamingMarkdown(self.theme)
+        self._answer = StreamingMarkdown(self.theme, sign=ANSWER_SIGN)
         self._reasoning = ReasoningStream(self.theme, reasoning)
         self._thinking_since = 0.0
         self._streaming: Literal["", "text", "reasoning"] = ""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct, field
 
 from clio.ui.palettes import ColourDepth, Palette, get_builtin_palette
@@ -157,17 +158,18 @@ def detect_colour_depth(env: Mapping[str, str]) -> ColourDepth:
 def make_rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
     """Return the palette by rich's style names, including those of Markdown. links: addresses are clickable."""
     styles, heading = {name: look.for_rich for name, look in palette.styles.items()}, palette.styles["heading"]
+    minor = msgspec.structs.replace(heading, marks=("italic",))
     return styles | {
         "markdown.code": styles["code"],
         "markdown.code_block": styles["code"],
         "markdown.kbd": styles["code"],
         "markdown.h1": heading.with_mark("underline").for_rich,
         "markdown.h2": styles["heading"],
-        "markdown.h3": styles["heading"],
-        "markdown.h4": heading.with_mark("italic").for_rich,
-        "markdown.h5": "italic",
-        "markdown.h6": "italic",
-        "markdown.h7": "italic",
+        "markdown.h3": minor.for_rich,
+        "markdown.h4": "italic",
+        "markdown.h5": "dim italic",
+        "markdown.h6": "dim italic",
+        "markdown.h7": "dim italic",
         "markdown.hr": styles["faint"],
         "markdown.list": "none",
         "markdown.item.bullet": styles["accent"],
