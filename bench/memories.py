@@ -19,8 +19,8 @@ from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
+from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import MemoryRecord
-from clio.memory.store.typed_codec import MemoryIndex
 from clio.memory.store.typed_store import TypedStore
 
 RUNS = 200

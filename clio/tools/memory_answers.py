@@ -7,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from clio.errors import ToolRetry, UserError
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     KEYED_NOTE,
@@ -26,7 +27,6 @@ from clio.memory.store.record import (
     check_content,
     check_type,
 )
-from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import Compacted, Scope
 from clio.memory.system import MemorySystem
 from clio.messages import Message, ToolMessage, UserMessage, message_text

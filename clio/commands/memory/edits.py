@@ -33,6 +33,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -44,7 +45,6 @@ from clio.memory.store.record import (
     get_kind_label,
     shorten_content,
 )
-from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, truncate_line

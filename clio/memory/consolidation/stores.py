@@ -21,6 +21,7 @@ from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.ltm_codec import normalize_rule_path, to_record
 from clio.memory.store.ltm_objects import read_states
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     PROGRESS_KEY,
@@ -34,7 +35,7 @@ from clio.memory.store.record import (
     get_kind_label,
     shorten_content,
 )
-from clio.memory.store.typed_codec import Ranked, decode_records
+from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.value_changes import is_restated

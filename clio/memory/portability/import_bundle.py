@@ -36,6 +36,7 @@ from clio.memory.store.ltm_archive import EndedVersion, make_archive_changes, ma
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
+from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
@@ -51,14 +52,7 @@ from clio.memory.store.record import (
     has_same_text,
     strip_use,
 )
-from clio.memory.store.typed_codec import (
-    FormerVersion,
-    JournalLine,
-    MemoryFiles,
-    MemoryIndex,
-    decode_former,
-    logged_changes,
-)
+from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, decode_former, logged_changes
 from clio.memory.store.typed_store import Scope
 from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState

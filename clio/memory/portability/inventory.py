@@ -14,8 +14,9 @@ from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
 from clio.memory.consolidation.progress import ConsolidationState, Progress, read_state, write_state
 from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import open_store
+from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.notes import Notes
-from clio.memory.store.typed_codec import FORMAT, MemoryFiles, MemoryIndex, Snapshot
+from clio.memory.store.typed_codec import FORMAT, MemoryFiles, Snapshot
 from clio.memory.store.typed_store import Scope
 from clio.memory.vectors.documents import DOCUMENTS
 from clio.messages import UserMessage

@@ -25,10 +25,10 @@ from clio.memory.retrieval.scoring import (
     Transcribed,
     rank,
 )
+from clio.memory.store.memory_index import MemoryIndex, Ranked
+from clio.memory.store.memory_index import rank_records as seed_rank
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS
-from clio.memory.store.typed_codec import MemoryIndex, Ranked
-from clio.memory.store.typed_codec import rank_records as seed_rank
 from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing

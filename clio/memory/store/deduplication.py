@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError
+from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
     TRUST,
     Action,
@@ -23,7 +24,7 @@ from clio.memory.store.record import (
     has_same_text,
     update_since,
 )
-from clio.memory.store.typed_codec import FormerVersion, MemoryIndex, make_former
+from clio.memory.store.typed_codec import FormerVersion, make_former
 from clio.memory.subjects import Relation, announces_change, relate_statements, telling_terms, topic_terms
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation

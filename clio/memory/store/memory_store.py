@@ -13,6 +13,7 @@ from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
 from clio.memory.store.example_files import ExampleFiles
 from clio.memory.store.ltm_reader import LtmReader
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,
@@ -32,7 +33,6 @@ from clio.memory.store.record import (
     has_same_text,
     shorten_content,
 )
-from clio.memory.store.typed_codec import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.vocabulary import parse_question_words
 

@@ -1,15 +1,14 @@
-"""The files of typed memories: `memories.json`, a snapshot, and a journal of the changes since; and their index.
+"""The files of typed memories: `memories.json`, a snapshot, and a journal of the changes since.
 
 A change is one line of the journal. It is written under the lock, after the lines of other processes were read, and
 fsynced. A long journal is folded: its changes are written into a new snapshot, and a new journal begins. Both have the
 same generation, a number that grows with each fold: if a process dies between the two writes, the old journal has a
-lower generation than the snapshot and is ignored.
+lower generation than the snapshot and is ignored. Former versions are read from the change log.
 """
 
 import errno
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,274 +17,16 @@ from msgspec import Struct
 
 from clio.errors import CorruptDocument, UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Logged, new_change
+from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import MemoryRecord, is_other_version
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
-from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency, is_relevant_to_query
-from clio.text.vocabulary import (
-    SpellingIndex,
-    extract_terms,
-    is_stop_word_stem,
-    split_identifiers,
-    stem_word,
-    tokenize,
-)
 
 if TYPE_CHECKING:
-    from clio.text.similarity import LshIndex
-
-
-class MemoryIndex:
-    """The records of one file, live and superseded, with a word index and a similarity index of the live ones.
-
-    Each index is built when it is first needed and updated from then on.
-    """
-
-    def __init__(self) -> None:
-        self.records: dict[str, MemoryRecord] = {}
-        self._words: _WordIndex | None = None
-        self._alike: dict[str, LshIndex[str]] | None = None
-        self._live = 0
-        self._variants: dict[str, dict[str, None]] = {}
-
-    def __len__(self) -> int:
-        """Return the number of live records."""
-        return self._live
-
-    def clear(self) -> None:
-        """Remove all records and indexes, before the files are read again."""
-        self.__init__()
-
-    def put(self, record: MemoryRecord) -> None:
-        """Add a record, replacing the one with the same id."""
-        before = self.records.get(record.id)
-        self.records[record.id] = record
-        if before is not None and before.variants_of is not None:
-            self._variants[before.variants_of].pop(record.id, None)
-        if record.variants_of is not None:
-            self._variants.setdefault(record.variants_of, {})[record.id] = None
-        self._live += record.is_live - (before is not None and before.is_live)
-        if before is not None and before.is_live and record.is_live and _is_indexed_alike(before, record):
-            return
-        self._unindex(before)
-        self._index(record)
-
-    def drop(self, id: str) -> None:
-        """Remove a record; does nothing if there is none with this id."""
-        before = self.records.pop(id, None)
-        self._live -= before is not None and before.is_live
-        if before is not None and before.variants_of is not None:
-            self._variants[before.variants_of].pop(id, None)
-        self._unindex(before)
-
-    def live(self) -> Iterator[MemoryRecord]:
-        """Return the records that no other record supersedes."""
-        return (record for record in self.records.values() if record.is_live)
-
-    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
-        """Return the live memories that contradict this one with less confidence, oldest first."""
-        return tuple(found for other in self._variants.get(id, ()) if (found := self.records[other]).is_live)
-
-    def matches(self, query: Iterable[str]) -> dict[str, int]:
-        """Return the number of the query's terms that each record contains, by id, without records that have none.
-
-        The index has no stop words; if the query is only one stop word, all live records are searched for it.
-        """
-        terms = frozenset(query)
-        found = self._word_index().matches(terms)
-        if not found and len(terms) == 1 and all(map(is_stop_word_stem, terms)):
-            return {record.id: 1 for record in self.live() if not terms.isdisjoint(map(stem_word, _all_words(record)))}
-        return found
-
-    def size(self, id: str) -> int:
-        """Return the number of different terms of a live record."""
-        return self._word_index().sizes[id]
-
-    def having(self, term: str) -> int:
-        """Return the number of live records that contain the term."""
-        return self._word_index().having(term)
-
-    def keywords_like(self, term: str) -> set[str]:
-        """Return stems of keywords that are spelt similarly; none if a live record contains the term itself."""
-        return set() if self.having(term) else self._word_index().keywords.find_similar(term)
-
-    def alike(self, type: str, content: str) -> list[MemoryRecord]:
-        """Return the live records of a type that may share half of their words with the content; some may not."""
-        index = self._alike_index().get(type)
-        found = index.find_candidates(_signature(content)) if index else ()
-        return [self.records[id] for id in found]
-
-    def index_alike(self, stop: Callable[[], bool]) -> bool:
-        """Build the index for `alike` if it does not exist yet; return False if `stop` ended that early."""
-        if self._alike is None:
-            made: dict[str, LshIndex[str]] = {}
-            for record in self.live():
-                if stop():
-                    return False
-                self._add_alike(made, record)
-            self._alike = made
-        return True
-
-    def _word_index(self) -> "_WordIndex":
-        if self._words is None:
-            self._words = _WordIndex()
-            for record in self.live():
-                self._words.add(record)
-        return self._words
-
-    def _alike_index(self) -> "dict[str, LshIndex[str]]":
-        if self._alike is None:
-            self._alike = {}
-            for record in self.live():
-                self._add_alike(self._alike, record)
-        return self._alike
-
-    def _index(self, record: MemoryRecord) -> None:
-        if not record.is_live:
-            return
-        if self._words is not None:
-            self._words.add(record)
-        if self._alike is not None:
-            self._add_alike(self._alike, record)
-
-    def _unindex(self, record: MemoryRecord | None) -> None:
-        if record is None or not record.is_live:
-            return
-        if self._words is not None:
-            self._words.remove(record.id)
-        if self._alike is not None and record.kind in self._alike:
-            self._alike[record.kind].remove(record.id)
-
-    @staticmethod
-    def _add_alike(indexes: "dict[str, LshIndex[str]]", record: MemoryRecord) -> None:
-        from clio.text.similarity import LshIndex
-
-        index = indexes.setdefault(record.kind, LshIndex())
-        index.add(record.id, _signature(record.content))
-
-
-class _WordIndex:
-    """The records that contain each term, and the terms of each record."""
-
-    def __init__(self) -> None:
-        self.sizes: dict[str, int] = {}
-        self._having: dict[str, set[str]] = {}
-        self._terms: dict[str, frozenset[str]] = {}
-        self.keywords = SpellingIndex()  # keywords are never removed: a match without records finds nothing
-
-    def add(self, record: MemoryRecord) -> None:
-        found = self._terms[record.id] = indexed_terms(record)
-        self.sizes[record.id] = len(found)
-        for term in found:
-            self._having.setdefault(term, set()).add(record.id)
-        for keyword in record.keywords:
-            for term in extract_terms(keyword):
-                self.keywords.add(term)
-
-    def remove(self, id: str) -> None:
-        for term in self._terms.pop(id, ()):
-            ids = self._having[term]
-            ids.discard(id)
-            if not ids:
-                del self._having[term]
-        self.sizes.pop(id, None)
-
-    def having(self, term: str) -> int:
-        return len(self._having.get(term, ()))
-
-    def matches(self, query: Iterable[str]) -> dict[str, int]:
-        found: Counter[str] = Counter()
-        for term in query:
-            found.update(self._having.get(term, ()))
-        return found
-
-
-def indexed_terms(record: MemoryRecord) -> frozenset[str]:
-    """Return the terms of a record: the stems of its words and keywords, and of the parts of identifiers in them."""
-    text = " ".join((record.content, *record.keywords))
-    return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
-
-
-def _all_words(record: MemoryRecord) -> list[str]:
-    return tokenize(" ".join((record.content, *record.keywords)))
-
-
-def _signature(content: str) -> tuple[int, ...]:
-    from clio.text.similarity import compute_signature, extract_distinctive_words
-
-    return compute_signature(extract_distinctive_words(content))
-
-
-def _is_indexed_alike(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.content == other.content and one.keywords == other.keywords and one.kind == other.kind
-
-
-class Ranked(Struct, frozen=True, kw_only=True):
-    """One result of a query.
-
-    Attributes:
-        hits: number of the query's terms that it contains.
-        similarity: Jaccard index of its terms and the query's, 0.0 to 1.0.
-        recency: 1.0 if used within the last hour, falling to 0.0 at 30 days.
-    """
-
-    record: MemoryRecord
-    score: float
-    hits: int = 0
-    similarity: float = 0.0
-    recency: float = 0.0
-
-
-def rank_records(
-    index: MemoryIndex, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
-) -> tuple[Ranked, ...]:
-    """Return the best `limit` live memories that share a word with the query; of equals the newest first.
-
-    Args:
-        query: text, or the stems of words.
-        wanted: the only kind to return; "" for all.
-        unwanted: a kind not to return.
-    """
-    asked = set(extract_terms(query)) if isinstance(query, str) else query
-    found: list[Ranked] = []
-    for id, hits in index.matches(asked).items():
-        record = index.records[id]
-        if (wanted and record.kind != wanted) or record.kind == unwanted:
-            continue
-        similarity = hits / (len(asked) + index.size(id) - hits)
-        recency = compute_recency(now - record.accessed)
-        if is_relevant_to_query(hits, similarity):
-            score = compute_recall_score(hits, similarity, record.importance, recency)
-            found.append(Ranked(record=record, score=score, hits=hits, similarity=similarity, recency=recency))
-    return _best(found, limit)
-
-
-def rank_without_query(
-    index: MemoryIndex, limit: int, now: float, *, wanted: str = "", unwanted: str = ""
-) -> tuple[Ranked, ...]:
-    """Return the best `limit` live memories without a query; unless a kind is given, also all preferences."""
-    found = [
-        Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
-        for record in index.live()
-        if (not wanted or record.kind == wanted) and record.kind != unwanted
-        for recency in (compute_recency(now - record.accessed),)
-    ]
-    if wanted or unwanted:
-        return _best(found, limit)
-    preferences = [hit for hit in found if hit.record.kind == "preference"]
-    others = [hit for hit in found if hit.record.kind != "preference"]
-    return _best(preferences, len(preferences)) + _best(others, limit)
-
-
-def _best(found: list[Ranked], limit: int) -> tuple[Ranked, ...]:
-    return tuple(sorted(found, key=_order)[:limit])
-
-
-def _order(hit: Ranked) -> tuple[float, float, str]:
-    return -hit.score, -hit.record.updated, hit.record.id
+    pass
 
 
 Because = Literal[

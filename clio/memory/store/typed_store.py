@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
+from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
 from clio.memory.store.record import (
     Kind,
     MemoryRecord,
@@ -29,13 +30,9 @@ from clio.memory.store.typed_codec import (
     FormerVersion,
     JournalLine,
     MemoryFiles,
-    MemoryIndex,
-    Ranked,
     decode_records,
     logged_changes,
     make_former,
-    rank_records,
-    rank_without_query,
 )
 
 if TYPE_CHECKING:
