@@ -88,10 +88,11 @@ def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -
     assert [(row[1], row[2], row[3], row[4]) for row in rows(harness, "/memory changes")] == [
         ("forgotten", entry, "Config is YAML", "you"),
         ("learned", entry, "Config is YAML", "you"),
-        ("superseded", keep_tail(harness), f"{AT}8081 (before: {AT}8080)", "you"),
+        ("replaced", keep_tail(harness), f"{AT}8081 (before: {AT}8080)", "you"),
         ("learned", id[-8:], f"{AT}8080", "you"),
     ]
-    assert [one["what"] for one in data(harness, "/memory changes --kind superseded")] == ["superseded"]
+    for name in ("replaced", "superseded"):
+        assert [one["what"] for one in data(harness, f"/memory changes --kind {name}")] == ["superseded"]
     assert {one["kind"] for one in data(harness, "/memory changes --kind discoveries")} == {"discovery"}
     assert ok(harness, "/memory changes --kind event").text.startswith(
         "Nothing of 'event' was learned or changed since"
@@ -151,7 +152,7 @@ def test_ids_and_options_are_completed(harness: Harness) -> None:
     assert [one.text for one, _ in complete_command_line(harness, f"/memory history {id[:4]}")] == [id]
     assert [one.text for one, _ in complete_command_line(harness, f"/memory history {entry[:4]}")] == [entry]
     assert [one.text for one, _ in complete_command_line(harness, "/memory changes --s")] == ["--since"]
-    assert "superseded" in [one.text for one, _ in complete_command_line(harness, "/memory changes --kind s")]
+    assert "replaced" in [one.text for one, _ in complete_command_line(harness, "/memory changes --kind r")]
 
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:

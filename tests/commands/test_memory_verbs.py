@@ -82,8 +82,8 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
     assert len(whats(harness, "/memory recall --limit -1")) == 5
     assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
-    assert mentions(ok(harness, "/memory recall zebra").text, "None of 5 memories", "`zebra`")
-    assert mentions(ok(harness, "/memory recall --type note").text, "None of 5 memories", "type")
+    assert mentions(ok(harness, "/memory recall zebra").text, "No fact, event, note or preference", "`zebra`")
+    assert mentions(ok(harness, "/memory recall --type note").text, "No memory has that type")
     assert data(harness, "/memory recall zebra") == []
     assert mentions(ok(harness, "/memory count").text, "5 memories", "4 of the project", "1 of yours")
     assert count_by_scope(harness) == {"total": 5, "project": 4, "user": 1}

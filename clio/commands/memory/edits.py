@@ -193,7 +193,8 @@ def compact(ctx: CommandContext, argument: str) -> CommandResult:
     done = ctx.memory.store.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
-        return CommandResult(text=f"Nothing to compact in {format_count(done.remaining, 'memory')}.", data=data)
+        text = "Nothing to compact: no fact, event, note or preference has faded or repeats another."
+        return CommandResult(text=text, data=data)
     same = f", {done.merged:,} of them merged into another" if done.merged else ""
     text = f"{format_count(done.removed, 'memory')} moved to the archive{same}; {done.remaining:,} left"
     return CommandResult(text=f"{text} · `/memory undo`", data=data)
@@ -340,8 +341,8 @@ def _describe_no_match(counts: dict[Scope, int], query: str) -> str:
     if not total:
         return "No memories yet; `/memory remember TEXT --type fact` saves one."
     if not query:
-        return f"None of {format_count(total, 'memory')} has that type."
-    return f"None of {format_count(total, 'memory')} matches {quote_code(query)}; `/memory search` searches all kinds."
+        return "No memory has that type."
+    return f"No fact, event, note or preference matches {quote_code(query)}; `/memory search` searches all kinds."
 
 
 Fields = dict[str, Any]

@@ -379,7 +379,7 @@ def stats(ctx: CommandContext, argument: str) -> CommandResult:
     total, of_user = sum(counts.values()), ctx.memory.store.count()["user"]
     by_scope = {"total": total, "project": total - of_user, "user": of_user}
     data = msgspec.to_builtins(found) | by_scope | {"notes": notes, "all_counts": counts}
-    archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
+    archive = f"; {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
     text = f"{format_count(total, 'memory')}: {total - of_user:,} of the project, {of_user:,} of yours{archive}."
     if found.newest:
         now = time.time()
@@ -668,25 +668,30 @@ def _parse_change_kind(name: str | None) -> tuple[str, ...]:
         return ()
     typed = name.strip().lower()
     known = (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS)
-    singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
-    found = singular.get(typed, typed)
+    names = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
+    found = (names | _STORED_ACTIONS).get(typed, typed)
     if found not in known:
         raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, _CHANGE_FILTERS)}")
     return ("fact", "discovery") if found == "fact" else (found,)
 
 
-_CHANGE_FILTERS = (*CHANGE_KINDS, *TYPED_KINDS, *(kind for kind in PROJECT_KINDS if kind != "discovery"))
-"""The values of `/memory changes --kind` that are suggested; "discovery" is accepted too."""
+_ACTION_NAMES = {"superseded": "replaced", "variant": "others say"}
+"""How the table names the actions of `MemoryChange`, where it uses another word."""
+_STORED_ACTIONS = {"replaced": "superseded"}
+_CHANGE_FILTERS = (
+    *("replaced" if kind == "superseded" else kind for kind in CHANGE_KINDS),
+    *TYPED_KINDS,
+    *(kind for kind in PROJECT_KINDS if kind != "discovery"),
+)
+"""The values of `/memory changes --kind` that are suggested; "superseded" and "discovery" are accepted too."""
 
 
 def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
     """Return time, action, id, text and author of a change."""
-    if change.what == "variant":
-        action = "others say"
-    elif change.what == "archived":
+    if change.what == "archived":
         action = _ENDED.get(change.because, change.because)
     else:
-        action = change.what
+        action = _ACTION_NAMES.get(change.what, change.what)
     text = _add_score(change.text, change.score)
     if change.before and change.before != change.text:
         text = f"{text} (before: {change.before})"
@@ -715,7 +720,7 @@ def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
 
 _OPTIONS = suggest_options(
     ("--since", 'a day such as 2026-05-01, or an age: 30d, 2w, "last month"'),
-    ("--kind", "only one kind: learned, changed, archived, …, fact, preference, solution, …"),
+    ("--kind", "only one kind: learned, replaced, archived, …, fact, preference, solution, …"),
     ("--all", f"more than {SHOWN}"),
 )
 
