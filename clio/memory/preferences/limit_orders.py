@@ -399,7 +399,7 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         return strength_of(clause, "policy")
     if _FREE_EXCEPT.match(line):
         return "policy"
-    found = re.match(r"(?P<verb>\w+) (?:nothing|none|no(?! longer\b|-)|zero) ?(?P<rest>.*)", line)
+    found = re.match(r"(?P<verb>\w+) (?:nothing|nobody|none|no(?! longer\b|-)|zero)\b ?(?P<rest>.*)", line)
     if (
         found
         and is_order(found["verb"]) is True

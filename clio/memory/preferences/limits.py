@@ -18,6 +18,7 @@ from clio.memory.preferences.limit_clauses import (
     Clause,
     OwnSentence,
     Strength,
+    Word,
     has_artefact,
     has_path,
     is_lead,
@@ -52,7 +53,8 @@ from clio.memory.preferences.limit_statements import (
     judge_we,
     judge_you,
 )
-from clio.memory.preferences.rule_files import english_rules
+from clio.memory.preferences.rule_files import Triggers, english_rules
+from clio.memory.preferences.sentences import FILLER
 from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")
@@ -71,8 +73,11 @@ MAX_LASTING = 12
 """Maximum number of lasting limits in one message; with more, all apply to the current task only."""
 
 
+_MARKERS = _EN.word_set("markers")
+"""Words of which every sentence with a limit contains one."""
 MAX_CHARS = 240
 MAX_CLAUSES = 30
+_WORD_PARTS = re.compile(r"[a-z]+|\w+")
 """Maximum number of clauses read in one sentence."""
 
 
@@ -92,7 +97,16 @@ class StatedLimit(Struct, frozen=True, kw_only=True):
     scope: LimitScope
 
 
-_Rule = Callable[[Clause], "Strength | None"]
+class _Rule(Struct, frozen=True):
+    """One rule of the grammar of limits.
+
+    Attributes:
+        judge: returns the strength of a clause that is a limit; None for any other clause.
+        triggers: words without which no clause is one.
+    """
+
+    judge: Callable[[Clause], "Strength | None"]
+    triggers: Triggers
 
 
 def find_limits(text: str) -> tuple[StatedLimit, ...]:
@@ -117,11 +131,13 @@ def _limits_in(text: str, language: str) -> tuple[StatedLimit, ...]:
 
 
 def _english_limits(text: str) -> tuple[StatedLimit, ...]:
+    sentences = list(read_sentences(text))
+    judged = [_judge_sentence(sentence) for sentence in sentences]
+    if not any(limits for limits, _ in judged):
+        return ()
     found: dict[str, tuple[Clause, Strength, str]] = {}
     has_task = False
-    sentences = list(read_sentences(text))
-    for number, sentence in enumerate(sentences):
-        limits, asks = _judge_sentence(sentence)
+    for number, (sentence, (limits, asks)) in enumerate(zip(sentences, judged, strict=True)):
         if limits and number + 1 < len(sentences) and _is_repaired(limits, sentences[number + 1]):
             limits = []
         if _REBUKE.match(" ".join(word.low for word in sentence.words[:8])):
@@ -136,8 +152,6 @@ def _english_limits(text: str) -> tuple[StatedLimit, ...]:
     return tuple(limits)
 
 
-_MARKERS = _EN.word_set("markers")
-"""Words of which every sentence with a limit contains one. For other sentences the patterns are not compiled."""
 _THANKS = _EN.pattern("thanks")
 
 
@@ -146,7 +160,10 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     words = sentence.words
     lows = [word.low for word in words]
     asks = sentence.is_question or is_task(lows)
-    if not _MARKERS.intersection(lows) and not sentence.heading:
+    vocabulary = _list_vocabulary(words)
+    rules = [rule for rule in _RULES if sentence.heading or rule.triggers.occur_in(vocabulary)]
+    is_possible = bool(rules) or _DEMAND.occur_in(vocabulary)
+    if not sentence.heading and not (is_possible and _MARKERS.intersection(lows)):
         return [], asks
     if sentence.is_question and not _is_request(lows):
         return [], True
@@ -173,7 +190,7 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
                 asks = True
                 break  # a question, a guess, a report: what follows belongs to it
             continue
-        strength = _judge(clause)
+        strength = _judge(clause, rules)
         if strength is not None and _is_problem(clause, spans[number + 1 :]):
             return found, True
         if strength is None:
@@ -250,13 +267,13 @@ _FOR_NOW = _EN.pattern("for_now")
 _POINTS = _EN.pattern("points")
 
 
-def _judge(clause: Clause) -> Strength | None:
+def _judge(clause: Clause, rules: Sequence[_Rule]) -> Strength | None:
     """Return the strength of a clause that is a limit; None for any other clause."""
     line = clause.line
     if not line:
         return None
-    for rule in _RULES:
-        found = rule(clause)
+    for rule in rules:
+        found = rule.judge(clause)
         if found is not None:
             return found
     if clause.is_demanded and len(line.split()) > 1:
@@ -266,28 +283,49 @@ def _judge(clause: Clause) -> Strength | None:
     return None
 
 
-_RULES: tuple[_Rule, ...] = (
-    judge_no_way,
-    judge_environment,
-    judge_verbless,
-    judge_ask_first,
-    judge_manner,
-    judge_negated_order,
-    judge_stop,
-    judge_avoid,
-    judge_keep,
-    judge_only,
-    judge_no_thing,
-    judge_i,
-    judge_you,
-    judge_we,
-    judge_forbidden,
-    judge_modal,
-    judge_convention,
-    judge_instead,
-    judge_without,
-    judge_always,
+_RULES = tuple(
+    _Rule(judge, _EN.trigger(name))
+    for name, judge in (
+        ("no_way", judge_no_way),
+        ("environment", judge_environment),
+        ("verbless", judge_verbless),
+        ("ask_first", judge_ask_first),
+        ("manner", judge_manner),
+        ("negated_order", judge_negated_order),
+        ("stop", judge_stop),
+        ("avoid", judge_avoid),
+        ("keep", judge_keep),
+        ("only", judge_only),
+        ("no_thing", judge_no_thing),
+        ("i", judge_i),
+        ("you", judge_you),
+        ("we", judge_we),
+        ("forbidden", judge_forbidden),
+        ("modal", judge_modal),
+        ("convention", judge_convention),
+        ("instead", judge_instead),
+        ("without", judge_without),
+        ("always", judge_always),
+    )
 )
+"""In the order in which they are tried."""
+_DEMAND = _EN.trigger("demand")
+"""Words that call what follows a demand, whatever it is: "my only condition:"."""
+
+
+def _list_vocabulary(words: Sequence[Word]) -> frozenset[str]:
+    """Return the words and the parts of compounds: "read-only" is also "read" and "only".
+
+    ":" is in it if a word ends with it, and "." if a word may be a path or code that was masked.
+    """
+    found = {word.low for word in words}
+    for low in [low for low in found if not low.isalpha()]:
+        found.update(_WORD_PARTS.findall(low))
+        if "." in low or "/" in low or FILLER in low:
+            found.add(".")
+    if any(":" in word.mark for word in words):
+        found.add(":")
+    return frozenset(found)
 
 
 _TEAM = _EN.pattern("team")

@@ -54,6 +54,7 @@ class RuleSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         parts: pieces of regular expressions that several of them contain.
         flags: of the regular expressions of this section.
         cues: by name, regular expressions with weights.
+        triggers: by name of a rule, groups of words without which the rule cannot apply; see `Triggers`.
     """
 
     words: dict[str, tuple[str, ...]] = {}
@@ -62,10 +63,24 @@ class RuleSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     flags: str = ""
     patterns: dict[str, Node] = {}
     cues: dict[str, tuple[tuple[float, Node], ...]] = {}
+    triggers: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def word_set(self, name: str) -> frozenset[str]:
         """Return a word list."""
         return frozenset(" ".join(self.words[name]).split())
+
+    def trigger(self, name: str) -> "Triggers":
+        """Return the words without which a rule cannot apply: those under its name and under "name:…"."""
+        keys = [key for key in self.triggers if key == name or key.startswith(f"{name}:")]
+        return Triggers(tuple(tuple(map(self._make_group, self.triggers[key])) for key in keys))
+
+    def _make_group(self, lines: tuple[str, ...]) -> "_Group":
+        items = " ".join(lines).split()
+        for reference in [item for item in items if item.startswith("{")]:
+            for word in self.word_set(reference[1:-1]):
+                items += (word, f"{word}s", f"{word}es", f"{word[:-1]}ies")
+        single = frozenset(item for item in items if "+" not in item)
+        return single, tuple(frozenset(item.split("+")) for item in items if "+" in item)
 
     def pattern(self, name: str) -> LazyRegex:
         """Return a regular expression, which is compiled when it is first used."""
@@ -86,6 +101,30 @@ class RuleSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Return the text of a regular expression with its parts."""
         text = _join(node)
         return _PART.sub(lambda found: self.text(self.parts[found[1]]), text) if self.parts else text
+
+
+_Group: TypeAlias = tuple[frozenset[str], tuple[frozenset[str], ...]]
+"""Single words, and sets of words that count only together."""
+
+
+class Triggers(Struct, frozen=True):
+    """The words without which a rule cannot apply: one of each group of at least one of the lists of groups.
+
+    They are a fast test before the rule's regular expressions, whose compilation takes most of the time. In the file,
+    "all+projects" stands for both words, and "{artefacts}" for the words of a list and their plurals.
+    """
+
+    lists: tuple[tuple[_Group, ...], ...]
+
+    def occur_in(self, words: frozenset[str]) -> bool:
+        """Whether a text with these words may be one that the rule applies to."""
+        return any(
+            all(
+                not single.isdisjoint(words) or any(several <= words for several in combined)
+                for single, combined in groups
+            )
+            for groups in self.lists
+        )
 
 
 def _join(node: Node, *, nested: bool = False) -> str:
