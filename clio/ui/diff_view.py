@@ -1,6 +1,7 @@
 """Renders diffs with line numbers and marked words, and describes proposed actions for approval."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -26,6 +27,8 @@ from clio.security.shell.parser import parse_command_line
 from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_change
+from clio.ui.hanging_text import HangingText
+from clio.ui.markdown import CodeHighlighter, guess_language
 from clio.ui.painter import truncate_line
 from clio.ui.safe_text import escape_controls, spell_out_line, spell_out_lines, spell_out_non_ascii
 from clio.ui.theme import Theme
@@ -311,14 +314,65 @@ def _compare_words(ours: Counter[str], theirs: Counter[str]) -> float:
     return shared / total if shared >= _MIN_SIMILARITY * total else 0.0
 
 
-MIN_COLUMNS_FOR_NUMBERS = 60
-"""Number of columns from which on lines are numbered."""
+_MIN_TEXT_COLUMNS = 28
+"""Lines are numbered if so many columns remain for their text, as in a terminal of 40 columns."""
 
 _TAB_COLUMNS = 4
 _MAX_LINE_CHARS = 20_000
 """Tabs of longer lines are expanded without regard to wide characters."""
 
 _MARKS = {"added": "+", "removed": "-", "context": " "}
+_CONTINUED_LINE = 2  # columns that the further rows of a long line are indented more than its text
+_CHUNK_ROWS = 200  # rows that are highlighted together
+_MAX_CHUNKS = 20  # highlighted chunks that are kept
+_MAX_HIGHLIGHTED_CHARS = 2_000
+
+StyledSpan = tuple[int, int, str]
+"""Start and end (exclusive) of a range of characters, and the name of its style."""
+
+
+class _CodeSpans:
+    """Finds the syntax colours of a diff's lines, a chunk of rows at a time: a diff may have a hundred thousand.
+
+    A comment or string that begins before the hunk or the chunk is not recognized.
+    """
+
+    def __init__(self, rows: Sequence[DiffRow]) -> None:
+        self._rows = rows
+        self._file_indexes = [index for index, row in enumerate(rows) if row.kind == "file"]
+        self._chunks: dict[int, list[list[StyledSpan]]] = {}
+
+    def find(self, index: int) -> list[StyledSpan]:
+        """Return the coloured ranges of a row's text."""
+        number = index // _CHUNK_ROWS
+        if number not in self._chunks:
+            if len(self._chunks) >= _MAX_CHUNKS:
+                self._chunks.clear()
+            self._chunks[number] = list(self._highlight_rows(number * _CHUNK_ROWS))
+        return self._chunks[number][index % _CHUNK_ROWS]
+
+    def _highlight_rows(self, first: int) -> Iterator[list[StyledSpan]]:
+        language = self._find_language(first)
+        old, new = CodeHighlighter(language), CodeHighlighter(language)
+        for index, row in enumerate(self._rows[first : first + _CHUNK_ROWS], first):
+            if row.kind in ("file", "hunk"):
+                language = self._find_language(index)
+                old, new = CodeHighlighter(language), CodeHighlighter(language)
+            if row.kind in ("file", "hunk", "note"):
+                yield []
+                continue
+            text = row.text[:_MAX_HIGHLIGHTED_CHARS].replace("\t", " ")  # as long as before
+            if row.kind == "context":
+                old.highlight_line(text)  # for the lines that follow in the old version
+            line = (old if row.kind == "removed" else new).highlight_line(text)
+            yield [(span.start, span.end, str(span.style)) for span in line.spans if span.style]
+
+    def _find_language(self, index: int) -> str:
+        """Return the language of the file that a row belongs to."""
+        place = bisect_right(self._file_indexes, index)
+        if not place:
+            return ""
+        return guess_language(self._rows[self._file_indexes[place - 1]].text.rpartition(" ")[2].rpartition("/")[2])
 
 
 class DiffRows(Sequence[Text]):
@@ -341,7 +395,9 @@ class DiffRows(Sequence[Text]):
         rows = self._parsed.rows
         self._row_indexes = [index for index, row in enumerate(rows) if has_file_names or row.kind != "file"]
         last = max((row.number for row in rows), default=0)
-        self._gutter = len(str(last)) + 1 if last and width >= MIN_COLUMNS_FOR_NUMBERS else 0
+        gutter = len(str(last)) + 1 if last else 0
+        self._gutter = gutter if width >= _MIN_TEXT_COLUMNS + gutter + len("  +") else 0
+        self._code = _CodeSpans(rows)
 
     def with_max_chars(self, max_chars: int) -> "DiffRows":
         """Return the same rows, each limited to `max_chars` characters."""
@@ -379,18 +435,25 @@ class DiffRows(Sequence[Text]):
     def _render_line(self, index: int, row: DiffRow) -> Text:
         theme = self._theme
         style = {"added": theme.added, "removed": theme.removed}.get(row.kind, theme.faint)
+        # Where rows have backgrounds, these tell what is added, and the text can have the colours of code.
+        has_backgrounds = theme.colour and bool(theme.current.palette.styles[theme.added_line].background)
+        row_style = {"added": theme.added_line, "removed": theme.removed_line}.get(row.kind, "")
+        line = HangingText(style=row_style if has_backgrounds else "")
         number = f"{row.number:>{self._gutter - 1}} " if self._gutter else ""
-        head = Text.assemble(("  " + number, theme.faint), (_MARKS[row.kind], style))
+        line.append("  " + number, style if has_backgrounds else theme.faint).append(_MARKS[row.kind], style)
         limit = len(row.text) if self._max_chars is None else self._max_chars
-        text, spans = _expand_blanks(
-            row.text[:limit], self._find_changed_spans(index, row), marked=row.kind != "context"
-        )
-        body = Text(text, style)
-        for start, end in spans:
-            body.stylize(theme.added_word if row.kind == "added" else theme.removed_word, start, end)
+        changed_style = theme.added_word if row.kind == "added" else theme.removed_word
+        spans = self._code.find(index) if has_backgrounds else []
+        spans = spans + [(*span, changed_style) for span in self._find_changed_spans(index, row)]
+        text, spans = _expand_blanks(row.text[:limit], spans, marked=row.kind != "context")
+        start = len(line)
+        line.append(text, "" if has_backgrounds else style)
+        for first, end, span_style in spans:
+            line.stylize(span_style, start + first, start + end)
         if limit < len(row.text):
-            body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
-        return head.append_text(body)
+            line.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
+        line.hang = start + len(text) - len(text.lstrip(" ")) + _CONTINUED_LINE
+        return line
 
     def _find_changed_spans(self, index: int, row: DiffRow) -> list[Span]:
         """Return the ranges of a row that differ from its other version."""
@@ -437,7 +500,7 @@ def render_diff(diff_text: str, theme: Theme, width: int, max_rows: int, hint: s
         yield Text(f"  … {format_count(missing, 'more line')}{hint}", theme.faint)
 
 
-def _expand_blanks(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
+def _expand_blanks(text: str, spans: list[StyledSpan], *, marked: bool) -> tuple[str, list[StyledSpan]]:
     """Expand tabs and, if `marked`, make trailing blanks visible; return the text and the adjusted spans."""
     end_of_text = len(text.rstrip(" \t")) if marked else len(text)
     if "\t" not in text:
@@ -459,7 +522,7 @@ def _expand_blanks(text: str, spans: list[Span], *, marked: bool) -> tuple[str, 
         column += get_character_cell_size(char) if char != "\t" else len(piece)
     starts.append(length)
     end = len(text)
-    return "".join(pieces), [(starts[min(start, end)], starts[min(stop, end)]) for start, stop in spans]
+    return "".join(pieces), [(starts[min(start, end)], starts[min(stop, end)], style) for start, stop, style in spans]
 
 
 CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]

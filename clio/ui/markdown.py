@@ -427,6 +427,15 @@ def _find_lexer(language: str) -> "Lexer | None":
         return None
 
 
+@lru_cache(maxsize=256)
+def guess_language(file_name: str) -> str:
+    """Return the language of a file by its name; "" if unknown."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    found = find_lexer_class_for_filename(file_name)
+    return found.aliases[0] if found is not None and found.aliases else ""
+
+
 @cache
 def _find_token_style(kind: "TokenType") -> str:
     """Return the name of a token's style, "" if it has none."""

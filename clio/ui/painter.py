@@ -217,6 +217,11 @@ def count_row_cells(row: str) -> int:
     return count_cells(_CODES.sub("", row))
 
 
+def expand_fill(row: str, width: int) -> str:
+    """Replace the fill at the end of a row by blanks, for a display that knows no fill."""
+    return row.replace(_FILL, " " * (width - count_row_cells(row)))
+
+
 def _strip_right(row: str, width: int) -> str:
     """Remove trailing blanks, which would wrap when the window becomes narrower.
 

@@ -29,6 +29,7 @@ from clio.ui.painter import (
     TerminalSize,
     assemble_text,
     count_cells,
+    expand_fill,
     truncate_line,
     truncate_to_cells,
 )
@@ -764,15 +765,17 @@ class PromptIO:
                 if len(rendered) > _MAX_CACHED_LINES:
                     rendered.clear()
                 text = title if title is not None and line == 0 else body[line - first]
-                rendered[key] = self._painter.render_rows(
+                rows = self._painter.render_rows(
                     Part(body=truncate_line(text, 2 * _MAX_LINE_CHARS, self.theme.faint), wraps=False)
                 )
+                rendered[key] = [expand_fill(row, self.width) for row in rows]
             return rendered[key]
 
         return ScrollPage(len(body) + first, render_line)
 
     def _count_line_rows(self, line: "Text") -> int:
-        return -(-max(line.cell_len, 1) // self.width)
+        split_rows = getattr(line, "split_rows", None)  # of a `HangingText`
+        return sum(1 for _ in split_rows(self.width)) if split_rows else -(-max(line.cell_len, 1) // self.width)
 
 
 def _limit_line_lengths(body: "Sequence[Text]", max_chars: int) -> "Sequence[Text]":

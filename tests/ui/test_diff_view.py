@@ -1,12 +1,18 @@
 """How a diff is shown: every changed line is there, under its number, and nothing in it can deceive."""
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.files.diff import diff_texts
 from clio.ui.diff_view import DiffRows, parse_diff, render_diff
-from clio.ui.theme import Theme
+from clio.ui.painter import Painter, Part
+from clio.ui.palettes import get_builtin_palette
+from clio.ui.theme import CurrentPalette, Theme
 from tests.support.rows import each_row
+from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 
 THEME = Theme()
 TEXTS = st.lists(st.sampled_from(["a\n", "-- a\n", "++ b\n", "@@ -1 +1 @@\n", "\n", "\\ x\n"]), max_size=25).map(
@@ -14,7 +20,7 @@ TEXTS = st.lists(st.sampled_from(["a\n", "-- a\n", "++ b\n", "@@ -1 +1 @@\n", "\
 )
 
 
-def shown(before: str, after: str, width: int = 40, name: str = "f") -> list[str]:
+def shown(before: str, after: str, width: int = 20, name: str = "f") -> list[str]:
     return [row.plain for row in DiffRows(diff_texts(before, after, name, name).text, THEME, width)]
 
 
@@ -42,7 +48,9 @@ def test_lines_are_numbered_where_there_is_room() -> None:
     after = before.replace("line 150\n", "LINE 150\nmore\n")
     assert "  151  line 150" not in shown(before, after, 60)
     assert {"  150 -line 150", "  150 +LINE 150", "  151 +more", "  152  line 151"} <= set(shown(before, after, 60))
-    assert "  -line 150" in shown(before, after, 59)
+    assert "  150 +LINE 150" in shown(before, after, 59)  # what a terminal of 60 columns has room for
+    assert "  150 +LINE 150" in shown(before, after, 39)
+    assert "  -line 150" in shown(before, after, 20)
 
 
 @each_row(
@@ -64,7 +72,7 @@ def test_what_cannot_be_seen_is_made_visible(before: str, after: str, row: str) 
 
 
 def test_a_line_that_only_ends_otherwise_is_marked_where_it_does() -> None:
-    rows = DiffRows(diff_texts("value = 1\n", "value = 1 \n", "f", "f").text, THEME, 40)
+    rows = DiffRows(diff_texts("value = 1\n", "value = 1 \n", "f", "f").text, THEME, 20)
     (added,) = [row for row in rows if row.plain.startswith("  +")]
     assert [added.plain[span.start : span.end] for span in added.spans if str(span.style) == "added_word"] == ["·"]
 
@@ -107,3 +115,75 @@ def test_a_line_of_a_megabyte_is_cut_in_a_bounded_diff_and_whole_otherwise() -> 
 def test_without_escapes_no_words_are_marked() -> None:
     rows = DiffRows(diff_texts("a b c\n", "a x c\n", "f", "f").text, Theme(escapes=False, colour=False), 40)
     assert not any("_word" in str(span.style) for row in rows for span in row.spans)
+
+
+PYTHON = diff_texts(
+    "def f(a):\n    return 1\n", "def f(a):\n    return a + 1  # changed\n", "a/src/f.py", "b/src/f.py"
+).text
+
+
+def draw(diff: str, columns: int, palette: str = "dark") -> PictureScreen:
+    theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette(palette)))
+    painter = Painter(theme, lambda: (columns, 40))
+    rows = [painter.render_lines(Part(body=row, wraps=False)) for row in DiffRows(diff, theme, painter.width)]
+    return render_bytes("".join(rows).encode(), columns, 40)
+
+
+def find_row(screen: PictureScreen, text: str) -> int:
+    return next(number for number, row in enumerate(screen_lines(screen)) if text in row)
+
+
+@pytest.mark.parametrize(("palette", "added", "removed"), [("dark", "143a20", "4a2222"), ("light", "d7f0d7", "fbdfdf")])
+@pytest.mark.parametrize("columns", [40, 80, 140])
+def test_changed_rows_have_a_background_to_the_edge(palette: str, added: str, removed: str, columns: int) -> None:
+    screen = draw(PYTHON, columns, palette)
+    old, new = screen.buffer[find_row(screen, "-    return")], screen.buffer[find_row(screen, "+    return")]
+    assert {old[column].bg for column in (0, columns - 1)} == {removed}
+    assert {new[column].bg for column in (0, columns - 1)} == {added}
+    assert screen.buffer[find_row(screen, "def f")][columns - 1].bg == "default"
+
+
+def test_code_in_a_diff_has_the_colours_of_code_and_changed_words_are_marked() -> None:
+    screen = draw(PYTHON, 80)
+    row = screen.buffer[number := find_row(screen, "+    return")]
+    text = screen_lines(screen)[number]
+    look = {word: row[text.index(word)] for word in ("return", "a +", "# changed")}
+    assert look["return"].fg == "d7afff" and look["return"].bg == "143a20"
+    assert look["a +"].bg == "1c7a2c" and look["a +"].bold
+    assert screen.buffer[find_row(screen, "def f")][text.index("+") + 1].fg == "d7afff"
+
+
+def test_the_headers_of_hunks_are_quiet() -> None:
+    screen = draw(PYTHON, 80)
+    assert screen.buffer[find_row(screen, "@@")][2].fg == get_builtin_palette("dark").styles["faint"].foreground[1:]
+
+
+def test_the_rows_of_a_long_line_are_indented_below_its_text() -> None:
+    screen = draw(diff_texts("", "x = call(first, second, third, fourth, fifth)\n", "/dev/null", "f.py").text, 40)
+    number = find_row(screen, "x = call")
+    first, second = screen_lines(screen)[number : number + 2]
+    assert second.index(second.strip()) > first.index("x")
+    assert screen.buffer[number + 1][39].bg == "143a20"
+
+
+def test_without_backgrounds_added_text_keeps_its_colour() -> None:
+    screen = draw(PYTHON, 80, "sixteen")
+    row = screen.buffer[number := find_row(screen, "+    return")]
+    assert row[screen_lines(screen)[number].index("return")].fg == "green"
+    assert {row[column].bg for column in (0, 79)} == {"default"}
+
+
+def test_only_the_displayed_part_of_a_huge_diff_is_highlighted() -> None:
+    theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette("dark")))
+    diff = diff_texts("", "def f(): return 1\n" * 50_000, "/dev/null", "f.py").text
+    started = time.process_time()
+    rows = DiffRows(diff, theme, 80)
+    opened = time.process_time() - started
+    started = time.process_time()
+    assert "code_keyword" in {str(span.style) for span in rows[49_000].spans}
+    assert time.process_time() - started < max(opened, 0.1)
+
+
+def test_a_file_of_an_unknown_kind_has_no_colours_of_code() -> None:
+    screen = draw(diff_texts("def\n", "return\n", "x.unknown", "x.unknown").text, 40)
+    assert screen.buffer[find_row(screen, "+return")][6].fg == "e4e4e4"

@@ -33,7 +33,7 @@ from clio.ui.theme import Terminal, Theme, detect_colour_depth, make_rich_styles
 from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent.parent
-FAINT = {"faint", "status", "code_comment"}
+FAINT = {"faint", "status", "code_comment", "hunk"}
 WITH_COLOURS = [table for table in BUILTIN_PALETTES if get_builtin_palette(table).backgrounds]
 
 
