@@ -30,9 +30,9 @@ check: $(READY)
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/python -m pytest
 
-# The property tests with many more examples each; takes long.
+# The property tests with many more examples each, and all cases of the tests that take a sample; takes long.
 fuzz: $(READY)
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz --timeout=3600 $(T)
+	$(BIN)/python -m pytest -m "hypothesis or sampled" --hypothesis-profile=fuzz --timeout=3600 $(T)
 
 # Command lines by chance, really run with stand-ins, against what clio says they run; then options by chance, and what
 # would run without a question run for real, which must change nothing: make fuzz-commands N=100000 SEED=1

@@ -215,6 +215,8 @@ MAY_START_THREADS = {
 
 def find_thread_starters(source: str) -> set[str]:
     """The names that start Python threads or processes and that the source uses other than in annotations."""
+    if not any(module.partition(".")[0] in source for module in THREAD_MODULES):
+        return set()
     tree = parse_source(source)
     full_names: dict[str, str] = {}
     annotations: set[ast.AST] = set()

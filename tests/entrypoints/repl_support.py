@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.chat_server import ChatServer
+from tests.support.forked_clio import run_clio
 from tests.support.pty_session import PtySession
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,16 +43,7 @@ class Place:
 
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """A clio that no one types to, with what it printed when it had ended."""
-    return subprocess.run(
-        [sys.executable, "-m", "clio", *arguments],
-        input="",
-        capture_output=True,
-        encoding="utf-8",
-        cwd=cwd or place.project,
-        env=place.env(**env),
-        timeout=60,
-        check=False,
-    )
+    return run_clio(arguments, cwd or place.project, place.env(**env))
 
 
 def make_place(folder: Path, server: ChatServer | None = None, *, visited: bool = True) -> Place:

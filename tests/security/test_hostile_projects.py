@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.security.hostile_projects import ESCAPE, OWNED, SECRET, STATED, Fill, hostile_projects
 from tests.support.chat_server import ChatServer, text
+from tests.support.forked_clio import run_clio
 from tests.support.harness import make_repository
 
 PROJECTS = dict(hostile_projects())
@@ -33,7 +33,7 @@ class Ground:
         (self.outside / "state" / "memory" / "k.md").write_text(SECRET, encoding="utf-8")
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """One clio, bounded in time."""
+        """One clio."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -44,11 +44,7 @@ class Ground:
             "CLIO_MODEL": "test-model",
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
-        command = [sys.executable, "-m", "clio", *words]
-        return subprocess.run(
-            command, cwd=self.project, env=env, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
-            check=False,
-        )  # fmt: skip
+        return run_clio(words, self.project, env)
 
     @property
     def sent(self) -> str:

@@ -21,6 +21,7 @@ from clio.sessions.state import Bill, PlanMode, Todo, Trim
 from tests.entrypoints.repl_support import clio, make_place
 from tests.sessions.talk import store_in
 from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.examples import examples
 
 LETTERS = st.characters(exclude_categories=()) | st.sampled_from(["\ud800", "\udfff", "\0", "\u2028", "\x1b", "\ufeff"])
 TEXTS = st.text(LETTERS, max_size=30)
@@ -50,7 +51,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(AssistantMessage, content=TEXTS, reasoning=TEXTS, tool_calls=st.lists(CALLS, max_size=3).map(tuple)),
     st.builds(ToolMessage, tool_call_id=TEXTS, content=TEXTS | DEEP, name=TEXTS, summary=TEXTS, blob=st.none() | TEXTS),
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def encode_request(messages: list[Message]) -> None:

@@ -12,9 +12,10 @@ from clio.messages import UserMessage
 from clio.sessions import session_files
 from clio.sessions.state import Bill
 from tests.sessions.talk import a_turn, files, kill, say, store_in
+from tests.support.examples import is_fuzzing
 
 ROOT = Path(__file__).parent.parent.parent
-KILLS = 10
+KILLS = 40 if is_fuzzing() else 4
 
 
 def run_and_kill(arguments: list[str], after_lines: int) -> list[str]:
@@ -28,6 +29,7 @@ def run_and_kill(arguments: list[str], after_lines: int) -> list[str]:
     return [line.strip() for line in lines if line.endswith("\n")]
 
 
+@pytest.mark.sampled
 def test_every_confirmed_message_survives_sigkill(tmp_path: Path) -> None:
     rng = random.Random(7)
     store = store_in(tmp_path)

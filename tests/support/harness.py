@@ -12,6 +12,7 @@ from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import ChatServer
+from tests.support.repository_copies import make_or_copy
 
 
 class ScriptedUser:
@@ -86,6 +87,15 @@ def git(project: Path, *words: str) -> str:
 
 def make_repository(project: Path, files: dict[str, str]) -> None:
     """A git repository with these files in its first commit."""
+    make_or_copy(
+        project,
+        ("harness", *files.items()),
+        make=lambda folder: _make_repository(folder, files),
+        refresh=lambda folder: git(folder, "update-index", "--refresh"),
+    )
+
+
+def _make_repository(project: Path, files: dict[str, str]) -> None:
     project.mkdir(parents=True, exist_ok=True)
     git(project, "init", "--quiet", "--initial-branch=main")
     git(project, "config", "user.email", "dev@example.com")

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.repository_copies import make_or_copy
+
 NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
@@ -25,6 +27,16 @@ def git(folder: Path, *arguments: str) -> str:
 
 def make(folder: Path, files: Mapping[str, str] | None = None, *, subject: str = "begin") -> Path:
     """A repository with these files in its first commit; without any it has no commit."""
+    make_or_copy(
+        folder,
+        ("repositories", subject, *(files or {}).items()),
+        make=lambda target: _make(target, files, subject),
+        refresh=lambda target: git(target, "update-index", "--refresh"),
+    )
+    return folder
+
+
+def _make(folder: Path, files: Mapping[str, str] | None, subject: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "config", "user.name", "you")
@@ -33,7 +45,6 @@ def make(folder: Path, files: Mapping[str, str] | None = None, *, subject: str =
         write(folder, files)
         git(folder, "add", "--all")
         git(folder, "commit", "--quiet", "--message", subject)
-    return folder
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, text, tool_calls
+from tests.support.forked_clio import run_clio
 from tests.support.harness import make_repository
 from tests.support.wording import mentions
 
@@ -33,10 +33,7 @@ class Machine:
         own = {"HOME": str(self.home.parent), "CLIO_HOME": str(self.home)}
         if server is not None:
             own |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.url, "CLIO_MODEL": "test-model"}
-        return subprocess.run(
-            [sys.executable, "-m", "clio", *words],
-            cwd=self.project, input="", capture_output=True, text=True, timeout=60, env=dict(os.environ) | own | env,
-        )  # fmt: skip
+        return run_clio(words, self.project, dict(os.environ) | own | env)
 
     def report(self, *words: str, server: ChatServer) -> dict[str, Any]:
         return json.loads(self.clio("-p", *words, "--output", "json", server=server).stdout)

@@ -18,6 +18,7 @@ import pytest
 
 from clio.memory.store.record import MemoryDraft, Provenance
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
+from tests.support.forked_clio import run_clio
 from tests.support.harness import make_repository
 from tests.support.pty_session import PtySession
 from tests.turns.traces import Listener, snapshot
@@ -86,11 +87,13 @@ class Place:
         return env | (self.listener.env(str(ROOT)) if listen else {"PYTHONPATH": str(ROOT)}) | more
 
     def run(self, *words: str, listen: bool = False, **env: str) -> subprocess.CompletedProcess[str]:
-        """One-shot, to its end."""
+        """One-shot, to its end. listen: with a Python of its own, which reports every connection."""
+        if not listen:
+            return run_clio(words, self.project, self.env(listen=False, **env))
         return subprocess.run(
             [sys.executable, "-m", "clio", *words],
             cwd=self.project,
-            env=self.env(listen=listen, **env),
+            env=self.env(listen=True, **env),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

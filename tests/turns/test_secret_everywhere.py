@@ -17,6 +17,7 @@ import pytest
 
 from tests.security.secret_corpus import FORMS, Lot
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
+from tests.support.forked_clio import run_clio
 from tests.support.harness import make_repository
 from tests.support.mcp_peer import SECRET as OF_THE_SERVER
 
@@ -70,16 +71,7 @@ class Place:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "DEPLOY_TOKEN": self.secrets["env"],
         } | env
-        done = subprocess.run(
-            [sys.executable, "-m", "clio", *words],
-            cwd=self.project,
-            env=env,
-            input="",
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
+        done = run_clio(words, self.project, env)
         self.said.append(done.stdout + done.stderr)
         assert done.returncode == code, (words, done.stdout, done.stderr)
         return done.stdout + done.stderr

@@ -94,11 +94,16 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
 PAIRS = [("responses", "responses"), ("messages", "messages"), ("messages", "responses"), ("responses", "chat")]
 
 
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The transcript of the session over chat."""
+    return play(tmp_path_factory.mktemp("chat"), "chat", "chat")[0]
+
+
 @pytest.mark.parametrize(("first", "then"), PAIRS)
-def test_the_transcript_is_that_of_chat(tmp_path: Path, first: str, then: str) -> None:
-    expected, _ = play(tmp_path / "chat", "chat", "chat")
+def test_the_transcript_is_that_of_chat(tmp_path: Path, chat: list[dict[str, Any]], first: str, then: str) -> None:
     found, requests = play(tmp_path / "other", first, then)
-    assert found == expected
+    assert found == chat
     half = next(at for at, request in enumerate(requests) if protocol_of(request) == then) if first != then else 0
     assert all(protocol_of(request) == then for request in requests[half:])
     for request in requests:

@@ -45,23 +45,24 @@ async def main():
     else:
         line = PromptLine(text="> ", **common)
         questions = Questions(sys.stdout, live=True, theme=Theme())
-    if not kind.startswith("plain"):
-        first_paint.silence_terminal()
-    print("working", flush=True)
-    while not Path("go").exists():
-        await asyncio.sleep(0.01)  # the poll interval, in the program under test
-    if kind.endswith(("key", "line")):
-        questions.keep_early_input()
-    if kind.endswith("confirm"):
-        answer = await line.confirm("Delete it?")
-    elif kind.endswith("word"):
-        answer = await line.confirm("Delete it?", "yes")
-    elif kind.endswith("key"):
-        answer = await questions.ask_key({"y": "Delete it?", "n": "no"})
-    else:
-        answer = await questions.ask_line("Delete it? ")
-    print("ANSWER", repr(answer), flush=True)
-    print("TEXT", repr(await line.read()), flush=True)
+    for number in range(int(sys.argv[2])):
+        if not kind.startswith("plain"):
+            first_paint.silence_terminal()
+        print(f"working {number}", flush=True)
+        while not Path(f"go{number}").exists():
+            await asyncio.sleep(0.01)  # the poll interval, in the program under test
+        if kind.endswith(("key", "line")):
+            questions.keep_early_input()
+        if kind.endswith("confirm"):
+            answer = await line.confirm(f"Delete {number}?")
+        elif kind.endswith("word"):
+            answer = await line.confirm(f"Delete {number}?", "yes")
+        elif kind.endswith("key"):
+            answer = await questions.ask_key({"y": f"Delete {number}?", "n": "no"})
+        else:
+            answer = await questions.ask_line(f"Delete {number}? ")
+        print(f"ANSWER {number}", repr(answer), flush=True)
+        print(f"TEXT {number}", repr(await line.read()), flush=True)
 
 asyncio.run(main())
 """
@@ -69,27 +70,30 @@ LINES, QUESTIONS = ("prompt", "reader", "plain"), ("confirm", "word", "key", "li
 KINDS = [f"{line}-{question}" for line in LINES for question in QUESTIONS]
 
 
+EARLY = ("yes", "y\r", "yes\r")
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("early", ["yes", "y\r", "yes\r"])
-def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: str, early: str) -> None:
+def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb" if kind.startswith("plain") else "xterm"}
-    with PtySession([sys.executable, "program.py", kind], cwd=tmp_path, env=env) as session:
-        session.wait_for("working")
-        session.send(early)
-        time.sleep(0.1)  # the terminal does not tell when the keys are in its queue
-        (tmp_path / "go").touch()
-        session.wait_for("Delete it?")
-        session.take_in(0.3)
-        assert "ANSWER" not in session.everything
-        session.send("y" if kind.endswith(("confirm", "key")) and "plain" not in kind else "yes\r")
-        session.wait_for("ANSWER")
-        session.take_in(0.1)
-        session.send(" more\r")
-        session.wait_for("TEXT")
-        expected = {"line": "'yes'", "key": "'y'"}.get(kind.partition("-")[2], "True")
-        assert f"ANSWER {expected}" in session.everything
-        assert f"TEXT '{early.strip()} more'" in session.everything
+    expected = {"line": "'yes'", "key": "'y'"}.get(kind.partition("-")[2], "True")
+    with PtySession([sys.executable, "program.py", kind, str(len(EARLY))], cwd=tmp_path, env=env) as session:
+        for number, early in enumerate(EARLY):
+            session.wait_for(f"working {number}")
+            session.send(early)
+            time.sleep(0.1)  # the terminal does not tell when the keys are in its queue
+            (tmp_path / f"go{number}").touch()
+            session.wait_for(f"Delete {number}?")
+            session.take_in(0.3)
+            assert f"ANSWER {number}" not in session.everything
+            session.send("y" if kind.endswith(("confirm", "key")) and "plain" not in kind else "yes\r")
+            session.wait_for(f"ANSWER {number}")
+            session.take_in(0.1)
+            session.send(" more\r")
+            session.wait_for(f"TEXT {number}")
+            assert f"ANSWER {number} {expected}" in session.everything
+            assert f"TEXT {number} '{early.strip()} more'" in session.everything
 
 
 def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:

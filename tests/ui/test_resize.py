@@ -24,7 +24,7 @@ CUT = {"XTERM_VERSION": "370"}  # as the emulator here does, this one cuts lines
 
 def answered(folder: Path, *widths: int) -> list[str]:
     """The words of the answer as they stand in scrollback and screen, the window changing while it comes."""
-    with ChatServer([text(ANSWER, chunk_size=12, pause_s=0.03)]) as server:  # a busy machine is slow
+    with ChatServer([text(ANSWER, chunk_size=12, pause_s=0.02)]) as server:  # a busy machine is slow
         place = make_place(folder, server)
         with place.clio(columns=80, lines=24, **CUT) as clio:
             clio.wait_for("test-model · ask")

@@ -1,0 +1,37 @@
+"""Copies of git repositories that an earlier test of this process made with the same files: one git call, not five."""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Hashable
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+_made: dict[Hashable, Path] = {}
+_numbers = count(1)
+
+
+def make_or_copy(folder: Path, key: Hashable, make: Callable[[Path], None], refresh: Callable[[Path], object]) -> None:
+    """Make a repository in `folder`; if the folder is new or empty, copy what `make` made for this key before.
+
+    Args:
+        key: everything that `make` depends on.
+        refresh: `git update-index --refresh`, for git knows a file by its inode, which a copy does not keep.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        make(folder)
+        return
+    if key not in _made:
+        kept = _get_folder() / str(next(_numbers))
+        make(kept)
+        _made[key] = kept
+    shutil.copytree(_made[key], folder, symlinks=True, dirs_exist_ok=True)
+    refresh(folder)
+
+
+@cache
+def _get_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="clio-test-repositories-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
