@@ -115,7 +115,7 @@ ENTRY_KINDS: dict[MemoryOperation, Kind] = {
     "add_failure": "failure",
     "add_context_rule": "rule",
 }
-# For each kind: the field of the entry, and the parameters that set it.
+# For each kind: the field of the memory, and the parameters that set it.
 _PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
     "discovery": {"text": ("fact",)},
     "solution": {"text": ("error", "what"), "solution": ("solution",)},
@@ -135,7 +135,7 @@ _OTHER_KINDS = (*TYPED_KINDS, KEYED_NOTE)
 
 
 def draft_entry(call: MemoryCall) -> MemoryDraft:
-    """Return the entry that an add_… call describes, without an id."""
+    """Return the project memory that an add_… call describes, without an id."""
     kind = ENTRY_KINDS[call.operation]
     return MemoryDraft(
         kind=kind,
@@ -158,7 +158,7 @@ def get_advice(call: MemoryCall) -> tuple[str, ...]:
 
 
 def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
-    """Add an entry, or confirm an equal one."""
+    """Save a project memory, or confirm an equal one."""
     new = draft_entry(call)
     known = (entry.line for entry in memory.store.records((new.kind,)))
     provenance = _without_session_if_repeated(provenance, new.as_record().line, known)
@@ -520,7 +520,7 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 
 def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
-    """Move memories or entries of project memory to the archive: all of them, or none if an id is wrong.
+    """Move memories of any kind to the archive: all of them, or none if an id is wrong.
 
     Raises ToolRetry with the memories most similar to the text if there is no id, and for a preference or a limit that
     the user stated: a model that is talked into it, or finds a limit in its way, must not be able to lift it.

@@ -372,7 +372,7 @@ def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Ca
             after=merged.put,
             formers=[*formers, *replaced],
         )
-        with (setup.logs.user if scope == "user" else setup.logs.project).making(*changes):
+        with (setup.logs.user if scope == "user" else setup.logs.project).write_ahead(*changes):
             if merged.put:
                 files.append(JournalLine(put=merged.put))
     return _make_counts(scope, merged, formers, unusable)
@@ -536,7 +536,7 @@ def merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
         else:
             try:
                 if not setup.dry_run:
-                    with setup.logs.project.making(note_change(note.key, old, note.content, at=setup.now)):
+                    with setup.logs.project.write_ahead(note_change(note.key, old, note.content, at=setup.now)):
                         here.store(note.key, note.content)
                 counts = counts.more(changed=1) if old else counts.more(new=1)
             except ValueError:

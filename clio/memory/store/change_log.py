@@ -151,7 +151,7 @@ _open_group: ContextVar[tuple[object, _Group] | None] = ContextVar("open_group",
 """The open group of this thread or task; changes of others at the same time are not part of it."""
 _lines = JsonDecoder[Change | Mark](Change | Mark)
 _id_lists = msgspec.json.Decoder(list[_Id])  # of lines whose depth was checked
-_earlier = JsonDecoder[Change](Change)
+_earlier_lines = JsonDecoder[Change](Change)
 _last_id = ""
 
 
@@ -173,8 +173,8 @@ def new_change(
         store=store,
         what=what,
         key=key,
-        before=_raw(before),
-        after=_raw(after),
+        before=_encode_raw(before),
+        after=_encode_raw(after),
         ended=dict(ended or {}),
         restored=dict(restored or {}),
     )
@@ -195,7 +195,7 @@ class ChangeLog:
     """The log of one scope. Several processes may append to it.
 
     All methods raise OSError and NewerDocument; those that write also TimeoutError. A line that does not parse is
-    passed over.
+    skipped.
 
     Args:
         project: noted in each change; for the user's log, which several projects share.
@@ -229,7 +229,7 @@ class ChangeLog:
         self._write([group.number(one) if group and one.what else one for one in named])
 
     @contextmanager
-    def making(self, *changes: Change) -> Generator[None]:
+    def write_ahead(self, *changes: Change) -> Generator[None]:
         """Write changes, then run the body, which makes them; if it fails they cannot be undone."""
         self.append(*changes)
         try:
@@ -240,13 +240,13 @@ class ChangeLog:
             raise
 
     def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
-        """Record that changes were undone, or that they can't be."""
+        """Record that changes were undone, or that they can no longer be."""
         if ids:
             self._write([Mark(marks=tuple(ids), at=round(self._clock(), 3), is_undone=is_undone)])
 
     @contextmanager
     def group(self, title: str) -> Generator[None]:
-        """Make all changes of this thread meanwhile one to undo, even if it dies before the end."""
+        """Let all changes that this thread makes meanwhile be undone as one, even if it dies before the end."""
         token = _open_group.set((self._owner, _Group(title)))
         try:
             yield
@@ -272,12 +272,12 @@ class ChangeLog:
         whole = data[: data.rfind(b"\n") + 1]
         if (rest := data[len(whole) :]) and is_json(rest):
             whole = data
-        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode(line)))
+        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode_line(line)))
         position = Position(file=head.id, offset=start + len(whole), stamp=stamp if whole == data else None)
         return NewLines(lines=lines, position=position, goes_on=goes_on)
 
     def read_changes(self) -> list[Logged]:
-        """Return all changes with what became of them, those of earlier clio versions first."""
+        """Return all changes and when they were undone, those of earlier clio versions first."""
         earlier, lines = self.read_earlier(), self.read().lines
         undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
         return [
@@ -288,14 +288,14 @@ class ChangeLog:
     def read_earlier(self) -> tuple[Change, ...]:
         """Return the changes in the `memory.undo.jsonl` of earlier clio versions, oldest first."""
         lines = read_last_lines(self.path.with_name(EARLIER_NAME), _EARLIER_BYTES)
-        return tuple(change for line in lines if (change := _decode_earlier(line)))
+        return tuple(change for line in lines if (change := _decode_earlier_line(line)))
 
     def undoable(self) -> tuple[Change, ...]:
         """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
         lines = self.read().lines
         marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
         changes = (*self.read_earlier(), *(line for line in lines if isinstance(line, Change)))
-        return _newest([one for one in changes if one.what and one.id not in marked])
+        return _select_newest([one for one in changes if one.what and one.id not in marked])
 
     def size(self) -> int:
         """Return the size of the file in bytes."""
@@ -341,19 +341,19 @@ class ChangeLog:
     def _fold(self) -> None:
         """Rewrite the log: of changes that can't be undone any more, only what ended is left. The lock is held."""
         back_up_damaged_file(self.path)
-        folded = fold(self.read().lines)
+        folded = fold_lines(self.read().lines)
         data = b"".join(msgspec.json.encode(line) + b"\n" for line in folded)
         head = _encode_head(folded=len(data))
         write_atomic(self.path, head + b"\n" + data)
 
 
-def fold(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
+def fold_lines(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
     """Return the lines of a folded log: changes that can be undone, unchanged, and of the others the ended versions."""
     changes = [line for line in lines if isinstance(line, Change)]
     known = {change.id for change in changes}
     marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
     undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
-    stays = _fitting(_newest([one for one in changes if one.what and one.id not in marked]))
+    stays = _select_fitting(_select_newest([one for one in changes if one.what and one.id not in marked]))
     left: set[str] = set()
     folded: list[Change | Mark] = []
     for line in lines:
@@ -362,19 +362,19 @@ def fold(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
                 folded.append(structs.replace(line, marks=others))
             continue
         if line.id in undone:
-            reduced = _keep_undone(line, undone[line.id])
+            reduced = _reduce_to_undone(line, undone[line.id])
         else:
-            after = set(ids_in(line.after))
+            after = set(list_record_ids(line.after))
             back = after & left
             left -= back | line.restored.keys()
             left |= {id for id, end in line.ended.items() if id not in after and not end.is_version}
-            reduced = line if line.id in stays else _keep_ended(line, back)
+            reduced = line if line.id in stays else _reduce_to_ended(line, back)
         if reduced is not None:
             folded.append(reduced)
     return folded
 
 
-def _fitting(changes: Sequence[Change]) -> set[str]:
+def _select_fitting(changes: Sequence[Change]) -> set[str]:
     """Return the ids of the newest changes that fit into `UNDO_BYTES`, at least the newest one."""
     room, found = UNDO_BYTES, set[str]()
     for change in reversed(changes):
@@ -385,25 +385,25 @@ def _fitting(changes: Sequence[Change]) -> set[str]:
     return found
 
 
-def _keep_ended(change: Change, back: Iterable[str]) -> Change | None:
+def _reduce_to_ended(change: Change, back: Iterable[str]) -> Change | None:
     """Return the change reduced to the records that ended and the ids that were restored; None if there are none."""
     restored = {id: id for id in back} | change.restored
     if not change.ended and not restored:
         return None
-    records = [raw for raw in _records(change.before) if _id(raw) in change.ended]
-    return _versions_only(change, records, change.ended, restored)
+    records = [raw for raw in _split_records(change.before) if _read_id(raw) in change.ended]
+    return _make_version_change(change, records, change.ended, restored)
 
 
-def _keep_undone(change: Change, at: float) -> Change | None:
+def _reduce_to_undone(change: Change, at: float) -> Change | None:
     """Return the records that an undone change had made, as versions that ended then; None if there are none."""
-    records = _records(change.after)
+    records = _split_records(change.after)
     if not records:
         return None
-    ended = {_id(raw): End(because="undone", at=at, is_version=True) for raw in records}
-    return _versions_only(change, records, ended, {})
+    ended = {_read_id(raw): End(because="undone", at=at, is_version=True) for raw in records}
+    return _make_version_change(change, records, ended, {})
 
 
-def _versions_only(
+def _make_version_change(
     change: Change, records: Sequence[Raw], ended: Mapping[str, End], restored: Mapping[str, str]
 ) -> Change:
     return Change(
@@ -412,14 +412,14 @@ def _versions_only(
         store=change.store,
         what="",
         key=change.key,
-        before=_raw(list(records) or None),
+        before=_encode_raw(list(records) or None),
         ended=dict(ended),
         restored=dict(restored),
         project=change.project,
     )
 
 
-def _records(raw: Raw) -> list[Raw]:
+def _split_records(raw: Raw) -> list[Raw]:
     """Return the records in `before` or `after` of a change; none for a note, which is a text."""
     try:
         return decode_json(raw, type=list[Raw]) if bytes(raw) else []
@@ -427,7 +427,7 @@ def _records(raw: Raw) -> list[Raw]:
         return []
 
 
-def ids_in(raw: Raw) -> list[str]:
+def list_record_ids(raw: Raw) -> list[str]:
     """Return the ids of the records in `before` or `after` of a change; none for a note. 2 µs per record."""
     try:
         return [one.id for one in _id_lists.decode(raw)] if bytes(raw) else []
@@ -435,7 +435,7 @@ def ids_in(raw: Raw) -> list[str]:
         return []
 
 
-def _id(raw: Raw) -> str:
+def _read_id(raw: Raw) -> str:
     try:
         return decode_json(raw, type=_Id).id
     except msgspec.DecodeError:
@@ -446,7 +446,7 @@ def _unit(change: Change) -> str:
     return change.group or change.id
 
 
-def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
+def _select_newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     """Return the changes of the newest `MAX_UNDO` groups; a change without a group counts as one."""
     units: set[str] = set()
     for place in range(len(changes) - 1, -1, -1):
@@ -460,21 +460,21 @@ def _encode_head(folded: int = 0) -> bytes:
     return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
 
 
-def _decode(line: bytes) -> Change | Mark | None:
+def _decode_line(line: bytes) -> Change | Mark | None:
     try:
         return _lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def _decode_earlier(line: bytes) -> Change | None:
+def _decode_earlier_line(line: bytes) -> Change | None:
     try:
-        return _earlier.decode(line)
+        return _earlier_lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def _raw(value: object) -> Raw:
+def _encode_raw(value: object) -> Raw:
     return NOTHING if value is None else Raw(msgspec.json.encode(value))
 
 
@@ -510,7 +510,7 @@ class ScopeLogs:
         if self.user is not self.project:
             changes += (one for one in self.user.undoable() if one.project == self.user.project)
             changes.sort(key=lambda change: change.id)
-        return _newest(changes)
+        return _select_newest(changes)
 
     def last(self) -> Change | None:
         """Return the newest change that can be undone; None if there is none."""
@@ -547,7 +547,7 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
     """
     changes = logs.last_whole()
     if not changes:
-        raise UserError("nothing of what is remembered was changed, so there is nothing to undo")
+        raise UserError("no change of memory is left, so there is nothing to undo")
     if changes[0].group:
         return _undo_group(logs, revert, changes)
     [change] = changes
@@ -562,7 +562,7 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
 
 def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> str:
     """Revert a group from its newest change to its oldest. Raises UserError if no part of it can be."""
-    title, lost = changes[0].title or "several changes", changes[-1].part - 1
+    title, dropped = changes[0].title or "several changes", changes[-1].part - 1
     done: list[Change] = []
     given_up: list[Change] = []
     refused: list[str] = []
@@ -577,12 +577,12 @@ def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> s
     finally:
         logs.mark(done, is_undone=True)
         logs.mark(given_up, is_undone=False)
-    said = [f"Undone: {title}, {format_count(len(done), 'change')} taken back."]
+    sentences = [f"Undone: {title}, {format_count(len(done), 'change')}."]
     if refused:
         more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
-        said.append(f"{format_count(len(refused), 'change').capitalize()} not: {'; '.join(refused[:SHOWN])}{more}.")
-    if lost > 0:
-        said.append(f"{format_count(lost, 'change').capitalize()} of it had left the log before.")
+        sentences.append(f"Not undone: {format_count(len(refused), 'change')} ({'; '.join(refused[:SHOWN])}{more}).")
+    if dropped > 0:
+        sentences.append(f"{format_count(dropped, 'change')} can no longer be undone.")
     if not done:
-        raise UserError(f"nothing of {title} is undone. {' '.join(said[1:])} Undo again for the change before it.")
-    return " ".join(said)
+        raise UserError(f"{title}: nothing is undone. {' '.join(sentences[1:])} Undo again for the change before it.")
+    return " ".join(sentences)

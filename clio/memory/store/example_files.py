@@ -12,7 +12,7 @@ from clio.memory.store.record import Freshness
 
 MAX_FILE_BYTES = 2_000_000
 MAX_FILES = 20
-"""Of one entry; more examples than that stay without a hash."""
+"""Of one memory; further examples get no hash."""
 _LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
 

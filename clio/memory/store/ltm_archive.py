@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, ids_in, new_change
+from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, list_record_ids, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
@@ -182,7 +182,7 @@ class LtmArchive:
     def _apply(self, change: Change) -> None:
         if change.store != "ltm":
             return
-        later = ids_in(change.after)
+        later = list_record_ids(change.after)
         back = {id: id for id in later if id in self._handles} | change.restored
         if back:
             for item in self._items:

@@ -474,9 +474,9 @@ def import_document(
     clean: Callable[[str], str],
     taken: Iterable[str],
 ) -> ImportResult:
-    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
+    """Add every memory of `foreign`. A known one counts as confirmed if its object changes.
 
-    clean: applied to every text. taken: handles no new entry may have, beside those of the document.
+    clean: applied to every text. taken: handles that no new memory may have, beside those of the document.
     """
     ours = document.all()
     known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
@@ -520,7 +520,7 @@ def import_document(
 
 
 def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
-    """The object with times that are numbers and not in the future, and a source that claims no more than it may."""
+    """Return the object with valid times, none in the future, and a source that is trusted no more than allowed."""
     for name in ("timestamp", "updated"):
         if name in raw:
             raw[name] = min(max(to_number(raw[name], 0.0), 0.0), now)

@@ -35,11 +35,11 @@ class LtmReader:
         self._examples = ExampleFiles(project)
 
     def read(self) -> Knowledge:
-        """Return all entries. Invalid ones are skipped and stay in the file."""
+        """Return all memories. Invalid ones are skipped and stay in the file."""
         return self._document().knowledge()
 
     def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
-        """Return whether each entry still agrees with its example files, by id. Reads only files that have changed."""
+        """Return whether each memory still agrees with its example files, by id. Reads only files that have changed."""
         listed = list(entries)
         states = self._examples.freshness(entry.hashes for entry in listed)
         return dict(zip((entry.id for entry in listed), states, strict=True))
@@ -56,9 +56,9 @@ class LtmReader:
 
 
 def read_ltm_and_shared(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
-    """Return the entries in `path` and in the shared folder beside it, as of one moment.
+    """Return the memories in `path` and in the shared folder beside it, as of one moment.
 
-    Readers hold no lock. Another process may move entries between the two while they are read; then both are read
+    Readers hold no lock. Another process may move memories between the two while they are read; then both are read
     again. Raises what `read_ltm` raises, and OSError.
 
     Args:

@@ -295,10 +295,10 @@ class LtmStore:
             restored={get_handle(one.kept.entry): one.id for one in before if one.kept},
         )
         # Log first: a change that was logged but never made is recognised when it is read; the reverse would be lost.
-        with _explain_os_errors(self.path), self.log.making(change):
+        with _explain_os_errors(self.path), self.log.write_ahead(change):
             self.put(document, now, why, stated=stated)
 
-    def send_off(
+    def move_to_archive(
         self,
         document: LtmDocument,
         now: float,
@@ -323,7 +323,7 @@ class LtmStore:
         with _explain_os_errors(self.path):
             self.put(document, now)
 
-    def take_back(
+    def revert_states(
         self, document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
     ) -> bool:
         """Restore the state before a change; return False if the file is no longer in the state after it.
@@ -533,7 +533,7 @@ class LongTermMemory(LtmReader):
             gone = tuple(to_record(*known[handle], handle) for handle in wanted)
             if gone:
                 what = f"the {_name_object(*known[wanted[0]])}" if len(gone) == 1 else f"{len(gone)} memories"
-                self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
+                self._store.move_to_archive(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
             return gone
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
@@ -553,7 +553,7 @@ class LongTermMemory(LtmReader):
                 first = known[next(iter(going))]
                 what = f"the {_name_object(*first)}" if len(gone) == 1 else f"{len(gone)} memories"
                 why: dict[str, Because] = dict.fromkeys(going, "superseded")
-                self._store.send_off(document, now, f"replaced {what} by what was said since", why, going)
+                self._store.move_to_archive(document, now, f"replaced {what} by a later statement", why, going)
             return gone
 
     def prune(
@@ -576,7 +576,7 @@ class LongTermMemory(LtmReader):
             why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
             document.metadata["last_pruned"] = now
-            self._store.send_off(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
+            self._store.move_to_archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
             self._store.tidy()
             return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
 
@@ -595,12 +595,12 @@ class LongTermMemory(LtmReader):
         )
 
     def versions(self) -> tuple[Version, ...]:
-        """Return every version of all entries, oldest first; archived entries too."""
+        """Return every version of all memories, oldest first; archived ones too."""
         document, archive = self._store.read(), self._store.archive
         return tuple(list_ltm_versions(document, archive.endings(), archive.read(document)))
 
     def history(self, id: str) -> tuple[Version, ...]:
-        """Return every version of the entry with this id, or the only one that begins so; it may be archived."""
+        """Return every version of the memory with this id, or the only one that begins so; it may be archived."""
         versions = self.versions()
         handle = find_handle(id, dict.fromkeys(version.record.id for version in versions))
         return tuple(version for version in versions if version.record.id == handle)
@@ -677,7 +677,7 @@ class LongTermMemory(LtmReader):
             raise UserError(f"“{change.what}” is not a change of project memory; nothing was undone.")
         before, after = read_states(change.before), read_states(change.after)
         with self._store.changing() as (document, now):
-            if not self._store.take_back(document, now, before, after):
+            if not self._store.revert_states(document, now, before, after):
                 touched = _list_some_handles({one.id for one in (*before, *after)})
                 raise UserError(f"“{change.what}” is not undone: {touched} changed since; edit or forget it by hand.")
             known = document.by_handle()

@@ -476,7 +476,7 @@ class MemoryStore:
         from clio.memory.store.notes import note_change
 
         change = note_change(key, self.keyed_notes.retrieve(key), content, at=self._clock())
-        return self.logs.project.making(change)
+        return self.logs.project.write_ahead(change)
 
     def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
         """Return the one fact, event, note or preference that an id names, and its store."""

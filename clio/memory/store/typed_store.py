@@ -227,7 +227,7 @@ class Compacted(Struct, frozen=True, kw_only=True):
     merged: int = 0
 
 
-class _Archived(Struct, frozen=True, kw_only=True):
+class _ArchivedMemories(Struct, frozen=True, kw_only=True):
     """Memories that were archived, and their variants, which were archived with them."""
 
     wanted: tuple[MemoryRecord, ...]
@@ -383,7 +383,7 @@ class TypedStore(TypedReading):
             what: describes the change; default: the memory's own text.
         """
         with self._changing():
-            gone = self._put_away([self._index.records.get(id) for id in dict.fromkeys(ids)], because, what)
+            gone = self._archive([self._index.records.get(id) for id in dict.fromkeys(ids)], because, what)
         return len(gone.wanted)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
@@ -431,7 +431,7 @@ class TypedStore(TypedReading):
         """
         with self._changing():
             now = self._clock()
-            gone = self._put_away([one for one in self._index.records.values() if is_pruned(one, now)], "faded")
+            gone = self._archive([one for one in self._index.records.values() if is_pruned(one, now)], "faded")
         joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
             if not stop():
@@ -494,7 +494,7 @@ class TypedStore(TypedReading):
         changes = logged_changes(
             what, at=self._clock(), scope=self.scope, before=before, after=after, formers=list(formers)
         )
-        with self._log.making(*changes):
+        with self._log.write_ahead(*changes):
             if line is not None:
                 self._files.append(line)
 
@@ -517,12 +517,12 @@ class TypedStore(TypedReading):
         decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
         return plan_save(record, near, decision, self._clock())
 
-    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_Archived":
+    def _archive(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_ArchivedMemories":
         """Archive the memories that exist, with their variants. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
         ids = {record.id for record in wanted}
         variants = tuple(one for record in wanted for one in self._index.variants(record.id) if one.id not in ids)
-        gone = _Archived(wanted=wanted, variants=variants)
+        gone = _ArchivedMemories(wanted=wanted, variants=variants)
         if gone.all:
             now = self._clock()
             faded = f"compacted {len(gone.all)} memories away"

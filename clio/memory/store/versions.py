@@ -140,10 +140,10 @@ def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRe
         new = neighbours.get(waiting.pop(), set()) - chain
         chain |= new
         waiting += new
-    return tuple(sorted((records[known] for known in chain), key=_age, reverse=True))
+    return tuple(sorted((records[known] for known in chain), key=_order_in_lineage, reverse=True))
 
 
-def _age(record: MemoryRecord) -> tuple[bool, float, str]:
+def _order_in_lineage(record: MemoryRecord) -> tuple[bool, float, str]:
     return record.is_live, record.created, record.id
 
 
@@ -219,7 +219,7 @@ def _make_typed_change(version: Version, what: ChangeKind, at: float | None = No
         kind=record.kind,
         id=record.id,
         text=record.content,
-        by=_by(record.provenance),
+        by=_get_author(record.provenance),
         before=before,
         because=version.because if at is not None else "",
         score=record.score,
@@ -245,11 +245,11 @@ def _make_ltm_change(version: Version, what: ChangeKind, at: float | None = None
         kind=entry.kind,
         id=entry.id,
         text=entry.line,
-        by=_by(entry.provenance),
+        by=_get_author(entry.provenance),
         before=before,
         because=version.because if at is not None else "",
     )
 
 
-def _by(provenance: Provenance | None) -> str:
+def _get_author(provenance: Provenance | None) -> str:
     return provenance.asserted_by if provenance else ""

@@ -90,7 +90,9 @@ def test_a_group_of_which_nothing_can_be_undone_is_given_up(logs: ScopeLogs) -> 
     with logs.group("sleep"):
         note(logs.project, "first")
     _, revert = reverted("first")
-    with pytest.raises(UserError, match=r"nothing of sleep is undone\. 1 change not: “first” was changed since\. Undo"):
+    with pytest.raises(
+        UserError, match=r"sleep: nothing is undone\. Not undone: 1 change \(“first” was changed since\)\. Undo"
+    ):
         undo_last(logs, revert)
     assert names(logs.undoable()) == ["before"]
 
@@ -214,8 +216,8 @@ def test_a_log_of_nothing_but_versions_is_not_folded_at_each_change(
     log: ChangeLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folds: list[int] = []
-    original = change_log.fold
-    monkeypatch.setattr(change_log, "fold", lambda lines: folds.append(len(lines)) or original(lines))
+    original = change_log.fold_lines
+    monkeypatch.setattr(change_log, "fold_lines", lambda lines: folds.append(len(lines)) or original(lines))
     monkeypatch.setattr(change_log, "FOLD_BYTES", 1_000)
     monkeypatch.setattr(change_log, "MAX_UNDO", 1)
     for number in range(200):
@@ -241,7 +243,7 @@ def test_a_reader_follows_changes_and_notices_a_fold(log: ChangeLog, monkeypatch
 
 
 def test_a_change_that_fails_cannot_be_undone(log: ChangeLog) -> None:
-    with pytest.raises(OSError, match="full"), log.making(new_change("note", "never made", at=0.0)):
+    with pytest.raises(OSError, match="full"), log.write_ahead(new_change("note", "never made", at=0.0)):
         raise OSError("full")
     assert log.undoable() == ()
 
