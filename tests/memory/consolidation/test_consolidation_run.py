@@ -167,7 +167,7 @@ def test_what_was_changed_since_is_left_by_undo(place: Place) -> None:
     [api] = [record for record in elsewhere.records() if "8080" in record.content]
     elsewhere.update(api.id, importance=0.99)
     told = memory_of(place).undo()
-    assert "1 change taken back" in told and "was changed since" in told
+    assert ", 1 change." in told and "was changed since" in told
     assert ["8080" in fact for fact in place.facts] == [True]
 
 

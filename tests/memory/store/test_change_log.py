@@ -80,7 +80,7 @@ def test_what_was_changed_since_stays_and_the_rest_is_undone(logs: ScopeLogs) ->
             note(logs.project, what)
     taken, revert = reverted("second")
     said = undo_last(logs, revert)
-    assert mentions(said, "Undone", "sleep", "2 changes", "1 change not", "“second”")
+    assert mentions(said, "Undone", "sleep", "2 changes", "Not undone: 1 change", "“second”")
     assert taken == ["third", "first"]
     assert logs.last() is None
 
@@ -178,7 +178,7 @@ def test_of_a_large_group_the_newest_part_can_be_undone(logs: ScopeLogs, monkeyp
     taken, revert = reverted()
     said = undo_last(logs, revert)
     assert taken[0] == "part 399" and len(taken) < 200
-    assert said.endswith(f"{400 - len(taken)} changes of it had left the log before.")
+    assert said.endswith(f"{400 - len(taken)} changes can no longer be undone.")
 
 
 def test_the_newest_changes_can_be_undone_in_order(log: ChangeLog, monkeypatch: pytest.MonkeyPatch) -> None:
