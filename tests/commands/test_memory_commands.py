@@ -140,6 +140,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory add workflow lint", "A workflow needs two steps or more"),
         ("/memory add pattern x --confidence 1.4", "--confidence takes a number from 0 to 1, not '1.4'"),
         ("/memory add pattern x --confidence", "--confidence needs a value"),
+        ("/memory add discvery TEXT", "did you mean 'fact'? To save the text as a fact, write /memory add fact TEXT"),
         ("/memory list solu", "There is no kind 'solu' of memory; did you mean 'solution'?"),
         ("/memory list rules patterns", "There is no kind 'rules patterns' of memory"),
         ("/memory list --al", "There is no option '--al' here; did you mean '--all'?"),

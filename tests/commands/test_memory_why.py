@@ -81,7 +81,7 @@ def test_what_the_request_contains_already_is_not_counted_as_cut_by_limits(harne
     harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
     harness.memory.turn_fragments(f"{ASKED} I know that {PORT}")
     result = ok(harness, "/memory why")
-    assert mentions(result.text, "0 memories", "1 not repeated: already in the request")
+    assert mentions(result.text, "no memories", "1 not repeated: already in the request")
     assert "left out by limits" not in result.text
     assert [row[0] for row in rows(result)] == ["memory, in request"]
     [item] = json.loads(json.dumps(result.data))["items"]

@@ -642,7 +642,8 @@ def _added_kind(word: str) -> Kind | None:
     except UsageError as error:
         # A misspelt kind would become the first word of a stored fact.
         if find_nearest_name(word, PROJECT_KINDS):
-            raise UsageError(f"{error} To save the text as a fact, write /memory add fact TEXT") from error
+            end = "" if str(error).endswith("?") else "."
+            raise UsageError(f"{error}{end} To save the text as a fact, write /memory add fact TEXT") from error
         return None
 
 

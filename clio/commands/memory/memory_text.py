@@ -33,6 +33,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
+from clio.text.fuzzy import find_nearest_name
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -87,7 +88,9 @@ def parse_kind(word: str) -> Kind:
             return kind
     if name in _SECTIONS:
         return _SECTIONS[name]
-    raise UsageError(f"There is no kind {word!r} of project memory; {suggest_name(name, KIND_NAMES)}")
+    near_file_name = find_nearest_name(name, ("discovery", "discoveries"))
+    hint = "did you mean 'fact'?" if near_file_name else suggest_name(name, KIND_NAMES)
+    raise UsageError(f"There is no kind {word!r} of project memory; {hint}")
 
 
 class ListedMemory(Struct, frozen=True, kw_only=True):

@@ -383,9 +383,8 @@ def stats(ctx: CommandContext, argument: str) -> CommandResult:
     text = f"{format_count(total, 'memory')}: {total - of_user:,} of the project, {of_user:,} of yours{archive}."
     if found.newest:
         now = time.time()
-        text += (
-            f" Last confirmed {format_time_ago(now, found.newest)}, the oldest {format_time_ago(now, found.oldest)}."
-        )
+        newest, oldest = format_time_ago(now, found.newest), format_time_ago(now, found.oldest)
+        text += f" Last confirmed {newest}." if newest == oldest else f" Last confirmed {newest}, the oldest {oldest}."
     if found.last_pruned:
         text += f" Last pruned {format_date(found.last_pruned)}."
     rows = tuple(_make_stat_rows(found, counts)) if any(counts.values()) else ()
@@ -445,8 +444,10 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
     by_limits = sum(item.count for item in cut if not item.is_redundant)
     redundant = sum(item.count for item in cut if item.is_redundant)
-    count = format_count(len(used), "memory")
-    text = f"For {quote_code(asked)}{task_type}: {count}, about {_scale_tokens(used, ratio):,} tokens"
+    text = f"For {quote_code(asked)}{task_type}: "
+    text += (
+        f"{format_count(len(used), 'memory')}, about {_scale_tokens(used, ratio):,} tokens" if used else "no memories"
+    )
     text += f"; {by_limits:,} left out by limits" if by_limits else ""
     text += f"; {redundant:,} not repeated: already in the request." if redundant else "."
     prompt = _count_prompt_tokens(ctx)
