@@ -174,3 +174,22 @@ def test_the_rows_add_up_to_the_total_that_is_told(harness: Harness) -> None:
     result = ok(harness, "/memory why")
     told = int(result.text.partition(", about ")[2].split(" ")[0])
     assert told == sum(int(row[5]) for row in rows(result) if not row[0].endswith("cut"))
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_many_memories_fit_one_screen(harness: Harness, columns: int) -> None:
+    for number in range(30):
+        facts = f"the staging server {number}q{number * 3} listens on port {8000 + number} since the move"
+        harness.memory.store.add(MemoryDraft(content=facts, kind="fact"))
+        module = f"module number {number}x{number * 7} keeps its settings in config/{number}abc.yaml"
+        harness.memory.store.add(MemoryDraft(content=module, kind="discovery"))
+    harness.memory.prefix_fragments()
+    harness.memory.turn_fragments("which port do the staging servers listen on since the move?")
+    result = ok(harness, "/memory why")
+    assert result.table is not None and result.table.columns[3] == "why"
+    _, lines = render_table(result.table, columns)
+    assert len(lines) <= 18
+    assert "--json" in result.text
+    assert any(row[3].startswith("matches port") for row in rows(result))
+    told = int(result.text.partition(", about ")[2].split(" ")[0].replace(",", ""))
+    assert told == sum(int(row[5] or 0) for row in rows(result) if not row[0].endswith("cut"))

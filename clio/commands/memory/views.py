@@ -57,7 +57,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes, format_count, truncate
 from clio.text.scoring import describe_score
 from clio.time_expressions import parse_when
 from clio.tokens import DEFAULT_RATIO
@@ -453,21 +453,25 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     prompt = _count_prompt_tokens(ctx)
     if prompt:
         text += f" Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows."
-    rows = [_make_why_row(item, report.at, ratio) for item in (*used[:_MAX_USED_ROWS], *cut[:_MAX_CUT_ROWS])]
+    is_brief = len(used) + len(cut) > _MAX_DETAILED_ROWS
+    make_row = _make_brief_why_row if is_brief else _make_why_row
+    rows = [make_row(item, report.at, ratio) for item in (*used[:_MAX_USED_ROWS], *cut[:_MAX_CUT_ROWS])]
     rest = used[_MAX_USED_ROWS:] + cut[_MAX_CUT_ROWS:]
     if rest:
-        more = f"{sum(item.count for item in rest):,} more; clio memory why --json has all"
+        text += " `clio memory why --json` has all with every signal."
         tokens = _scale_tokens([item for item in rest if item.included], ratio)
-        rows.append(("", "", more, "", "", f"{tokens:,}"))
-    return CommandResult(
-        text=text,
-        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=tuple(rows), wide_column=2),
-        data=data,
-    )
+        rows.append(("", "", f"{sum(item.count for item in rest):,} more", "", "", f"{tokens:,}"))
+    columns = _BRIEF_WHY_COLUMNS if is_brief else ("from", "id", "what · why", "score", "age", "tokens")
+    table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=is_brief)
+    return CommandResult(text=text, table=table, data=data)
 
 
-# Rows of memories used and of memories cut by limits: together they fit a terminal of 24 lines.
-_MAX_USED_ROWS, _MAX_CUT_ROWS = 14, 4
+# Rows of memories used and of memories cut by limits: one line each, they fit a terminal of 24 lines.
+_MAX_USED_ROWS, _MAX_CUT_ROWS = 12, 4
+_MAX_DETAILED_ROWS = 6
+"""With more memories each has one line with a short reason; with as many, a few lines with the whole reason."""
+_BRIEF_WHY_COLUMNS = ("from", "id", "what", "why", "score", "tokens")
+_BRIEF_REASON_CHARS = 20
 
 
 def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
@@ -496,6 +500,12 @@ def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
         format_short_age(at, at - item.age_s) if item.age_s is not None else "",
         f"{_scale_tokens([item], ratio):,}" if item.tokens else "",
     )
+
+
+def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
+    source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
+    reason = truncate(item.reason.partition(";")[0].removeprefix("a preference "), _BRIEF_REASON_CHARS)
+    return source, id, " ".join(item.text.split()), reason, score, tokens
 
 
 _ID_CHARS = 8
