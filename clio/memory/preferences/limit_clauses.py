@@ -1,8 +1,8 @@
 """Split a sentence into clauses, remove the introductory words of each, and determine what it refers to."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -332,6 +332,23 @@ class Clause(Struct, kw_only=True):
 
 
 Strength = Literal["policy", "plain", "task"]
+NO_LIMIT: Final = "no limit"
+Verdict: TypeAlias = Strength | Literal["no limit"]
+"""How binding a clause is, or that it is no limit whatever later rules say."""
+
+
+def find_strength(rules: Iterable[Callable[[Clause], Verdict | None]], clause: Clause) -> Strength | None:
+    """Return the first verdict of rules about a clause; None for `NO_LIMIT`, or if no rule has a verdict."""
+    for rule in rules:
+        verdict = rule(clause)
+        if verdict is not None:
+            return None if verdict == NO_LIMIT else verdict
+    return None
+
+
+def whole_sentence(clause: Clause) -> str:
+    """Return the words of the sentence that a clause belongs to, in lower case."""
+    return " ".join(word.low for word in clause.sentence.words)
 
 
 _SPLITTERS = _EN.word_set("splitters")

@@ -44,14 +44,12 @@ from clio.memory.preferences.limit_orders import (
     judge_verbless,
     judge_without,
 )
+from clio.memory.preferences.limit_participants import judge_i, judge_we, judge_you
 from clio.memory.preferences.limit_statements import (
     judge_convention,
     judge_environment,
     judge_forbidden,
-    judge_i,
     judge_modal,
-    judge_we,
-    judge_you,
 )
 from clio.memory.preferences.rule_files import Triggers, english_rules
 from clio.memory.preferences.sentences import FILLER
