@@ -15,11 +15,12 @@ ROOT = Path(__file__).parent.parent.parent
 
 @dataclass
 class Place:
-    """A project, a home, a server."""
+    """A project, a home, a server. starts_python: its clios are started as from a shell, and not forked."""
 
     project: Path
     home: Path
     server: ChatServer | None = None
+    starts_python: bool = False
 
     def env(self, **more: str) -> dict[str, str]:
         """The environment of a user who has configured one server."""
@@ -37,8 +38,10 @@ class Place:
     def clio(self, *options: str, columns: int = 80, lines: int = 24, code: str = "", **env: str) -> PtySession:
         """Start clio, or a program that starts it."""
         start = ["-c", code] if code else ["-m", "clio"]
-        argv = [sys.executable, *start, *options]
-        return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines)
+        sets_up_python = any(name.startswith(("LANG", "LC_", "PYTHON")) for name in env)
+        forked = not (code or self.starts_python or sets_up_python)
+        argv = [*options] if forked else [sys.executable, *start, *options]
+        return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines, forked=forked)
 
 
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -46,9 +49,11 @@ def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> 
     return run_clio(arguments, cwd or place.project, place.env(**env))
 
 
-def make_place(folder: Path, server: ChatServer | None = None, *, visited: bool = True) -> Place:
+def make_place(
+    folder: Path, server: ChatServer | None = None, *, visited: bool = True, starts_python: bool = False
+) -> Place:
     """visited: clio has been started here before, so that it does not introduce itself."""
-    place = Place(folder / "project", folder / "home", server)
+    place = Place(folder / "project", folder / "home", server, starts_python)
     place.project.mkdir(parents=True)
     (place.home / ".clio").mkdir(parents=True)
     if visited:

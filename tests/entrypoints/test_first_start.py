@@ -87,7 +87,7 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
-    place = make_place(tmp_path, visited=False)
+    place = make_place(tmp_path, visited=False, starts_python=True)
     for greeted in (True, False):
         with place.clio("--provider", "offline", TERM="dumb") as clio:
             clio.wait_for(r"^> ?$|\n>", regex=True)

@@ -34,7 +34,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    place = make_place(tmp_path)
+    place = make_place(tmp_path, starts_python=True)
     (place.home / ".clio" / "config.yaml").write_text("provider: offline\n", encoding="utf-8")
     (place.project / "notes").mkdir()
     for number in range(10):

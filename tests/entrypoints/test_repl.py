@@ -277,7 +277,7 @@ def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
 
 
 def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
-    place = make_place(tmp_path, server, visited=False)
+    place = make_place(tmp_path, server, visited=False, starts_python=True)
     with place.clio() as clio:
         clio.wait_for(r"/help for commands\n❯\n+test-model · ask\Z", regex=True)
         assert "test-model at" in clio.text
@@ -289,7 +289,7 @@ def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -
 
 
 def test_offline_says_how_to_connect(tmp_path: Path) -> None:
-    place = make_place(tmp_path, visited=False)
+    place = make_place(tmp_path, visited=False, starts_python=True)
     with place.clio("--provider", "offline") as clio:
         clio.wait_for("OPENAI_API_KEY")
         clio.wait_for("offline · ask")
@@ -297,7 +297,7 @@ def test_offline_says_how_to_connect(tmp_path: Path) -> None:
 
 
 def test_a_wrong_configuration_ends_with_a_sentence(tmp_path: Path) -> None:
-    place = make_place(tmp_path)
+    place = make_place(tmp_path, starts_python=True)
     with place.clio("--provider", "antropic") as clio:
         assert clio.wait_exit() == 2
         assert "did you mean 'anthropic'?" in clio.text

@@ -42,7 +42,7 @@ print({"clio.app", "clio.agent.conversation", "clio.ui.screen"} & set(sys.module
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    place = make_place(tmp_path)
+    place = make_place(tmp_path, starts_python=True)
     monkeypatch.chdir(place.project)
     for name in list(os.environ):
         if name.startswith(("CLIO_", "OPENAI_")):

@@ -45,20 +45,28 @@ class PtySession:
         columns: int = 80,
         lines: int = 24,
         timeout_s: float = 20.0,
+        forked: bool = False,
     ) -> None:
+        """forked: `argv` are the arguments of a clio of tests/support/forked_clio.py."""
         self.timeout_s = timeout_s
         self.raw: bytearray = bytearray()
         self.screen = PictureScreen(columns, lines, reply=self.send)
         self._stream = pyte.ByteStream(self.screen)
-        self._child = pexpect.spawn(
-            argv[0],
-            list(argv[1:]),
-            cwd=str(cwd),
-            env={"TERM": "xterm-256color", **env},  # pyright: ignore[reportArgumentType]
-            dimensions=(lines, columns),
-            timeout=timeout_s,
-            echo=True,
-        )
+        whole_env = {"TERM": "xterm-256color", **env}
+        if forked:
+            from tests.support.forked_clio import ForkedTerminal
+
+            self._child = ForkedTerminal(argv, cwd, whole_env, lines=lines, columns=columns, timeout_s=timeout_s)
+        else:
+            self._child = pexpect.spawn(
+                argv[0],
+                list(argv[1:]),
+                cwd=str(cwd),
+                env=whole_env,  # pyright: ignore[reportArgumentType]
+                dimensions=(lines, columns),
+                timeout=timeout_s,
+                echo=True,
+            )
         self._child.delaybeforesend = None
 
     def __enter__(self) -> "PtySession":

@@ -97,7 +97,7 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
 
 
 def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
-    place = make_place(tmp_path)
+    place = make_place(tmp_path, starts_python=True)
     (place.project / ".clio").mkdir()
     (place.project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
     for answer, granted in (("n", False), ("y", True)):
@@ -115,7 +115,7 @@ def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pause_s", [0.25, 0.5])
 def test_a_letter_after_escape_at_the_idle_prompt_is_typed(tmp_path: Path, pause_s: float) -> None:
-    place = make_place(tmp_path)
+    place = make_place(tmp_path, starts_python=True)
     with place.clio("--provider", "offline") as session:
         session.wait_for("❯")
         session.wait_for("offline")
