@@ -37,6 +37,7 @@ CacheLifetime = Literal["5m", "1h"]
 Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
+Hyperlinks = Literal["auto", "on", "off"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
 CHECKS_AUTO, CHECKS_OFF = "auto", "off"
 PositiveInt = Annotated[int, Meta(ge=1)]
@@ -210,6 +211,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether to use colours."""
     theme: str = "auto"
     """The colour theme: auto (by the terminal's background), dark, light, high-contrast, none, or one of your own."""
+    hyperlinks: Hyperlinks = "auto"
+    """Whether addresses and the project's files in answers can be clicked: auto (in terminals known to support it), on,
+    off.
+    """
     screen_reader: bool = False
     """Whether output is made for a screen reader: each line is printed once and in order, without boxes and symbols,
     and colours are named in words.

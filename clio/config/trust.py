@@ -481,6 +481,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "attribution": _waits("adds text of the project to the user's commits"),
     "color": _waits(_CHANGES_SCREEN),
     "theme": _waits(_CHANGES_SCREEN),
+    "hyperlinks": _waits(_CHANGES_SCREEN),
     "screen_reader": _waits(_CHANGES_SCREEN),
     "reasoning": _waits(_CHANGES_SCREEN),
     "notify": _waits(_CHANGES_SCREEN),

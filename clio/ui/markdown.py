@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from itertools import zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import unquote
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -17,8 +18,10 @@ from rich.segment import Segment
 from rich.text import Text
 
 from clio.ui.hanging_text import HangingText
+from clio.ui.links import FileLinks, is_program, is_safe_link
 from clio.ui.painter import Part, truncate_to_cells
-from clio.ui.theme import Theme, is_safe_link
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.theme import Theme
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -265,48 +268,92 @@ def _dedent(line: str, indent: int) -> str:
     return line[min(indent, len(line) - len(line.lstrip(" "))) :]
 
 
-def expand_links(tokens: "list[Token]") -> "list[Token]":
-    """Replace every link by "text (target)", both clickable; a link that may not be opened becomes plain text."""
+def expand_links(tokens: "list[Token]", files: FileLinks | None = None) -> "list[Token]":
+    """Replace every link and image by "text (target)", both clickable; one that may not be opened becomes plain text.
+
+    files: finds the project's files, whose names become links too.
+    """
     for token in tokens:
         if token.children:
-            token.children = list(_expand_inline_links(token.children))
+            token.children = list(_expand_inline_links(token.children, files))
     return tokens
 
 
-def _expand_inline_links(children: "list[Token]") -> "Iterator[Token]":
+def _expand_inline_links(children: "list[Token]", files: FileLinks | None) -> "Iterator[Token]":
     opened: Token | None = None
     link_text = ""
     for token in children:
         if token.type == "link_open":
             opened, link_text = token, ""
-            if is_safe_link(_get_link_target(token)):
-                yield token
+            if address := _find_address(_get_target(token), files):
+                yield _make_link_token(token, address)
         elif token.type == "link_close" and opened is not None:
-            yield from _end_link(opened, token, link_text)
+            yield from _end_link(token, _get_target(opened), link_text, files)
             opened = None
+        elif token.type == "image":
+            yield _make_text_token(token, f"{token.content} (")
+            yield from _link_text(_make_text_token(token, target := str(token.attrs.get("src", ""))), target, files)
+            yield _make_text_token(token, ")")
         else:
             link_text += token.content
-            yield token
+            if opened is None and files is not None and token.type in ("text", "code_inline"):
+                yield from _link_file_names(token, files)
+            else:
+                yield token
 
 
-def _end_link(opened: "Token", closed: "Token", link_text: str) -> "Iterator[Token]":
-    target = _get_link_target(opened)
-    can_open = is_safe_link(target)
-    if can_open:
+def _end_link(closed: "Token", target: str, link_text: str, files: FileLinks | None) -> "Iterator[Token]":
+    if _find_address(target, files):
         yield closed
-    if link_text == target:
+    if link_text in (target, target.removeprefix("mailto:")):
         return
     yield _make_text_token(closed, " (")
-    yield from (opened, _make_text_token(closed, target), closed) if can_open else (_make_text_token(closed, target),)
+    yield from _link_text(_make_text_token(closed, target), target, files)
     yield _make_text_token(closed, ")")
 
 
-def _get_link_target(opened: "Token") -> str:
+def _link_text(text: "Token", target: str, files: FileLinks | None) -> "Iterator[Token]":
+    if address := _find_address(target, files):
+        yield from (_make_link_token(text, address), text, _make_link_token(text, ""))
+    else:
+        yield text
+
+
+def _link_file_names(token: "Token", files: FileLinks) -> "Iterator[Token]":
+    """Yield a piece of text with links around the names of files."""
+    end = 0
+    for first, last, address in files.find_names(token.content):
+        if first > end:
+            yield token.copy(content=token.content[end:first])
+        yield _make_link_token(token, address)
+        yield token.copy(content=token.content[first:last])
+        yield _make_link_token(token, "")
+        end = last
+    if end == 0:
+        yield token
+    elif end < len(token.content):
+        yield token.copy(content=token.content[end:])
+
+
+def _find_address(target: str, files: FileLinks | None) -> str:
+    """Return the address to open for a link's target; "" if it may not be opened."""
+    if is_safe_link(target):
+        return "" if is_program(target) else target
+    return files.resolve(unquote(target)) if files is not None and ":" not in target else ""
+
+
+def _get_target(opened: "Token") -> str:
     return str(opened.attrs.get("href", ""))
 
 
+def _make_link_token(like: "Token", address: str) -> "Token":
+    """Return the beginning of a link, or its end if the address is ""."""
+    kind, nesting = ("link_open", 1) if address else ("link_close", -1)
+    return like.copy(type=kind, tag="a", nesting=nesting, content="", attrs={"href": address} if address else {})
+
+
 def _make_text_token(like: "Token", content: str) -> "Token":
-    return like.copy(type="text", tag="", nesting=0, content=content, attrs={})
+    return like.copy(type="text", tag="", nesting=0, content=content, attrs={}, children=None)
 
 
 TAB_SIZE = 4
@@ -541,6 +588,8 @@ class StreamingMarkdown:
         """Return the rest at the end of the answer; the object can then render another one."""
         rest = [self._render(piece) for piece in self._splitter.finish()]
         self._started = False
+        if self._theme.file_links is not None:
+            self._theme.file_links.forget()
         return rest
 
     def get_tail(self) -> Part | None:
@@ -549,19 +598,22 @@ class StreamingMarkdown:
         if piece is None:
             return None
         if piece.kind == "prose":
-            return self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
+            return self._make_part(piece, self._parse_prose(piece))
         code = self._code if piece.joined else self._make_highlighter(piece)
         return self._make_part(piece, self._lay_out_code(piece, code.preview_line(piece.text)))
 
     def _render(self, piece: MarkdownPiece) -> Part:
         if piece.kind == "prose":
-            part = self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
+            part = self._make_part(piece, self._parse_prose(piece))
         else:
             if not piece.joined:
                 self._code = self._make_highlighter(piece)
             part = self._make_part(piece, self._lay_out_code(piece, self._code.highlight_line(piece.text)))
         self._started = True
         return part
+
+    def _parse_prose(self, piece: MarkdownPiece) -> "Markdown":
+        return make_markdown(piece.text, links=self._theme.links, files=self._theme.file_links)
 
     def _lay_out_code(self, piece: MarkdownPiece, line: Text) -> Text:
         return lay_out_code_line(line, "" if piece.joined else piece.language, self._theme)
@@ -582,6 +634,7 @@ def lay_out_code_line(line: Text, language: str, theme: Theme) -> HangingText:
     """Return a line of a code block, on rows with a background; if a language is given, its name above."""
     indent = len(CODE_INDENT) + len(line.plain) - len(line.plain.lstrip(" "))
     rows = HangingText(style=theme.code_block, hang=indent + _CONTINUED_CODE)
+    language = clean_line(language)
     if language.lower() not in _UNNAMED_LANGUAGES:
         rows.append(f"{CODE_INDENT}{truncate_to_cells(language, _MAX_LABEL_CHARS)}\n", theme.faint)
     rows.append(CODE_INDENT).append_text(line)
@@ -594,16 +647,26 @@ def render_markdown(text: str, theme: Theme) -> list[Part]:
     return [*stream.feed(text), *stream.finish()]
 
 
-def make_markdown(text: str, *, links: bool = False) -> "Markdown":
+def make_markdown(text: str, *, links: bool = False, files: FileLinks | None = None) -> "Markdown":
     """Return Markdown that shows tags literally and link targets as text, without boxes around headings or code.
 
-    links: targets can be clicked.
+    links: targets can be clicked. files: finds the project's files, whose names can then be clicked too.
     """
     markdown = copy(_get_markdown_template())
-    tokens = parse_markdown_tokens(text)
+    tokens = _clean_entities(parse_markdown_tokens(text)) if "&" in text else parse_markdown_tokens(text)
     markdown.hyperlinks = links
-    markdown.parsed = _mark_tasks(expand_links(tokens) if links else tokens)
+    markdown.parsed = _mark_tasks(expand_links(tokens, files) if links else tokens)
     return markdown
+
+
+def _clean_entities(tokens: "list[Token]") -> "list[Token]":
+    """Remove the control and invisible characters that entities such as "&#x202e;" stood for."""
+    for token in tokens:
+        if token.children:
+            _clean_entities(token.children)
+        elif token.type == "text":
+            token.content = clean(token.content)
+    return tokens
 
 
 def parse_markdown_tokens(text: str) -> "list[Token]":

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -89,6 +90,7 @@ def truncate_line(line: "Text", max_chars: int, style: str) -> "Text":
 TerminalSize = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
+_LINK_ID = re.compile(r"\x1b\]8;id=[^;\x1b]*;([^\x1b]+)")
 _FILL = "\x1b[K"  # gives the rest of the row the background in force
 _CODE = r"\x1b(?:\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)"  # a style, a fill, or the beginning or end of a link
 _TRAILING_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
@@ -230,6 +232,9 @@ def _strip_right(row: str, width: int) -> str:
     last = _LAST_STYLE.search(row)
     if last is not None and _has_background(last[1]) and count_row_cells(row) >= width:
         return row[: -len(_RESET)].rstrip(" ") + _FILL + _RESET
+    if "\x1b]8;" in row:
+        # rich numbers the links of a process, so that a row drawn again would look changed
+        row = _LINK_ID.sub(lambda link: f"\x1b]8;id={crc32(link[1].encode())};{link[1]}", row)
     row = _TRAILING_BLANKS.sub(r"\1", row)
     return "" if _ONLY_CODES.match(row) else row
 

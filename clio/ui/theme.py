@@ -1,49 +1,16 @@
 """The names of styles by meaning ("good", "faint"), and the capabilities of the terminal: colours, links."""
 
-import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
 
+from clio.ui.links import FileLinks, supports_links
 from clio.ui.palettes import ColourDepth, Palette, get_builtin_palette
 
-_LINK_PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
-_LINK_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
-_LINK_VARIABLES = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID", "DOMTERM")
-_OLDEST_VTE = 5000  # 0.50; older versions crashed on some links
-_OLDEST_TMUX = (3, 4)
-_MAX_LINK_CHARS = 2000
-# No control characters, blanks or non-ASCII: nothing can end the sequence or look like another address.
-_SAFE_LINK = re.compile(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
-
-
-def supports_links(env: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to support links. FORCE_HYPERLINK overrides it: 0 is no, any other value yes."""
-    if forced := env.get("FORCE_HYPERLINK", ""):
-        return forced != "0"
-    program = env.get("TERM_PROGRAM", "")
-    if env.get("TMUX") or program == "tmux":
-        return program == "tmux" and _parse_version(env.get("TERM_PROGRAM_VERSION", "")) >= _OLDEST_TMUX
-    if env.get("STY") or env.get("TERM", "").startswith("screen"):
-        return False
-    vte = env.get("VTE_VERSION", "")
-    return (
-        program in _LINK_PROGRAMS
-        or env.get("TERM", "").startswith(_LINK_TERMS)
-        or any(env.get(mark) for mark in _LINK_VARIABLES)
-        or (vte.isdigit() and int(vte) >= _OLDEST_VTE)
-    )
-
-
-def is_safe_link(target: str) -> bool:
-    """Whether an address from a model may become a link: http, https, or a file on this machine."""
-    return len(target) <= _MAX_LINK_CHARS and _SAFE_LINK.fullmatch(target) is not None
-
-
-def _parse_version(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
-
+if TYPE_CHECKING:
+    from clio.config.schema import Hyperlinks
 
 _TRUECOLOUR_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
 _TRUECOLOUR_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "WarpTerminal")
@@ -58,12 +25,13 @@ class CurrentPalette(Struct, kw_only=True):
 class Theme(Struct, frozen=True, kw_only=True):
     """Style names by meaning, for rich. Without `colour` only bold and faint remain, without `escapes` nothing does.
 
-    links: addresses are clickable. depth: the number of colours.
+    links: addresses are clickable; file_links: so are the names of the project's files. depth: the number of colours.
     """
 
     colour: bool = True
     escapes: bool = True
     links: bool = False
+    file_links: FileLinks | None = None
     depth: ColourDepth = "standard"
     current: CurrentPalette = field(default_factory=CurrentPalette)
     accent: str = "accent"
@@ -92,6 +60,7 @@ class Terminal(Struct, frozen=True, kw_only=True):
         escapes: bold and faint are supported.
         reflows: lines are wrapped again when the window becomes narrower, as in most terminals.
         links: marked addresses can be opened.
+        file_links: finds the addresses of the project's files; None if these cannot be opened.
         depth: the number of colours.
         current: holds the palette in force.
         for_screen_reader: nothing is drawn, and all of the above is off.
@@ -103,6 +72,7 @@ class Terminal(Struct, frozen=True, kw_only=True):
     colour: bool
     reflows: bool
     links: bool = False
+    file_links: FileLinks | None = None
     depth: ColourDepth = "standard"
     current: CurrentPalette = field(default_factory=CurrentPalette)
     for_screen_reader: bool = False
@@ -116,11 +86,23 @@ class Terminal(Struct, frozen=True, kw_only=True):
     @property
     def theme(self) -> Theme:
         """The theme for this terminal; all themes share one palette."""
-        return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, current=self.current)
+        return Theme(
+            colour=self.colour,
+            escapes=self.escapes,
+            links=self.links,
+            file_links=self.file_links if self.links else None,
+            depth=self.depth,
+            current=self.current,
+        )
 
 
 def detect_terminal(
-    env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True, for_screen_reader: bool = False
+    env: Mapping[str, str],
+    *,
+    is_tty: bool,
+    wants_colour: bool = True,
+    hyperlinks: "Hyperlinks" = "auto",
+    for_screen_reader: bool = False,
 ) -> Terminal:
     """Detect the capabilities from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty.
 
@@ -138,7 +120,7 @@ def detect_terminal(
         colour=is_capable and wants_colour and not env.get("NO_COLOR"),
         # xterm, GNU screen and the Linux console truncate lines instead of wrapping them again.
         reflows=is_capable and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
-        links=is_capable and supports_links(env),
+        links=is_capable and (hyperlinks == "on" or (hyperlinks == "auto" and supports_links(env))),
         depth=detect_colour_depth(env),
     )
 

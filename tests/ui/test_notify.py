@@ -4,7 +4,8 @@ import pytest
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
-from clio.ui.theme import is_safe_link, supports_links
+from clio.ui.links import is_safe_link, supports_links
+from clio.ui.theme import detect_terminal
 from clio.ui.turn_display import Notifier, format_notification, resolve_notify
 from tests.support.rows import each_row
 
@@ -58,6 +59,14 @@ def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: st
 )
 def test_links_only_where_they_are_known(env: dict[str, str], takes: bool) -> None:
     assert supports_links(env) is takes
+
+
+def test_the_setting_overrides_what_is_known() -> None:
+    known, unknown = {"TERM": "xterm-kitty"}, {"TERM": "xterm"}
+    assert detect_terminal(known, is_tty=True).links and not detect_terminal(unknown, is_tty=True).links
+    assert detect_terminal(unknown, is_tty=True, hyperlinks="on").links
+    assert not detect_terminal(known, is_tty=True, hyperlinks="off").links
+    assert not detect_terminal(known, is_tty=False, hyperlinks="on").links
 
 
 def test_only_web_addresses_and_files_of_this_machine_may_be_links() -> None:

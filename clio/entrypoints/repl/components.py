@@ -11,6 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from clio.agent.user_interface import Emit, Event
@@ -22,6 +23,7 @@ from clio.config.trust import trust_project
 from clio.entrypoints import first_paint
 from clio.errors import ClioError
 from clio.threads import freeze_startup_objects
+from clio.ui.links import detect_file_links
 from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
@@ -226,8 +228,9 @@ def make_prompt_io(
     return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
 
 
-def detect_this_terminal(config: Config) -> Terminal:
+def detect_this_terminal(loaded: LoadedConfig) -> Terminal:
     """Describe what standard output can show, from its terminal and the settings."""
+    config = loaded.config
     is_tty = sys.stdout.isatty()
     if is_tty and sys.platform == "win32":
         import ctypes
@@ -235,7 +238,16 @@ def detect_this_terminal(config: Config) -> Terminal:
         from clio.ui.terminal_handoff import enable_windows_escapes
 
         is_tty = enable_windows_escapes(ctypes.windll.kernel32)
-    return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, for_screen_reader=config.screen_reader)
+    terminal = detect_terminal(
+        os.environ,
+        is_tty=is_tty,
+        wants_colour=config.color,
+        hyperlinks=config.hyperlinks,
+        for_screen_reader=config.screen_reader,
+    )
+    if not terminal.links:
+        return terminal
+    return msgspec.structs.replace(terminal, file_links=detect_file_links(os.environ, loaded.project))
 
 
 def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") -> None:

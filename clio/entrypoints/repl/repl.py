@@ -121,7 +121,7 @@ class Repl:
     def __init__(self, options: Options, loaded: LoadedConfig) -> None:
         self.ended_by = 0
         self._loaded = loaded
-        self._terminal = detect_this_terminal(loaded.config)
+        self._terminal = detect_this_terminal(loaded)
         self._colours = ThemeController(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
         self._history_problem: str | None = None
