@@ -25,7 +25,7 @@ FILES = {
 }
 RUN = ("run_command", {"command": "pytest -q"})
 FIX = ("edit_file", {"path": "prices.py", "old_string": "- discount", "new_string": "* (100 - discount) / 100"})
-LEARN = ("memory_operations", {"operation": "add_discovery", "fact": "discounts are percentages everywhere"})
+LEARN = ("memory_operations", {"operation": "remember", "content": "discounts are percentages everywhere"})
 COMMIT = ("git", {"operation": "commit", "message": "fix: a discount is a percentage", "paths": ["prices.py"]})
 ANSWER = (
     "The discount was subtracted as an amount; it is a **percentage**. Fixed in `prices.py:3`, both tests pass, "

@@ -98,7 +98,7 @@ def _plan_remember(question: str) -> LookupPlan | None:
     if match is None:
         return None
     fact = match["fact"].strip()
-    call = Lookup(tool="memory_operations", arguments={"operation": "add_discovery", "fact": fact})
+    call = Lookup(tool="memory_operations", arguments={"operation": "remember", "content": fact})
     return LookupPlan(kind="remember", lookups=(call,), subject=fact)
 
 
@@ -122,7 +122,7 @@ def _plan_forget(question: str) -> LookupPlan | None:
 
 def make_forget_lookup(memory_id: str) -> Lookup:
     """Return the tool call that moves a memory to the archive."""
-    return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": memory_id})
+    return Lookup(tool="memory_operations", arguments={"operation": "forget", "id": memory_id})
 
 
 def _plan_command(question: str) -> LookupPlan | None:
@@ -169,7 +169,7 @@ def _plan_search(question: str) -> LookupPlan:
     memory = (
         Lookup(tool="memory_operations", arguments={"operation": "search", "query": query}),
         Lookup(tool="memory_operations", arguments={"operation": "recall", "query": query, "limit": _MAX_MEMORIES}),
-        Lookup(tool="memory_operations", arguments={"operation": "recall_sessions", "query": query}),
+        Lookup(tool="memory_operations", arguments={"operation": "search_sessions", "query": query}),
     )
     if _SESSIONS.search(question):
         return LookupPlan(kind="search", lookups=memory, subject=query)
@@ -290,7 +290,7 @@ def find_matching_memories(plan: LookupPlan, results: Sequence[LookupResult]) ->
 
 def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     """Say what was forgotten, or which memories match if there is not exactly one."""
-    done = [item for item in _filter_results(results, "forget_ltm") if item.result.ok]
+    done = [item for item in _filter_results(results, "forget") if item.result.ok]
     if done:
         # The line names the memory: "Forgotten: d-3f9a12 (discovery): we deploy with make ship".
         forgotten = done[0].result.content.partition("\n")[0].removeprefix("Forgotten: ")
@@ -318,7 +318,7 @@ def format_earlier_passages(plan: LookupPlan, results: Sequence[LookupResult]) -
 def _iter_passages(results: Sequence[LookupResult]) -> Iterator[tuple[str, str, str]]:
     """Yield the role, the text and the formatted line of each passage."""
     when = title = ""
-    for line in join_results(results, "recall_sessions").splitlines():
+    for line in join_results(results, "search_sessions").splitlines():
         if match := _SESSION.match(line):
             when, title = match["when"], match["title"]
         elif match := _PASSAGE.match(line):

@@ -42,7 +42,7 @@ def test_what_was_said_before_is_quoted_with_its_session() -> None:
     hit = SessionHit(session_id="s", session_name="perf (old)", updated=0.0, score=1.0, passages=passages)
     output = render_recall(Recall(sessions=(hit,)))
     text = answer(
-        plan_lookups("what did we decide about caching?"), found("recall_sessions", output.text, summary=output.summary)
+        plan_lookups("what did we decide about caching?"), found("search_sessions", output.text, summary=output.summary)
     )
     assert text == "**Earlier sessions**\n\n- undated, *perf (old)*: we decided that caching lives in one small module"
 
@@ -53,7 +53,7 @@ def test_a_short_statement_is_quoted_and_the_same_question_asked_before_is_not()
         "- 10:00 user, 00000001: What is the codename?",
         "- 10:05 user, 00000002: The codename is Basalt.",
     ]
-    text = answer(plan_lookups("codename"), found("recall_sessions", "\n".join(lines)))
+    text = answer(plan_lookups("codename"), found("search_sessions", "\n".join(lines)))
     assert "Basalt" in text and "What is" not in text
 
 
@@ -74,22 +74,22 @@ def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
 def test_what_became_of_it_is_reported() -> None:
     todo = plan_lookups("forget d-3f9a12")
     told = "Forgotten: d-3f9a12 (discovery): deploys happen on Fridays\nIt is in the archive; the user can restore it"
-    done = answer(todo, found("forget_ltm", told, summary="forgot d-3f9a12"))
+    done = answer(todo, found("forget", told, summary="forgot d-3f9a12"))
     assert done.startswith("Moved to the archive: deploys happen on Fridays. ")
     assert mentions(done, "`/memory undo`", "`clio memory undo`") and "the user" not in done
-    refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))
+    refused = answer(todo, found("forget", "there is no entry d-3f9a12", summary="none", ok=False))
     assert "there is no entry d-3f9a12" in refused
     assert "memory is off" in answer(todo)
 
 
 def test_remembering_again_is_a_confirmation() -> None:
     todo = plan_lookups("remember that tests run with pytest -q")
-    new = found("add_discovery", "Remembered", summary="remembered d-1")
-    again = found("add_discovery", "Known already", summary="confirmed d-1")
-    off = found("add_discovery", "memory is off", summary="off", ok=False)
+    new = found("remember", "Remembered", summary="remembered d-1")
+    again = found("remember", "Known already", summary="confirmed d-1")
+    off = found("remember", "memory is off", summary="off", ok=False)
     assert mentions(answer(todo, new), "Saved to project memory", "tests run with pytest -q")
     assert mentions(answer(todo, again), "Already", "confirmed", "tests run with pytest -q")
     assert answer(todo, off) == "Not saved: memory is off."
     incognito = "not allowed: an incognito session saves nothing to memory; continue without it"
-    refused = answer(todo, found("add_discovery", incognito, summary="off", ok=False))
+    refused = answer(todo, found("remember", incognito, summary="off", ok=False))
     assert refused == "Not saved: an incognito session saves nothing to memory."

@@ -197,7 +197,7 @@ def test_remembered_in_one_run_known_in_the_next(project: Path) -> None:
 def test_offline_finds_what_was_remembered_in_so_many_words(project: Path) -> None:
     assert clio(project, "memory", "remember", "we deploy with make ship").returncode == 0
     done = clio(project, "-p", "how do we deploy?", "--provider", "offline")
-    assert re.search(r"\*\*Memories\*\*\n\n- we deploy with make ship \(\d{4}-\d\d-\d\d\)\n", done.stdout)
+    assert re.search(r"\*\*Memory\*\*\n\n- we deploy with make ship \(note, \d{4}-\d\d-\d\d\)\n", done.stdout)
     again = clio(project, "-p", "how do we deploy?", "--provider", "offline", "--incognito")
     assert "make ship" not in again.stdout
 
