@@ -10,13 +10,10 @@ import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import validate
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.types import CallToolResult, TextContent
 
 from clio.config.command_line import parse_arguments
 from clio.entrypoints.mcp_server import TOOLS, Answer, call_tool
@@ -30,6 +27,10 @@ from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, clio, make_place
 from tests.support.wording import mentions
 
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+
+
 SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
 BY_USER = Provenance(asserted_by="user")
 
@@ -40,8 +41,11 @@ def place(tmp_path: Path) -> Place:
 
 
 @asynccontextmanager
-async def client(place: Place, *flags: str, mode: str = "auto") -> AsyncIterator[Client]:
+async def client(place: Place, *flags: str, mode: str = "auto") -> AsyncIterator["Client"]:
     """A client with a server of its own, started in another folder than the project's."""
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
     arguments = ["-m", "clio", "mcp", "--cwd", str(place.project), *flags]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=place.env(), cwd=place.home)
     with (place.home / "errors.txt").open("a", encoding="utf-8") as errors:
@@ -50,13 +54,15 @@ async def client(place: Place, *flags: str, mode: str = "auto") -> AsyncIterator
 
 
 def text(result: Any) -> str:
+    from mcp.types import CallToolResult, TextContent
+
     assert isinstance(result, CallToolResult)
     [content] = result.content
     assert isinstance(content, TextContent)
     return content.text
 
 
-async def wrong(client: Client, name: str, **arguments: Any) -> str:
+async def wrong(client: "Client", name: str, **arguments: Any) -> str:
     result = await client.call_tool(name, arguments)
     assert result.is_error
     assert result.structured_content is None

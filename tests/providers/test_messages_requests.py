@@ -1,10 +1,10 @@
 """Requests of Anthropic Messages: what is sent, and what the maker's own package says of it."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
-from anthropic.types import MessageCreateParams
 from msgspec import Raw
 from pydantic import TypeAdapter, ValidationError
 
@@ -41,7 +41,14 @@ LOOP: tuple[Message, ...] = (
     ToolMessage(tool_call_id="c1", name="git", content="clean"),
     ToolMessage(tool_call_id="c2", name="read", content="", images=(PICTURE,), ok=False),
 )
-_params: TypeAdapter[Any] = TypeAdapter(MessageCreateParams)
+
+
+@cache
+def params() -> TypeAdapter[Any]:
+    """What the maker's package takes. Its import takes 1.4 s, which a run without these tests need not spend."""
+    from anthropic.types import MessageCreateParams
+
+    return TypeAdapter(MessageCreateParams)
 
 
 def request(messages: tuple[Message, ...] = LOOP, **options: Any) -> ChatRequest:
@@ -56,7 +63,7 @@ def protocol(model: str = "claude-sonnet-5-5", **options: Any) -> MessagesProtoc
 def sent(speaks: MessagesProtocol, asked: ChatRequest) -> dict[str, Any]:
     """The body, which the package's types allow: no field but theirs, and of their kinds."""
     body = json.loads(speaks.encode(asked))
-    checked = _params.validate_python(body)
+    checked = params().validate_python(body)
     assert _without_iterators(checked) == body
     return body
 
@@ -81,7 +88,7 @@ def test_the_check_of_the_types_can_fail() -> None:
     good = json.loads(protocol().encode(request()))
     for change in ({"stop": 1}, {"thinking": {"type": "adaptive", "depth": 3}}, {"messages": [{"role": "system"}]}):
         with pytest.raises((ValidationError, AssertionError)):
-            assert _without_iterators(_params.validate_python(good | change)) == good | change
+            assert _without_iterators(params().validate_python(good | change)) == good | change
 
 
 def test_a_whole_request() -> None:

@@ -4,7 +4,6 @@ import json
 import re
 from typing import Any
 
-import openai
 from msgspec import Struct
 
 from clio.providers.chat import REASONING_FIELD, ChatDecoder
@@ -27,6 +26,8 @@ class Read(Struct, kw_only=True):
 
 
 async def package_reads(recorded: Recorded) -> Read:
+    import openai  # 0.6 s, which a run without these tests need not spend
+
     client = openai.AsyncOpenAI(api_key="k", http_client=answering(recorded.stream), max_retries=0)
     read = Read(calls={}, details=[])
     stream = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}], stream=True)

@@ -1,18 +1,23 @@
 """Recorded answers of Anthropic Messages: clio reads what the maker's own package reads."""
 
 import json
-
-import anthropic
+from typing import TYPE_CHECKING
 
 from clio.providers.messages import MessagesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 from tests.support.rows import each_row
 
+if TYPE_CHECKING:
+    import anthropic
+
+
 RECORDINGS = list(recordings("messages"))
 FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 
 
-async def package_reads(recorded: Recorded) -> anthropic.types.Message:
+async def package_reads(recorded: Recorded) -> "anthropic.types.Message":
+    import anthropic  # 1.4 s, which a run without these tests need not spend
+
     client = anthropic.AsyncAnthropic(api_key="k", http_client=answering(recorded.stream), max_retries=0)
     async with client.messages.stream(max_tokens=10, messages=[{"role": "user", "content": "x"}], model="m") as stream:
         return await stream.get_final_message()

@@ -1,21 +1,25 @@
 """Recorded answers of OpenAI Responses: clio reads what the maker's own package reads."""
 
 import json
-
-import openai
-from openai.types.responses import Response
+from typing import TYPE_CHECKING
 
 from clio.providers.failure import TransportFailed
 from clio.providers.responses import MESSAGE_START, ResponsesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 from tests.support.rows import each_row
 
+if TYPE_CHECKING:
+    import openai
+
+
 RECORDINGS = list(recordings("responses"))
 
 
-async def package_reads(recorded: Recorded) -> Response:
+async def package_reads(recorded: Recorded) -> "openai.types.responses.Response":
+    import openai  # 0.6 s, which a run without these tests need not spend
+
     client = openai.AsyncOpenAI(api_key="k", http_client=answering(recorded.stream), max_retries=0)
-    last: Response | None = None
+    last: openai.types.responses.Response | None = None
     async for event in await client.responses.create(model="m", input="x", stream=True):
         if event.type in ("response.completed", "response.incomplete", "response.failed"):
             last = event.response
