@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -276,8 +277,15 @@ class TextBlocks:
 PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
 """The position of a role is its number in the index."""
-MAX_RANKED_PASSAGES = 5_000
-MAX_CANDIDATES = 240
+MAX_RANKED_PASSAGES = 3_000
+MAX_CANDIDATES = 200
+MAX_COUNTED = 5_000
+"""Number of passages with a word up to which they are counted; beyond it the number is estimated from the newest."""
+MAX_NEWEST_FOR_PHRASE = 2_000
+"""The query word for word is searched only in that many of the newest passages with its rarest word."""
+MAX_COUNT_IN_RANK = 20_000
+"""A word in more passages adds nothing to FTS5's rank, which would read all of them; `Search` scores it from the text.
+"""
 MAX_EXACT_PASSAGES = 16
 """Number of passages with the whole query word for word, newest first."""
 MAX_TITLES = 100
@@ -323,8 +331,8 @@ class IndexReader:
         return Totals(passages=passages, mean_words=max(chars / passages / _CHARS_PER_WORD, 1.0))
 
     def count_terms(self, terms: Sequence[Term]) -> list[int]:
-        """Return, for each term, the number of passages that contain one of its forms."""
-        return [self._count(_match_any_form(term)) for term in terms]
+        """Return, for each term, the number of passages that contain one of its forms; an estimate for common words."""
+        return [self._estimate_count(_match_any_form(term)) for term in terms]
 
     def find_passages(
         self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
@@ -348,9 +356,12 @@ class IndexReader:
         # A phrase can only match if each of its words occurs somewhere.
         if len(query.words) > 1 and 0 not in counts:
             phrase = " ".join(query.words)
+            # Only where the rarest word is in the newest passages: a phrase of common words would read all of them.
+            rarest = min(zip(counts, query.terms, strict=True), key=itemgetter(0))[1]
+            start = max(newest_from, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
             rows = self._database.rows(
                 "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
-                (f'"{phrase}"', newest_from, MAX_EXACT_PASSAGES),
+                (f'"{phrase}"', start, MAX_EXACT_PASSAGES),
             )
             exact = {row for (row,) in rows}
             turns = self.load_turns({row >> PASSAGE_BITS for row in exact})
@@ -536,8 +547,8 @@ class IndexReader:
             "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
             (first + second, first + chr(ord(second) + 1), len(word) - 1, len(word) + 1),
         )
-        for term in near:
-            rows += self._database.rows("SELECT term, doc FROM temp.stems WHERE term = ?", (term,))
+        marks = ",".join("?" * len(near))
+        rows += self._database.rows(f"SELECT term, doc FROM temp.stems WHERE term IN ({marks})", tuple(near))
         found = [(-count, term) for term, count in rows if is_misspelling(term, word)]
         return min(found)[1] if found else ""
 
@@ -589,6 +600,7 @@ class IndexReader:
         must = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.phrases)
         if must:
             return self._limit_to_newest(f"{must} AND ({' OR '.join(terms)})")
+        ranked = [term for (count, _), term in zip(known, terms, strict=True) if count <= MAX_COUNT_IN_RANK]
         rare: list[str] = []
         room = MAX_RANKED_PASSAGES
         for (count, _), term in zip(known, terms, strict=True):
@@ -596,21 +608,43 @@ class IndexReader:
                 rare.append(term)
                 room -= count
         common = [term for term in terms if term not in rare]
-        together = list(_take_while_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count))
+        together = list(
+            _take_while_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count_up_to)
+        )
         if not rare and not together:
             return self._limit_to_newest(common[0])
         chosen = " OR ".join([*rare, *together])
         # The second half selects no further passage; it makes FTS5 include the common words in the rank.
-        return (f"({chosen}) AND ({' OR '.join(terms)})" if common else chosen), 0
+        only_scored = [term for term in ranked if term not in rare]
+        return (f"({chosen}) AND ({' OR '.join([*ranked, *together])})" if only_scored else chosen), 0
 
     def _limit_to_newest(self, clause: str) -> tuple[str, int]:
         """Return the expression and the smallest row id that leaves the newest `MAX_RANKED_PASSAGES` matches."""
-        rows = self._database.rows(
-            "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
-            (clause, MAX_RANKED_PASSAGES),
-        )
+        return clause, self._find_newest_from(clause, MAX_RANKED_PASSAGES)
+
+    def _find_newest_from(self, clause: str, limit: int) -> int:
+        """Return the smallest row id that leaves about the newest `limit` matches; 0 if there are not more."""
         # Row ids grow with time, so this row id separates the newest passages from older ones.
-        return clause, rows[0][0] if rows else 0
+        rows = self._database.rows(
+            "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?", (clause, limit)
+        )
+        return rows[0][0] if rows else 0
+
+    def _estimate_count(self, clause: str) -> int:
+        """Return the number of matches; if there are many, as if older passages matched as often as the newest."""
+        start = self._find_newest_from(clause, MAX_COUNTED)
+        if not start:
+            return self._count(clause)
+        ((last,),) = self._database.rows("SELECT max(id) FROM turns")
+        last = (last + 1) << PASSAGE_BITS
+        return round(MAX_COUNTED * last / (last - start))
+
+    def _count_up_to(self, clause: str, limit: int) -> int:
+        """Return the number of matches, at most `limit`."""
+        ((count,),) = self._database.rows(
+            "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)", (clause, limit)
+        )
+        return count
 
     def _count(self, clause: str) -> int:
         ((count,),) = self._database.rows("SELECT count(*) FROM passages WHERE passages MATCH ?", (clause,))
@@ -642,10 +676,10 @@ def _match_any_form(term: Term) -> str:
     return f"({forms})" if len(term.forms) > 1 else forms
 
 
-def _take_while_fitting(clauses: Iterator[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
+def _take_while_fitting(clauses: Iterator[str], room: int, count: Callable[[str, int], int]) -> Iterator[str]:
     """Yield the clauses that match anything and together match at most `room` passages. Counts only the first six."""
     for _, clause in zip(range(_MAX_COUNTED_PAIRS), clauses, strict=False):
-        found = count(clause)
+        found = count(clause, room + 1)
         if found and found <= room:
             room -= found
             yield clause

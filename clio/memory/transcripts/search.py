@@ -99,6 +99,9 @@ def _find_densest_position(places: list[tuple[int, list[str]]], query_stems: set
 
 SCORED_PASSAGES, SCORED_PASSAGES_FOR_READING = 48, 80
 """Number of passages that are scored from their text; the rest keep FTS5's score. `for_reading` needs more of them."""
+SCORED_CHARS, SCORED_CHARS_FOR_READING = 12_000, 24_000
+"""About the characters of these passages in total: scoring long passages was half of the CPU time of a query."""
+SCORED_BATCH = 8
 MAX_TURNS_OF_DATE = 200
 """Number of turns from a date in the query that are considered, even without a word of the query."""
 MAX_YEARS = 5
@@ -138,7 +141,7 @@ class Search:
         self._exclude = reader.find_session_keys(exclude)
         self._until = until
         self._rarities: list[float] = []
-        self._scored_passages = SCORED_PASSAGES
+        self._scored_passages, self._scored_chars = SCORED_PASSAGES, SCORED_CHARS
         self._column = "output" if query.scope == "output" else "text"
 
     def turns(self, limit: int) -> tuple[RecalledPassage, ...]:
@@ -208,7 +211,7 @@ class Search:
           with the request, the nearest answers and the conclusion;
         - passages that only share a word with the query, and exact repetitions, are left out.
         """
-        self._scored_passages = SCORED_PASSAGES_FOR_READING
+        self._scored_passages, self._scored_chars = SCORED_PASSAGES_FOR_READING, SCORED_CHARS_FOR_READING
         scored, ranked, inside = self._rank_sessions(limit * RANKED_PER_SHOWN_SESSION)
         inside = {session: inside[session] for session, _ in ranked}
         exchange_of = self._find_exchanges(item for items in inside.values() for item in items)
@@ -252,14 +255,13 @@ class Search:
         keys = sorted(keys, key=lambda key: -weights[key])[:MAX_SCORED_OUTPUTS]
         if query.phrases:
             texts = self._reader.load_texts(keys, "output")
-            keys = [key for key in keys if self._has_phrases(texts[key])]
+            keys = [key for key in keys if self._has_phrases(extract_stems(texts[key][:MAX_OUTPUT_CHARS]))]
         callers = self._reader.find_callers(keys)
         callers = {key: turn for key, turn in callers.items() if turn.created <= self._until}
         return add_outputs(scored, {key: found[key] for key in keys}, callers, self._rarities)
 
-    def _has_phrases(self, output: str) -> bool:
-        """Whether an output contains all quoted phrases; its index has no positions."""
-        stems = extract_stems(output[:MAX_OUTPUT_CHARS])
+    def _has_phrases(self, stems: Sequence[str]) -> bool:
+        """Whether a text, given as its stems, contains all quoted phrases."""
         return all(has_phrase(stems, [porter_stem(word) for word in phrase]) for phrase in self._query.phrases)
 
     def _rank_with_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
@@ -392,26 +394,30 @@ class Search:
             found = self._reader.find_outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:MAX_SCORED_OUTPUTS]
             texts = self._reader.load_texts((turn.key for turn in turns), "output")
-            words = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
             # The table of outputs has no positions, so phrases are checked in the text.
-            phrases = [[porter_stem(word) for word in phrase] for phrase in query.phrases]
-            fitting = [turn for turn in turns if all(has_phrase(words[turn.key], phrase) for phrase in phrases)]
+            words = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
+            fitting = [turn for turn in turns if self._has_phrases(words[turn.key])]
             weighed = [(turn, weigh(words[turn.key])) for turn in fitting]
             return [_make_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
         if query.scope == "title":
             return []
         found = self._reader.find_passages(query, counts, self._exclude, self._until)
-        head, tail = found[: self._scored_passages], found[self._scored_passages :]
-        texts = self._reader.load_texts(candidate.turn.key for candidate in head)
         best: dict[int, Scored] = {}
         # The rest keeps its FTS5 score, scaled by the smallest ratio seen, so that none of it overtakes a passage
         # that was scored from its text.
         ratio = 1.0
-        for candidate in head:
-            weighing = weigh(extract_stems(split_passages(texts[candidate.turn.key])[candidate.number]))
-            ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
-            _keep_best(best, _make_scored(candidate.turn, weighing, candidate.number))
-        for candidate in tail:
+        scored = chars = 0
+        while scored < min(self._scored_passages, len(found)) and chars < self._scored_chars:
+            batch = found[scored : min(scored + SCORED_BATCH, self._scored_passages)]
+            scored += len(batch)
+            texts = self._reader.load_texts(candidate.turn.key for candidate in batch)
+            for candidate in batch:
+                passage = split_passages(texts[candidate.turn.key])[candidate.number]
+                chars += len(passage)
+                weighing = weigh(extract_stems(passage))
+                ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
+                _keep_best(best, _make_scored(candidate.turn, weighing, candidate.number))
+        for candidate in found[scored:]:
             _keep_best(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
 

@@ -270,6 +270,14 @@ def test_a_common_word_among_many_sessions_still_answers() -> None:
     assert sessions(index, "alpha gamma") == [f"s{number}" for number in range(99, 89, -1)]
 
 
+def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> None:
+    index = RecallIndex.open(None)
+    index.put(said(f"s{number}", *["alpha beta"] * 60, *["gamma"] * 40, at=float(number)) for number in range(100))
+    counts = index.count_words("alpha gamma").words
+    assert counts["gamma"] == 4_000
+    assert counts["alpha"] == pytest.approx(6_000, rel=0.1)
+
+
 def test_a_session_put_again_has_only_what_it_has_now() -> None:
     index = index_of(said("a", "the parser", "the cache"), said("b", "parser"))
     index.put([said("a", "the weather", stamp="2")])
