@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -90,8 +91,11 @@ class SessionWriter:
         self.add_message(message)
         return message, calls
 
-    def add_broken_answer(self, partial: ModelAnswer | None) -> None:
-        """Add the text of an answer that broke off, without its unfinished calls, and answer the open calls."""
+    def add_broken_answer(self, partial: ModelAnswer | None, outputs: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Add the text of an answer that broke off, without its unfinished calls, and answer the open calls.
+
+        outputs: what interrupted calls had printed, by call id.
+        """
         if partial is not None and partial.text.strip():
             model = partial.model or self._model
             self.add_message(
@@ -99,16 +103,16 @@ class SessionWriter:
                     partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted"
                 )
             )
-        self.answer_open_calls("interrupted")
+        self.answer_open_calls("interrupted", outputs)
 
-    def add_interrupted_answer(self, partial: ModelAnswer | None) -> None:
+    def add_interrupted_answer(self, partial: ModelAnswer | None, outputs: Mapping[str, str]) -> None:
         """Like `add_broken_answer` after an interrupt by the user; adds a note about it for the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
         calls = [
             call for message in self._session.messages[-_MAX_SEARCHED_MESSAGES:] for call in _get_tool_calls(message)
         ]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
-        self.add_broken_answer(partial)
+        self.add_broken_answer(partial, outputs)
         if names:
             situation = f"while {', '.join(names)} ran; its effects until then remain"
         elif partial is not None and partial.text.strip():
@@ -121,9 +125,11 @@ class SessionWriter:
         )
         self.add_message(UserMessage(content=text, origin="interrupt", created=self._now()))
 
-    def answer_open_calls(self, reason: str) -> None:
-        """Add a result for each call that will not be run."""
+    def answer_open_calls(self, reason: str, outputs: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Add a result for each call that has none, with its output until it was interrupted, if it had any."""
         for message in answer_open_calls(self._session.messages, reason, self._now()):
+            if output := outputs.get(message.tool_call_id):
+                message = structs.replace(message, content=f"[{reason}; its output until then:]\n{output}")
             self.add_message(message)
 
     def sync(self) -> None:
@@ -374,7 +380,7 @@ class Loop:
         except asyncio.CancelledError:
             partial = self._model_request.take_partial()
             if turn.has_begun:
-                self._writer.add_interrupted_answer(partial)
+                self._writer.add_interrupted_answer(partial, self._runner.pop_interrupted_outputs())
             else:
                 self._writer.add_broken_answer(partial)
             self._finish_turn(turn, "interrupted", "interrupted")

@@ -266,9 +266,9 @@ class TurnHooks:
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that the model receives, about 6,000 tokens; the rest can be read with read_output."""
 _PREVIEW_LINES = 8
-"""Lines of a result that the screen shows."""
-_FAILURE_PREVIEW_LINES = 3
-"""Last lines of a long failure that the screen shows."""
+"""First lines of a result that the event of its call contains."""
+_OUTPUT_LINES = 5
+"""Lines of a command's output, or of a failure, that the screen shows."""
 _MAX_TITLE_CHARS = 120
 _CONFINEMENT_NOTE = "commands that run without approval can't write files and have no network or secrets"
 
@@ -360,6 +360,7 @@ class ToolRunner:
         self._now = runtime.now
         self.page = offered.page
         self._started_at: dict[str, float] = {}
+        self._last_progress: dict[str, str] = {}  # of running calls: the output of one that is interrupted
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -367,6 +368,15 @@ class ToolRunner:
         """Whether the call may run concurrently with others."""
         tool = self.tools.get(call.name)
         return tool is not None and tool.read_only
+
+    def pop_interrupted_outputs(self) -> dict[str, str]:
+        """Remove and return the output of the calls that were interrupted, by call id, without secrets."""
+        outputs = {call_id: text for call_id, text in self._last_progress.items() if text.strip()}
+        self._last_progress.clear()
+        return {
+            call_id: self._redactor.message(neutralize_tool_output(text[-self.page.chars :])).text
+            for call_id, text in outputs.items()
+        }
 
     async def run(self, call: ToolCall, *, cut_off: bool = False) -> CallOutcome:
         """Run the call and return its outcome. Errors become results the model can act on; only cancellation is raised.
@@ -414,6 +424,7 @@ class ToolRunner:
         except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
             output = _make_internal_error(call.name, error)
         seconds = time.perf_counter() - self._started_at.pop(call.id, started)
+        self._last_progress.pop(call.id, None)  # it was not interrupted
         return self._make_outcome(
             call, title, output, seconds, asked=asked, approval_missing=approval_missing, notes_below=notes_below
         )
@@ -460,6 +471,7 @@ class ToolRunner:
         self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool
     ) -> ToolOutput:
         def show_progress(text: str) -> None:
+            self._last_progress[call.id] = text
             self._emit(ToolProgress(call_id=call.id, text=text))
 
         try:
@@ -582,6 +594,7 @@ class ToolRunner:
         raw_text = f"{output.text}\n{_NO_PICTURES_NOTE}" if output.images and not images else output.text
         safe = self._redactor.message(neutralize_tool_output(raw_text))
         text = safe.text
+        shown, hidden_lines = select_preview_lines(output, text)
         # Stored after redaction: the blob can be read by the model later.
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
@@ -608,7 +621,8 @@ class ToolRunner:
                 ok=output.ok,
                 summary=message.summary,
                 seconds=message.seconds,
-                preview=render_preview(message.content, ok=output.ok),
+                preview="\n".join(shown),
+                hidden_lines=hidden_lines,
                 diff=self._redactor.redact(
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
@@ -633,15 +647,28 @@ def _format_replaced_count(secrets: int) -> str:
     return f", {format_count(secrets, 'secret')} replaced" if secrets else ""
 
 
-def render_preview(text: str, *, ok: bool) -> str:
-    """Return the part of a result that is shown to the user: its beginning, or the end of a long failure.
+def select_preview_lines(output: ToolOutput, safe_text: str) -> tuple[list[str], int]:
+    """Return the lines of a result that the screen shows, and how many lines of a command's output they leave out.
 
-    The end of a failure usually contains the reason.
+    safe_text: `output.text` without secrets, which may be fewer lines. Clio's notes around a command's output are not
+    shown.
     """
-    lines = text.splitlines()
-    if ok or len(lines) <= _PREVIEW_LINES:
-        return "\n".join(lines[:_PREVIEW_LINES])
-    return "\n".join([line for line in lines if line.strip()][-_FAILURE_PREVIEW_LINES:])
+    lines = safe_text.splitlines()
+    if output.output is not None:
+        before, _, after = output.text.partition(output.output) if output.output else (output.text, "", "")
+        lines = lines[before.count("\n") : len(lines) - after.count("\n")]
+    lines = [line for line in lines if line.strip()]
+    if not output.ok:
+        from clio.context.command_results import select_failure_lines
+
+        shown = select_failure_lines(lines, _OUTPUT_LINES)
+    elif output.output is None:
+        shown = lines[:_PREVIEW_LINES]
+    elif len(lines) > _OUTPUT_LINES:
+        shown = [*lines[: _OUTPUT_LINES // 2], *lines[-(_OUTPUT_LINES - _OUTPUT_LINES // 2) :]]
+    else:
+        shown = lines
+    return shown, 0 if output.output is None else len(lines) - len(shown)
 
 
 def shorten_title(title: str) -> str:

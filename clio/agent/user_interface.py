@@ -96,7 +96,7 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
-    """Progress of a running call; empty text when the call starts to run after the user allowed it."""
+    """The last lines of a running call's output; empty text when it starts to run after the user allowed it."""
 
     call_id: str
     text: str
@@ -107,9 +107,13 @@ NEEDS_APPROVAL = "needs approval"
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call has ended. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
+    """A call has ended. `files_changed` are workspace paths.
 
-    asked: the user saw what it would do, including the diff, and allowed it.
+    Attributes:
+        preview: some lines of the result: of a command's output the beginning and the end, of a failure the lines that
+            say why, of other results the first lines.
+        hidden_lines: how many lines of a command's output the preview leaves out.
+        asked: the user saw what it would do, including the diff, and allowed it.
     """
 
     call_id: str
@@ -119,6 +123,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
     summary: str
     seconds: float
     preview: str = ""
+    hidden_lines: int = 0
     diff: str = ""
     asked: bool = False
     files_changed: tuple[str, ...] = ()

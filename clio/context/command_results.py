@@ -540,3 +540,57 @@ _RUNNERS: Sequence[_Runner] = (
         find=_tap,
     ),
 )
+
+
+# How an error looks in the output of compilers, test runners, shells and programs. Sources: the message formats of
+# CPython, pytest, GCC, Clang, rustc, Go, tsc, ESLint, javac, Node.js, Ruby, Make, npm, git and bash.
+_EXCEPTION = LazyRegex(
+    r"^(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure)\b|^panic: |^Exception in thread "
+)
+_STATED_ERROR = LazyRegex(
+    r"\berror(?:\[\w+\]| TS\d+)?:|^E {2,}\S|\bfatal(?: error)?:|^--- FAIL|^\s*● |^\s*FAIL\b|^FAILED |^not ok |^✖ |"
+    r"^\s*\d+:\d+ +error\b|\bAssertionError\b|\b(?:Uncaught|Unhandled) ",
+    re.I,
+)
+_COMPLAINT = LazyRegex(
+    r"\b(?:error|failed|failure|cannot|can't|could not|couldn't|undefined|unresolved|unexpected|denied|refused|missing|"
+    r"no such|not found|not recognized|unknown|invalid|abort(?:ed|ing)?)\b",
+    re.I,
+)
+
+
+def weigh_error_line(line: str) -> int:
+    """Return how likely a line of output states what went wrong: 3 for an exception, 2 for an error, 1 for a word
+    such as "denied", 0 for others.
+    """
+    return 3 if _EXCEPTION.search(line) else 2 if _STATED_ERROR.search(line) else 1 if _COMPLAINT.search(line) else 0
+
+
+def select_failure_lines(lines: Sequence[str], count: int) -> list[str]:
+    """Return at most `count` of the lines of a failed command, in order: the one that states the error, what follows
+    it, and the end of the output.
+    """
+    if len(lines) <= count:
+        return list(lines)
+    cause = _find_cause(lines)
+    end = len(lines) - 1
+    chosen = dict.fromkeys([end, cause, cause + 1, end - 1, cause + 2, end - 2, *range(cause, -1, -1)])
+    places = sorted([place for place in chosen if 0 <= place < len(lines)][:count])
+    return [lines[place] for place in places]
+
+
+def _find_cause(lines: Sequence[str]) -> int:
+    """Return the place of the line that states the error: what a test runner reports for its first failing test, else
+    the last exception, else the first error, else the last line.
+    """
+    report = parse_test_report("\n".join(lines))
+    for failed in report.failing if report is not None else ():
+        for place, line in enumerate(lines):
+            if failed.error and failed.error.removesuffix("…")[:80] in line:
+                return place
+    weights = [weigh_error_line(line) for line in lines]
+    best = max(weights)
+    if best == 0:
+        return len(lines) - 1
+    places = [place for place, weight in enumerate(weights) if weight == best]
+    return places[-1] if best == 3 else places[0]  # an exception is at the end of its traceback

@@ -159,7 +159,7 @@ def _fingerprint(data: bytes) -> bytes:
 
 
 Progress = Callable[[str], None]
-"""Called with a short progress line while a tool runs, from any thread."""
+"""Called with the last lines of output, or one line of progress, while a tool runs; from any thread."""
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
@@ -168,6 +168,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     Attributes:
         text: for the model, complete; the runner redacts and shortens it.
         summary: for the user, one line: "120 lines", "exit 1 in 2.3 s", "+12 -3".
+        output: what a command printed, of which the screen shows some lines; None for a tool without output.
         images: pictures of the result; the text describes them too, because not every model receives them.
         ok: False for a valid result that is not a success, such as a command's non-zero exit code.
         changed: files that were changed, for the session's record.
@@ -179,6 +180,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
     text: str
     summary: str
+    output: str | None = None
     images: tuple[Picture, ...] = ()
     ok: bool = True
     changed: tuple[FileChange, ...] = ()

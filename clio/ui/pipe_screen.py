@@ -232,6 +232,10 @@ class PipeScreen:
     def toggle_reasoning(self) -> None:
         """Do nothing: reasoning is not shown here."""
 
+    def toggle_fold(self) -> bool:
+        """Return False: nothing is folded here."""
+        return False
+
     def close(self) -> None:
         """End an unfinished line."""
         self._end_answer()
@@ -247,7 +251,7 @@ class PipeScreen:
         self._print_report(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
         details = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
         lines = [line for line in clean(details).splitlines() if line.strip() and clean_line(line) != summary]
-        limit = _MAX_ROWS if event.diff else 3  # of a failure the first lines say why; /last has all of it
+        limit = _MAX_ROWS  # of a diff; a failure has fewer, and /last has all of it
         for line in lines[:limit]:
             self._report.write(f"  {line}\n")
         if event.diff and len(lines) > limit:

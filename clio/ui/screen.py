@@ -10,7 +10,6 @@ from itertools import takewhile
 from typing import Literal, TextIO, assert_never
 
 from msgspec import Struct
-from rich.padding import Padding
 from rich.text import Text
 
 from clio.agent.user_interface import (
@@ -33,180 +32,31 @@ from clio.agent.user_interface import (
 )
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
+from clio.messages import ToolMessage
 from clio.ui.diff_view import render_diff
 from clio.ui.footer import Activity, render_status_row
 from clio.ui.hanging_text import render_user_message
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
 from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown, preload_markdown, render_markdown
-from clio.ui.painter import Painter, Part, TerminalSize, count_cells, count_row_cells, truncate_to_cells
+from clio.ui.painter import Painter, Part, TerminalSize, count_row_cells
 from clio.ui.pipe_screen import (
     ANSWER_RESTARTED,
     PipeScreen,
     TerminalOutput,
     format_retry,
-    format_seconds,
     format_turn_footer,
-    get_spinner_frame,
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
 from clio.ui.tables import count_done, render_bar, render_table, render_todos
 from clio.ui.theme import Terminal, Theme
 from clio.ui.turn_display import (
-    SHOW_PROGRESS_AFTER_S,
+    CallRows,
     Notifier,
     ReasoningStream,
     Ticker,
-    format_bar_and_time,
-    parse_percentage,
     run_in_background,
 )
-
-BULLET = "●"
-MAX_DIFF_ROWS = 20
-_FAILED_ROWS = 3
-_SLOW_S = 1.0  # seconds after which a running call shows its duration
-_MIN_TITLE = 8
-_WIDE = 60  # columns from which on the progress bar has ten cells instead of five
-
-
-def render_running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
-    """Return the row of a running call; if its output reports percentages, with a progress bar and the time left."""
-    progress_text = clean_line(progress)
-    share = parse_percentage(progress_text)
-    if share is not None and seconds >= SHOW_PROGRESS_AFTER_S:
-        bar = format_bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
-        return _render_call_row(get_spinner_frame(seconds), theme.accent, title, bar, width, theme)
-    tail = " ".join(part for part in (progress_text, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
-    return _render_call_row(get_spinner_frame(seconds), theme.accent, title, tail, width, theme)
-
-
-def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
-    """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
-    summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
-    return _render_call_row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
-
-
-def render_interrupted_row(title: str, width: int, theme: Theme) -> Text:
-    """Return the row of a call that was interrupted."""
-    return _render_call_row(BULLET, theme.warning, title, "interrupted", width, theme)
-
-
-def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
-    """Yield what is shown below a finished call: a diff the user has not seen yet, or the first lines of a failure."""
-    if event.diff and event.asked:
-        return
-    if event.diff:
-        rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
-        yield from (Part(body=row, wraps=False) for row in rows)
-    elif not event.ok:
-        shown_below = _is_shown_below(event, width)
-        for line in _list_preview_lines(event)[:_FAILED_ROWS]:
-            text = Text(line.expandtabs(4), theme.bad)
-            if shown_below:
-                yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
-            # the summary of a failed command is the first line of its output: do not repeat it
-            elif clean_line(line).strip("[]") != clean_line(event.summary):
-                yield Part(body=Text("  ", theme.bad).append_text(text), wraps=False)
-
-
-def _is_shown_below(event: ToolFinished, width: int) -> bool:
-    """Whether a failure message does not fit beside the title, so that it is shown once, in full, below it."""
-    lines = () if event.ok or event.diff else _list_preview_lines(event)
-    first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
-    if not summary or not first.startswith(summary.removesuffix("…")):
-        return False
-    return first != summary or count_cells(f"● {clean_line(event.title)} … {summary}") > width
-
-
-def _list_preview_lines(event: ToolFinished) -> list[str]:
-    return [line for line in clean(event.preview).splitlines() if line.strip()]
-
-
-def _render_call_row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
-    """Return one row at most `width` columns wide; the title is cropped first, but keeps at least eight columns."""
-    title = clean_line(title)
-    available = max(width - 2, 1)
-    if not tail:
-        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
-    separator = " … "
-    tail = truncate_to_cells(tail, max(available - len(separator) - min(count_cells(title), _MIN_TITLE), 0))
-    if not tail:
-        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
-    if count_cells(title) > available - len(separator) - count_cells(tail):
-        separator = " "  # the cropped title already ends with an ellipsis
-    title = truncate_to_cells(title, available - len(separator) - count_cells(tail))
-    return Text.assemble((mark, mark_style), " ", title, (separator + tail, theme.faint))
-
-
-class _Call:
-    """One tool call. `progress` may be set from another thread; the next frame shows it."""
-
-    def __init__(self, title: str, started: float) -> None:
-        self.title = title
-        self.started = started
-        self.progress = ""
-        self.finished: ToolFinished | None = None
-
-
-class CallRows:
-    """Tracks tool calls by their events; returns rows for running calls and the parts to print for finished ones."""
-
-    def __init__(self, theme: Theme) -> None:
-        self._theme = theme
-        self._calls: dict[str, _Call] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._calls)
-
-    def start_call(self, event: ToolStarted, now: float) -> None:
-        """Add a call that begins. now: time of the screen's clock in seconds."""
-        self._calls[event.call_id] = _Call(event.title, now)
-
-    def update_progress(self, event: ToolProgress, now: float) -> None:
-        """Update the progress of a call, or note that it has begun to run; may be called from another thread."""
-        if (call := self._calls.get(event.call_id)) is None:
-            return
-        if not event.text:
-            call.started = now
-        call.progress = event.text
-
-    def finish_call(self, event: ToolFinished, now: float, width: int) -> list[Part]:
-        """Record that a call has finished; return the parts to print permanently.
-
-        Calls are printed in the order they started, so a call that finished early waits for the ones before it.
-        """
-        call = self._calls.setdefault(event.call_id, _Call(event.title, now))
-        call.finished = event
-        parts: list[Part] = []
-        for call_id, pending in list(self._calls.items()):
-            if pending.finished is None:
-                break
-            parts += self._render_call(self._calls.pop(call_id), width)
-        return parts
-
-    def end_turn(self, width: int) -> list[Part]:
-        """Return the parts of all calls not printed yet. A call that never finished is shown as interrupted."""
-        parts = [part for call in self._calls.values() for part in self._render_call(call, width)]
-        self._calls.clear()
-        return parts
-
-    def render_rows(self, now: float, width: int) -> Iterator[Part]:
-        """Yield one row for each live call."""
-        for call in self._calls.values():
-            if call.finished is not None:
-                row = render_finished_row(call.finished, width, self._theme)
-            else:
-                row = render_running_row(call.title, call.progress, now - call.started, width, self._theme)
-            yield Part(body=row, wraps=False)
-
-    def _render_call(self, call: _Call, width: int) -> Iterator[Part]:
-        if call.finished is None:
-            yield Part(body=render_interrupted_row(call.title, width, self._theme), wraps=False)
-            return
-        yield Part(body=render_finished_row(call.finished, width, self._theme), wraps=False)
-        yield from render_call_details(call.finished, self._theme, width)
-
 
 _CLEAR_BELOW = "\x1b[J"
 # Synchronized output (DEC mode 2026): the terminal shows everything between these at once, which avoids flicker. Other
@@ -403,7 +253,8 @@ class Screen:
                 self._retry_reason = event.reason
             case ToolStarted():
                 self._end_stream()
-                self._calls.start_call(event, self._clock())
+                parts = self._calls.start_call(event, self._clock(), self._painter.width)
+                self._queue_parts("tools", *parts)
             case ToolProgress():
                 self._calls.update_progress(event, self._clock())
                 return  # may come from another thread: the next tick draws it
@@ -421,6 +272,9 @@ class Screen:
                 self._end_stream()
             case TurnFinished():
                 self._end_turn(event)
+            case MessageAdded(message=ToolMessage(tool_call_id=call_id, content=content)):
+                self._calls.set_content(call_id, content)
+                return
             case MessageAdded():
                 return
             case _:
@@ -461,6 +315,14 @@ class Screen:
         self._tail_version += 1
         self._draw_if_due(now=True)
 
+    def toggle_fold(self) -> bool:
+        """Unfold or fold the live calls; False if there is nothing to unfold."""
+        if self._turn_started is None or not self._calls.can_unfold:
+            return False
+        self._calls.toggle_fold()
+        self._draw_if_due(now=True)
+        return True
+
     def set_typed(self, typing: TypingState) -> None:
         """Show what the user types while the turn runs, and the texts that wait."""
         self._typing = typing
@@ -471,6 +333,7 @@ class Screen:
         """A context in which another program has the terminal: live rows are erased, new output is printed
         afterwards.
         """
+        self._queue_parts("tools", *self._calls.print_finished(self._painter.width))
         self._draw_if_due(now=True)
         self._paused += 1
         self._area.clear()
@@ -556,6 +419,8 @@ class Screen:
     def _queue_parts(self, section: ScreenSection, *parts: Part, has_blank_before: bool = False) -> None:
         """Print parts with the next frame; a blank line separates sections."""
         self._render_streamed_text()
+        if section != "tools" and parts:
+            self._queue_parts("tools", *self._calls.print_finished(self._painter.width))
         for number, part in enumerate(parts):
             if number == 0 and ((has_blank_before and self._section) or _needs_gap(self._section, section)):
                 self._queued_text.append("\n")

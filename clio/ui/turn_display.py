@@ -1,20 +1,24 @@
-"""Parts of the display of a running turn: progress, reasoning, notifications, and a timer for redrawing."""
+"""Parts of the display of a running turn: tool calls, progress, reasoning, notifications, and a timer."""
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from msgspec import Struct
+from rich.padding import Padding
 from rich.text import Text
 
-from clio.agent.user_interface import TurnFinished
+from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted, TurnFinished
 from clio.config.schema import Notify, ShowReasoning
+from clio.context.command_results import weigh_error_line
+from clio.text.formatting import format_count
+from clio.ui.diff_view import render_diff
 from clio.ui.line_rules import fit_parts
-from clio.ui.painter import Part, truncate_to_cells
-from clio.ui.pipe_screen import format_seconds
-from clio.ui.safe_text import clean_line
+from clio.ui.painter import Part, count_cells, truncate_to_cells
+from clio.ui.pipe_screen import format_seconds, get_spinner_frame
+from clio.ui.safe_text import clean, clean_line
 from clio.ui.theme import Theme
 
 SHOW_PROGRESS_AFTER_S = 2.0
@@ -165,6 +169,280 @@ def _get_running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+BULLET = "●"
+MAX_DIFF_ROWS = 20
+_SLOW_S = 1.0  # seconds after which a running call shows its duration
+_MIN_TITLE = 8
+_WIDE = 60  # columns from which on the progress bar has ten cells instead of five
+_TAIL_ROWS, _UNFOLDED_TAIL_ROWS = 3, 20  # last lines of a running command
+_MAX_UNFOLDED_LINES = 400
+_COMMANDS = frozenset({"run_command", "job_output"})
+"""Tools whose output is shown below their row; the results of others are for the model."""
+_EXPLORING = {"read_file": "file", "search_text": "search", "find_files": "search", "list_files": "folder"}
+"""Tools whose successful calls in a row fold into one row, and what they are counted as."""
+UNFOLD_KEY = "ctrl-o"
+
+
+def render_running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
+    """Return the row of a running call; if its output reports percentages, with a progress bar and the time left.
+
+    progress: what to show beside the title.
+    """
+    progress_text = clean_line(progress)
+    share = parse_percentage(progress_text)
+    tail = " ".join(part for part in (progress_text, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
+    if share is not None and seconds >= SHOW_PROGRESS_AFTER_S:
+        tail = format_bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
+    return _render_call_row(get_spinner_frame(seconds), theme.accent, title, tail, width, theme)
+
+
+def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
+    """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
+    summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
+    return _render_call_row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
+
+
+def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
+    """Yield what is shown below a finished call: a diff the user has not seen yet, lines of a command's output, or the
+    reason of a failure.
+    """
+    if event.diff:
+        if not event.asked:
+            rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
+            yield from (Part(body=row, wraps=False) for row in rows)
+        return
+    if event.ok and event.name not in _COMMANDS:
+        return
+    shown_below = _is_shown_below(event, width)
+    lines = _list_preview_lines(event)
+    gap = _find_gap(lines, event)
+    for place, line in enumerate(lines):
+        if place == gap:
+            yield _make_more_part(event.hidden_lines, theme)
+        style = theme.bad if not event.ok and (shown_below or weigh_error_line(line) > 1) else theme.faint
+        text = Text(line.expandtabs(4), style)
+        if shown_below:
+            yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
+        # the summary of a failed call may be the first line of its result: do not repeat it
+        elif clean_line(line).strip("[]") != clean_line(event.summary):
+            yield Part(body=Text("  ", style).append_text(text), wraps=False)
+    if event.hidden_lines and gap is None:
+        yield _make_more_part(event.hidden_lines, theme)
+
+
+def _find_gap(lines: Sequence[str], event: ToolFinished) -> int | None:
+    """Return the place of the first line after the hidden ones in the output of a successful command."""
+    return len(lines) // 2 if event.ok and event.hidden_lines and lines else None
+
+
+def _make_more_part(hidden: int, theme: Theme) -> Part:
+    return Part(body=Text(f"  … +{format_count(hidden, 'line')} · {UNFOLD_KEY}", theme.faint), wraps=False)
+
+
+def _is_shown_below(event: ToolFinished, width: int) -> bool:
+    """Whether a failure message does not fit beside the title, so that it is shown once, in full, below it."""
+    lines = () if event.ok or event.diff else _list_preview_lines(event)
+    first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
+    if not summary or not first.startswith(summary.removesuffix("…")):
+        return False
+    return first != summary or count_cells(f"● {clean_line(event.title)} … {summary}") > width
+
+
+def _list_preview_lines(event: ToolFinished) -> list[str]:
+    return [line for line in clean(event.preview).splitlines() if line.strip()]
+
+
+def _render_call_row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
+    """Return one row at most `width` columns wide; the title is cropped first, but keeps at least eight columns."""
+    title = clean_line(title)
+    available = max(width - 2, 1)
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
+    separator = " … "
+    tail = truncate_to_cells(tail, max(available - len(separator) - min(count_cells(title), _MIN_TITLE), 0))
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
+    if count_cells(title) > available - len(separator) - count_cells(tail):
+        separator = " "  # the cropped title already ends with an ellipsis
+    title = truncate_to_cells(title, available - len(separator) - count_cells(tail))
+    return Text.assemble((mark, mark_style), " ", title, (separator + tail, theme.faint))
+
+
+class _Call:
+    """One tool call. `progress` may be set from another thread; the next frame shows it."""
+
+    def __init__(self, name: str, title: str, started: float) -> None:
+        self.name = name
+        self.title = title
+        self.started = started
+        self.progress = ""
+        self.finished: ToolFinished | None = None
+        self.content = ""
+
+    @property
+    def kind(self) -> str:
+        """What an exploring call is counted as; "" for others, and for one that failed."""
+        failed = self.finished is not None and not self.finished.ok
+        return "" if failed else _EXPLORING.get(self.name, "")
+
+
+class CallRows:
+    """Tracks tool calls by their events; returns rows for live calls and the parts to print for others.
+
+    The last finished calls stay live until something else is printed: a command's output can be unfolded there, and
+    reads and searches in a row fold into one row.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self._theme = theme
+        self._calls: dict[str, _Call] = {}
+        self._unfolded = False
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def can_unfold(self) -> bool:
+        """Whether there is a live call with more to show."""
+        return any(call.finished is not None or call.progress for call in self._calls.values())
+
+    def toggle_fold(self) -> None:
+        """Show all of the live calls, or only some lines of them."""
+        self._unfolded = not self._unfolded
+
+    def start_call(self, event: ToolStarted, now: float, width: int) -> list[Part]:
+        """Add a call that begins; return the parts of finished calls that it does not continue.
+
+        now: time of the screen's clock in seconds.
+        """
+        call = _Call(event.name, event.title, now)
+        parts = [] if call.kind and all(live.kind for live in self._calls.values()) else self.print_finished(width)
+        self._calls[event.call_id] = call
+        return parts
+
+    def update_progress(self, event: ToolProgress, now: float) -> None:
+        """Update the progress of a call, or note that it has begun to run; may be called from another thread."""
+        if (call := self._calls.get(event.call_id)) is None:
+            return
+        if not event.text:
+            call.started = now
+        call.progress = event.text
+
+    def finish_call(self, event: ToolFinished, now: float, width: int) -> list[Part]:
+        """Record that a call has finished; return the parts to print permanently.
+
+        Calls are printed in the order they started, so a call that finished early waits for the ones before it.
+        """
+        call = self._calls.setdefault(event.call_id, _Call(event.name, event.title, now))
+        call.finished = event
+        groups = self._list_finished_groups()
+        return [part for group in groups[:-1] for part in self._pop_group(group, width)]
+
+    def set_content(self, call_id: str, content: str) -> None:
+        """Set what the model reads of a call's result, for the unfolded view."""
+        if (call := self._calls.get(call_id)) is not None:
+            call.content = content
+
+    def print_finished(self, width: int) -> list[Part]:
+        """Return the parts of the finished calls that come before the first running one; they are no longer live."""
+        return [part for group in self._list_finished_groups() for part in self._pop_group(group, width)]
+
+    def end_turn(self, width: int) -> list[Part]:
+        """Return the parts of all calls not printed yet. A call that never finished is shown as interrupted."""
+        parts = self.print_finished(width)
+        for call in self._calls.values():
+            parts += self._render_call(call, width)
+        self._calls.clear()
+        self._unfolded = False
+        return parts
+
+    def render_rows(self, now: float, width: int) -> Iterator[Part]:
+        """Yield the rows of the live calls."""
+        done = self._list_finished_groups()
+        for group in done:
+            yield from self._render_group([self._calls[call_id] for call_id in group], width)
+        printed = {call_id for group in done for call_id in group}
+        for call_id, call in self._calls.items():
+            if call_id in printed:
+                continue
+            if call.finished is not None:
+                yield Part(body=render_finished_row(call.finished, width, self._theme), wraps=False)
+                continue
+            lines = clean(call.progress).splitlines()
+            seconds = now - call.started
+            is_shown_below = len(lines) > 1 and parse_percentage(lines[-1]) is None
+            beside = lines[-1] if lines and not is_shown_below else ""
+            row = render_running_row(call.title, beside, seconds, width, self._theme)
+            yield Part(body=row, wraps=False)
+            if is_shown_below:
+                tail = lines[-(_UNFOLDED_TAIL_ROWS if self._unfolded else _TAIL_ROWS) :]
+                yield from map(self._make_output_part, tail)
+
+    def _list_finished_groups(self) -> list[list[str]]:
+        """Return the ids of the finished calls before the first running one, exploring calls in a row together."""
+        groups: list[list[str]] = []
+        before = ""
+        for call_id, call in self._calls.items():
+            if call.finished is None:
+                break
+            if call.kind and before:
+                groups[-1].append(call_id)
+            else:
+                groups.append([call_id])
+            before = call.kind
+        return groups
+
+    def _pop_group(self, group: Sequence[str], width: int) -> list[Part]:
+        parts = list(self._render_group([self._calls.pop(call_id) for call_id in group], width))
+        self._unfolded = False
+        return parts
+
+    def _render_group(self, calls: Sequence[_Call], width: int) -> Iterator[Part]:
+        if len(calls) == 1:
+            yield from self._render_call(calls[0], width)
+            return
+        targets = [call.title.partition(" ")[2] or call.title for call in calls]
+        names = ", ".join(dict.fromkeys(map(clean_line, targets)))
+        row = _render_call_row(BULLET, self._theme.good, _count_explored(calls), names, width, self._theme)
+        yield Part(body=row, wraps=False)
+        if self._unfolded:
+            for call in calls:
+                summary = clean_line(call.finished.summary) if call.finished is not None else ""
+                yield self._make_output_part(" … ".join(filter(None, (clean_line(call.title), summary))))
+
+    def _render_call(self, call: _Call, width: int) -> Iterator[Part]:
+        if call.finished is None:
+            row = _render_call_row(BULLET, self._theme.warning, call.title, "interrupted", width, self._theme)
+            yield Part(body=row, wraps=False)
+            lines = [line for line in clean(call.progress).splitlines() if line.strip()]
+            yield from map(self._make_output_part, lines[-_TAIL_ROWS:])
+            return
+        yield Part(body=render_finished_row(call.finished, width, self._theme), wraps=False)
+        if self._unfolded and call.content and not call.finished.diff:
+            lines = clean(call.content).splitlines()
+            yield from map(self._make_output_part, lines[:_MAX_UNFOLDED_LINES])
+            if len(lines) > _MAX_UNFOLDED_LINES:
+                yield _make_more_part(len(lines) - _MAX_UNFOLDED_LINES, self._theme)
+        else:
+            yield from render_call_details(call.finished, self._theme, width)
+
+    def _make_output_part(self, line: str) -> Part:
+        return Part(body=Text(f"  {line.expandtabs(4)}", self._theme.faint), wraps=False)
+
+
+def _count_explored(calls: Sequence[_Call]) -> str:
+    """Return what was explored: "explored 6 files, 2 searches"; a file that was read twice counts once."""
+    titles: dict[str, set[str]] = {}
+    for call in calls:
+        target = call.title.partition(" ")[2]
+        titles.setdefault(call.kind, set()).add(target.partition(":")[0] if call.kind == "file" else target)
+    counts = [
+        f"{len(found)} searches" if kind == "search" and len(found) > 1 else format_count(len(found), kind)
+        for kind, found in titles.items()
+    ]
+    return f"explored {', '.join(counts)}"
 
 
 _BELL = "\a"

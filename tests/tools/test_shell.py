@@ -200,7 +200,22 @@ def test_progress_is_reported_while_it_runs(tmp_path: Path) -> None:
     news: list[str] = []
     tool = shell(tmp_path)
     asyncio.run(tool.prepare(RunCommandArgs(command="echo step 7; printf 'part'; sleep 1.3")).run(news.append))
-    assert news == ["part"]
+    assert news == ["step 7\npart"]
+
+
+def test_an_interrupted_command_reports_its_output_a_last_time(tmp_path: Path) -> None:
+    async def interrupt() -> list[str]:
+        news: list[str] = []
+        call = shell(tmp_path).prepare(RunCommandArgs(command="for i in 1 2 3; do echo line $i; done; sleep 60"))
+        task = asyncio.create_task(call.run(news.append))
+        while not news:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return news
+
+    assert asyncio.run(interrupt())[-1] == "line 1\nline 2\nline 3"
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_output_of_a_command_is_not_wrapped() -> None:
         *start(), finished("1", "run x", "exit 1 in 0.5 s", ok=False, preview=f"[exit 1 in 0.5 s]\n{line}"), end()
     )
     assert "● run x … exit 1 in 0.5 s" in stage.everything()
-    assert f"  {line}\n" in stage.written.replace("\x1b[0m", "").replace("\x1b[31m", "").replace("\r", "")
+    assert f"  {line}\n" in stage.written.replace("\x1b[0m", "").replace("\x1b[2m", "").replace("\r", "")
 
 
 def test_a_call_that_was_interrupted_no_longer_turns() -> None:

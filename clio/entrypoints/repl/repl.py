@@ -155,7 +155,7 @@ class Repl:
         self._turns.before_end = self._wait_for_pager
         next_mode = make_mode_cycler(lambda: behind.parts, self._turns, self._line.announce_change)
         self._line.bind_key("s-tab", next_mode, in_menu=False)
-        self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
+        self._turns.hotkeys |= {"c-o": self._unfold_or_open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle_consolidation(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
     # These three are needed once a line is entered, not while it is typed, so they are imported late.
@@ -179,6 +179,11 @@ class Repl:
         from clio.entrypoints.repl.user_programs import LastPager
 
         return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.for_screen_reader)
+
+    def _unfold_or_open(self) -> None:
+        """Unfold what the turn shows last; open the pager if there is nothing to unfold."""
+        if (parts := self._behind.parts) is None or not parts.screen.toggle_fold():
+            self._open_last()
 
     def _open_last(self) -> None:
         self._pager.open()

@@ -230,6 +230,10 @@ CANCEL_GRACE_S = 0.03
 _KILL_WAIT_S = 1.0  # for killed processes to disappear
 _DRAIN_S = 0.25  # for the last output to arrive after the command has ended; a child may hold the pipe open for ever
 _PROGRESS_INTERVAL_S = 1.0
+_PROGRESS_LINES, _PROGRESS_LINE_CHARS = 20, 200
+_RECENT_CHARS = 8_000  # the last lines are searched in so much of a piece of output
+_INTERRUPTED_CHARS = 16_000
+"""Characters of an interrupted command's output that are kept: its end, where it was interrupted."""
 
 # The model reads the output as text and can answer neither a pager nor a password prompt.
 _PLAIN_OUTPUT = {
@@ -270,7 +274,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._ended: float | None = None
         self._last_output = self._started
         self._closed = False
-        self._last_line = ""
+        self._last_lines: list[str] = []
         self.output = BoundedText()
         self.left_behind = False
 
@@ -299,10 +303,10 @@ class RunningProcess(asyncio.SubprocessProtocol):
         """The output after the last newline; not part of `output` while it runs."""
         return self._text.unfinished()
 
-    @property
-    def last_line(self) -> str:
-        """The newest line that is not blank."""
-        return self.unfinished_line.strip() or self._last_line
+    def last_lines(self, count: int) -> str:
+        """Return the newest lines that are not blank, oldest first, each of at most 200 characters."""
+        lines = [*self._last_lines, self.unfinished_line]
+        return "\n".join([line[:_PROGRESS_LINE_CHARS] for line in lines if line.strip()][-count:])
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Store the transport; called by asyncio."""
@@ -324,7 +328,9 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
     def _collect(self, text: str) -> None:
         self.output.add(text)
-        self._last_line = text.rstrip().rpartition("\n")[2].strip() or self._last_line
+        if text:
+            recent = [line for line in text[-_RECENT_CHARS:].splitlines() if line.strip()]
+            self._last_lines = [*self._last_lines, *recent][-_PROGRESS_LINES:]
 
     async def wait(self, *, with_children: bool = False) -> None:
         """Return when the command has ended and its output is complete.
@@ -473,7 +479,8 @@ async def run_process(
     Cancelling kills everything it started before the cancellation continues.
 
     Args:
-        on_progress: called about once a second with the last line of output, or how long there was none.
+        on_progress: called about once a second with the last lines of output, or how long there was none; a last
+            time if the command is interrupted, so that its output until then is not lost.
     """
     process = await start_command_process(command, cwd, env)
     try:
@@ -492,14 +499,15 @@ async def run_process(
         # Awaited before the cancellation goes on, so that no command still changes files after the screen says it was
         # interrupted.
         await process.stop(CANCEL_GRACE_S)
+        on_progress(process.output.text().strip("\n")[-_INTERRUPTED_CHARS:])
         raise
     return process, False
 
 
 def _describe_progress(process: RunningProcess) -> str:
-    if process.silent_s < 10:
-        return process.last_line[:200]
-    return f"no output for {process.silent_s:.0f} s"
+    if process.silent_s >= 10:
+        return f"no output for {process.silent_s:.0f} s"
+    return process.last_lines(_PROGRESS_LINES)
 
 
 def make_shell_argv(line: str) -> list[str]:

@@ -101,7 +101,7 @@ class RunCommandTool:
         if not outside and not note and not self._has_explained_tmp and self._uses_private_tmp(command):
             self._has_explained_tmp, note = True, PRIVATE_TMP_NOTE
         result = "\n".join(filter(None, (f"[{state}]", text or "(no output)", restored, note)))
-        return ToolOutput(text=result, summary=summary, ok=ok, side_effects=effects, denied_need=refused)
+        return ToolOutput(text=result, summary=summary, output=text, ok=ok, side_effects=effects, denied_need=refused)
 
     def _uses_private_tmp(self, command: str) -> bool:
         """Whether the command would see a private /tmp instead of the user's, and names /tmp."""

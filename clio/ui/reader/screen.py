@@ -97,7 +97,6 @@ class SpokenReasoning:
 
 
 _MAX_DIFF_LINES = 20
-_FAILED_LINES = 3
 
 
 def speak_call(event: ToolFinished) -> Iterator[str]:
@@ -111,7 +110,7 @@ def speak_call(event: ToolFinished) -> Iterator[str]:
         yield from speak_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff to read all")
     elif not event.ok:
         output = [line for line in lines if line and clean_line(line) != summary]
-        yield from (f"output: {line}" for line in output[:_FAILED_LINES])
+        yield from (f"output: {line}" for line in output)
 
 
 def speak_result(result: CommandResult) -> Iterator[str]:
@@ -316,6 +315,10 @@ class ReaderScreen:
         lines = self._reasoning.toggle()
         state = "read out" if self._reasoning.is_shown else "hidden"
         self._print_lines(f"the model's thinking is {state} from now on", *lines)
+
+    def toggle_fold(self) -> bool:
+        """Return False: nothing is folded here."""
+        return False
 
     def set_typed(self, typing: "TypingState") -> None:
         """Show what the user types while the turn runs, and print which texts wait."""
