@@ -548,7 +548,7 @@ _EXCEPTION = LazyRegex(
     r"^(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure)\b|^panic: |^Exception in thread "
 )
 _STATED_ERROR = LazyRegex(
-    r"\berror(?:\[\w+\]| TS\d+)?:|^E {2,}\S|\bfatal(?: error)?:|^--- FAIL|^\s*● |^\s*FAIL\b|^FAILED |^not ok |^✖ |"
+    r"\berror(?:\[\w+\]| TS\d+)?:|^E {2,}\S|\bfatal(?: error)?:|^--- FAIL|^\s*● |^\s*FAIL\b|^\s*FAILED\b|^not ok |^✖ |"
     r"^\s*\d+:\d+ +error\b|\bAssertionError\b|\b(?:Uncaught|Unhandled) ",
     re.I,
 )

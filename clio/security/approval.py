@@ -274,7 +274,7 @@ class Policy:
         if self.mode == "edits" or self._can_write_inside or all(path in self._paths for path in paths):
             return Allow("writes inside the workspace")
         deletes = any(change.kind == "delete" for change in action.changes)
-        return Ask("medium" if deletes else "low", "deletes files" if deletes else "changes files")
+        return Ask("medium" if deletes else "low", "deletes files" if deletes else "")
 
     def _explain_special_write(self, path: Path) -> str:
         """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""

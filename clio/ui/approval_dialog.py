@@ -19,7 +19,7 @@ from clio.text.formatting import format_count
 from clio.tools.files.diff import DiffHunk, apply_diff_hunks, diff_change, split_hunks
 from clio.tools.files.text_file import find_main_ending
 from clio.ui.diff_view import FormatPath
-from clio.ui.painter import Part
+from clio.ui.painter import Part, count_cells, truncate_to_cells
 from clio.ui.prompt_io import ENTER, PromptIO
 from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line
 from clio.ui.terminal_handoff import edit_text, hand_over_terminal
@@ -254,9 +254,9 @@ def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
 
 MAX_UNSCROLLED_ROWS = 30
 """Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
-SCROLLBACK_ROWS = 20
-"""Rows of a scrolled text that stay in the scrollback."""
-_ROWS_BELOW = 4
+_ROWS_AROUND = 8  # the title, the reason, the choices, and the status below
+_DETAILS = "?"
+"""The choice that shows a long reason whole."""
 
 
 class ApprovalQuestion:
@@ -268,16 +268,30 @@ class ApprovalQuestion:
         self._display = display
 
     async def ask(self, guarded: bool) -> Answer:
-        """Ask until there is an answer, and print it. guarded: see `Questions.ask_key`."""
-        head = list(_render_heading(self._request, self._prompt_io))
-        self._prompt_io.print_parts(head)
-        body = self._prompt_io.render_action(self._request.action, self._display)
-        answer = await self._decide(body, self._prompt_io.count_rows(head), guarded)
-        self._prompt_io.print_remark(self._describe_answer(answer), mark="✗" if answer.kind == "no" else "✓")
+        """Ask until there is an answer. guarded: see `Questions.ask_key`.
+
+        On a live terminal the question disappears with its answer, because the row of the call tells what became of
+        it; only an answer that applies to later calls too is printed.
+        """
+        prompt_io = self._prompt_io
+        body = self._describe_action()
+        answer = await self._decide(body, guarded)
+        if not prompt_io.questions.is_live or answer.kind in ("session", "always") or answer.declined or answer.edited:
+            prompt_io.print_remark(self._describe_answer(answer), mark="✗" if answer.kind == "no" else "✓")
         return answer
 
-    async def _decide(self, body: Sequence[Text], rows_above: int, guarded: bool) -> Answer:
-        return await self._answer_for_key(await self._ask_key(self._list_choices(), body, rows_above, guarded=guarded))
+    def _describe_action(self) -> Sequence[Text]:
+        """Return the rows that tell what the call would do; without the command line if the title contains it."""
+        request, prompt_io = self._request, self._prompt_io
+        body = prompt_io.render_action(request.action, self._display)
+        if not isinstance(request.action, RunCommand) or "\n" in request.action.command:
+            return body
+        heading = f"? {spell_out_line(request.title)} {request.verdict.risk} risk"
+        is_told = request.title.endswith(request.action.command) and count_cells(heading) <= prompt_io.width
+        return body[1:] if is_told else body
+
+    async def _decide(self, body: Sequence[Text], guarded: bool) -> Answer:
+        return await self._answer_for_key(await self._ask_key(self._list_choices(), body, guarded=guarded))
 
     async def _answer_for_key(self, key: str | None) -> Answer:
         match key:
@@ -314,34 +328,50 @@ class ApprovalQuestion:
                 return f"declined: {answer.reason}" if answer.reason else "declined"
 
     async def _ask_key(
-        self, choices: Mapping[str, str], body: Sequence[Text], rows_above: int, *, guarded: bool = False
+        self, choices: Mapping[str, str], body: Sequence[Text], *, note: str = "", guarded: bool = False
     ) -> str | None:
-        """Display the body and ask. A long body is scrolled, and only its beginning stays in the scrollback.
+        """Display the question and return the answer's letter; None to interrupt. note: a line above the body.
 
         A command can be approved only after its last row has been on the screen; a change of files, which can be
         undone, at any time.
         """
-        prompt_io, questions = self._prompt_io, self._prompt_io.questions
-        max_rows = max(prompt_io.size()[1] - rows_above - _ROWS_BELOW, 1) if questions.is_live else MAX_UNSCROLLED_ROWS
-        if prompt_io.fits_in_rows(body, min(max_rows, MAX_UNSCROLLED_ROWS)):
-            prompt_io.print_parts(body)
-            return await questions.ask_key(choices, guarded=guarded)
+        prompt_io, questions, request = self._prompt_io, self._prompt_io.questions, self._request
         after_end: frozenset[str] = (
-            frozenset() if isinstance(self._request.action, ChangeFiles) else frozenset(choices) - {"n"}
+            frozenset() if isinstance(request.action, ChangeFiles) else frozenset(choices) - {"n", _DETAILS}
         )
+        heading, faint = _render_heading(request, prompt_io), prompt_io.theme.faint
+        reason = spell_out_line(request.verdict.reason)
+        notes = [Part(body=Padding(Text(note, prompt_io.theme.strong), (0, 0, 0, 2), expand=False))] if note else []
         if not questions.is_live:
+            prompt_io.print_parts(notes or [heading, *([_indent_line(reason, faint, 2)] if reason else [])])
+            if prompt_io.fits_in_rows(body, MAX_UNSCROLLED_ROWS):
+                prompt_io.print_parts(body)
+                return await questions.ask_key(choices, guarded=guarded)
             prompt_io.print_parts(prompt_io.render_excerpt(body, MAX_UNSCROLLED_ROWS, ", d to show all"))
-        page = prompt_io.make_page(body) if questions.is_live else None
-        offered = choices if questions.is_live else {key: choices[key] for key in choices if key not in after_end}
-        key = await questions.ask_key(
-            {**offered, "d": "show all"}, guarded=guarded, page=page, above=rows_above, after_end=after_end
-        )
-        if key == "d":
-            prompt_io.print_parts(body)
-            return await questions.ask_key(choices)
-        if questions.is_live:
-            prompt_io.print_parts(prompt_io.render_excerpt(body, SCROLLBACK_ROWS))
-        return key
+            offered = {key: choices[key] for key in choices if key not in after_end}
+            key = await questions.ask_key({**offered, "d": "show all"}, guarded=guarded)
+            if key == "d":
+                prompt_io.print_parts(body)
+                return await questions.ask_key(choices)
+            return key
+        room = prompt_io.width - 2
+        is_cut = count_cells(reason) > room
+        is_long = not prompt_io.fits_in_rows(body, max(prompt_io.size()[1] - _ROWS_AROUND, 1))
+        while True:
+            reasons = [truncate_to_cells(reason, room) if is_cut else reason] if reason else []
+            head = prompt_io.render_head([heading, *notes, *(_indent_line(text, faint, 2) for text in reasons)])
+            further = ({_DETAILS: "details"} if is_cut else {}) | ({"d": "show all"} if is_long else {})
+            key = await questions.ask_key(
+                {**choices, **further}, guarded=guarded, page=prompt_io.make_page(body), head=head, after_end=after_end,
+                default="n" if request.verdict.risk == "high" else "y",
+            )  # fmt: skip
+            if key == "d":
+                prompt_io.print_parts([heading, *notes])
+                prompt_io.print_parts(body)
+                return await questions.ask_key(choices)
+            if key != _DETAILS:
+                return key
+            is_cut = False
 
 
 class ChangeApprovalQuestion(ApprovalQuestion):
@@ -351,17 +381,18 @@ class ChangeApprovalQuestion(ApprovalQuestion):
         super().__init__(prompt_io, request, display)
         self._proposal = EditableProposal(action)
 
-    async def _decide(self, body: Sequence[Text], rows_above: int, guarded: bool) -> Answer:
+    async def _decide(self, body: Sequence[Text], guarded: bool) -> Answer:
         proposal, prompt_io = self._proposal, self._prompt_io
-        key = await self._ask_key(self._list_choices(), body, rows_above, guarded=guarded)
+        key = await self._ask_key(self._list_choices(), body, guarded=guarded)
+        note = ""
         while key == "e":
             if await edit_proposal(prompt_io, proposal, self._display):
-                head = [Part(body=Text("  your version:", prompt_io.theme.strong))]
-                prompt_io.print_parts(head)
+                note = "your version:"
                 body = prompt_io.render_changes(proposal.changes, self._display)
-                key = await self._ask_key(self._list_choices(), body, prompt_io.count_rows(head))
-            else:
+            elif not prompt_io.questions.is_live:
                 key = await prompt_io.questions.ask_key(self._list_choices())
+                continue
+            key = await self._ask_key(self._list_choices(), body, note=note)
         answer: Answer | None = None
         if key == "y":
             answer = proposal.approve_all()
@@ -386,14 +417,11 @@ class ChangeApprovalQuestion(ApprovalQuestion):
         return self._proposal.describe_answer(answer) if answer.kind == "changed" else super()._describe_answer(answer)
 
 
-def _render_heading(request: ApprovalRequest, prompt_io: PromptIO) -> Iterator[Part]:
+def _render_heading(request: ApprovalRequest, prompt_io: PromptIO) -> Part:
     verdict, theme = request.verdict, prompt_io.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
-    whole = not isinstance(request.action, RunCommand)  # a command is shown below with every line of it
-    yield prompt_io.make_title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
-    if verdict.reason:
-        reason = Text(spell_out_line(verdict.reason), theme.faint)
-        yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))
+    whole = not isinstance(request.action, RunCommand)  # a long command is shown below with every line of it
+    return prompt_io.make_title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
 
 
 class TerminalApprover:

@@ -64,6 +64,7 @@ _TOOLKIT_CLASSES = {
     "nbsp": "link",
     "hint": "status",
     "choice": "strong",
+    "choice.selected": "strong",
 }
 """Maps prompt_toolkit's style names to the theme's meanings; "" means plain."""
 _TOOLKIT_DEPTHS = {
@@ -405,6 +406,8 @@ def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
     return now.columns, now.rows
 
 
+# An Enter that was meant for the line above the question must not answer it.
+_ENTER_IGNORED_S = 0.5
 # A user who types ahead does not look at the screen yet, so a letter must not approve what has just appeared.
 _IGNORED_AFTER_TYPING_S = 1.0
 ENTER = "enter"
@@ -455,22 +458,26 @@ class Questions:
         *,
         guarded: bool = False,
         page: ScrollPage | None = None,
-        above: int = 0,
+        head: Sequence[str] = (),
         after_end: frozenset[str] = frozenset(),
+        default: str = "",
     ) -> str | None:
-        """Return which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+        """Return which of the choices the user made, by its letter or by arrow keys and Enter.
+
+        None for Esc, Ctrl-C and the end of the input.
 
         Args:
             choices: letter → its meaning, displayed in this order.
+            default: the choice that is selected at first; "" selects none, unless one of them is Enter.
             guarded: the user was typing just now, so keys pressed in the first second do not count as answers.
             page: a text to read above the choices, erased together with them. Only if `live`.
-            above: rows above the page that stay visible.
+            head: rendered rows that are drawn above the page and do not scroll.
             after_end: choices neither displayed nor accepted before the last row of the page has been on the screen.
         """
         async with self._one_at_a_time:
             if not self._live:
                 return await self._read_choice_line(choices)
-            return await self._read_choice_key(choices, guarded, page, above, after_end)
+            return await self._read_choice_key(choices, guarded, page, head, after_end, default)
 
     async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
@@ -498,8 +505,9 @@ class Questions:
         choices: Mapping[str, str],
         guarded: bool,
         page: ScrollPage | None,
-        above: int,
+        head: Sequence[str],
         after_end: frozenset[str] = frozenset(),
+        default: str = "",
     ) -> str | None:
         display = self._display or get_app_session().output
 
@@ -507,7 +515,9 @@ class Questions:
             now = display.get_size()
             return now.columns, now.rows
 
-        open_from = asyncio.get_running_loop().time() + (_IGNORED_AFTER_TYPING_S if guarded else 0.0)
+        now = asyncio.get_running_loop().time()
+        open_from = now + (_IGNORED_AFTER_TYPING_S if guarded else 0.0)
+        selection = _Selection(choices, ENTER if ENTER in choices else default, now + _ENTER_IGNORED_S)
         # A text may be approved only after its end was drawn; a key read before that drawing does not count yet.
         end_drawn = page is None or not after_end
         region: PageRegion | None = None
@@ -515,13 +525,13 @@ class Questions:
         def is_open(letter: str) -> bool:
             return letter not in after_end or end_drawn
 
-        keys = _make_choice_bindings(choices, open_from, is_open)
+        keys = _make_choice_bindings(choices, open_from, is_open, selection)
         self._bind_other_keys(keys)
 
         def render_choices() -> StyleAndTextTuples:
             now = {letter: meaning for letter, meaning in choices.items() if is_open(letter)}
-            if end_drawn or region is None or page is None:
-                return _render_choices(now, size()[0])
+            if end_drawn or region is None or page is None or page.fits_in_height(region.height):
+                return _render_choices(now, size()[0], selection.letter)
             below = page.count_lines_below(region.height)
             more = f"  … {format_count(below, 'more line')} · space to see {'it' if below == 1 else 'them'}"
             return [("class:hint", f"{truncate_to_cells(more, size()[0] - 1)}\n"), *_render_choices(now, size()[0])]
@@ -533,11 +543,12 @@ class Questions:
 
             def count_other_rows() -> int:
                 rows = sum("\n" in text for _, text, *_ in _render_choices(choices, size()[0]))
-                return above + 1 + rows + bool(after_end)
+                return len(head) + 1 + rows + bool(after_end)
 
             region = PageRegion(page, size, count_other_rows)
             region.bind_keys(keys)
-            windows = [*region.windows, *windows]
+            top = Window(FormattedTextControl(ANSI("\n".join(head))), height=len(head), dont_extend_height=True)
+            windows = [top, *region.windows, *windows] if head else [*region.windows, *windows]
         app: Application[str | None] = Application(
             layout=Layout(HSplit(windows)),
             key_bindings=keys,
@@ -590,20 +601,54 @@ class Questions:
             return None
 
 
-def _render_choices(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
-    """Return the choices side by side, in as many rows as they need."""
+class _Selection:
+    """The choice that Enter makes. It counts only from `enter_from` on, a time of the event loop."""
+
+    def __init__(self, choices: Mapping[str, str], letter: str, enter_from: float) -> None:
+        self._letters = list(choices)
+        self.letter = letter
+        self.enter_from = enter_from
+
+    def move(self, step: int) -> None:
+        """Select the next choice, or the one before if `step` is negative; stops at the ends."""
+        place = self._letters.index(self.letter) + step if self.letter in self._letters else 0
+        self.letter = self._letters[min(max(place, 0), len(self._letters) - 1)]
+
+
+def _render_choices(choices: Mapping[str, str], columns: int, selected: str = "") -> StyleAndTextTuples:
+    """Return the choices side by side, in as many rows as they need; the selected one is marked."""
     fragments: StyleAndTextTuples = []
     used_cells = 0
     for letter, meaning in choices.items():
         cells = count_cells(f"  {letter} {meaning} ")
         wraps = bool(used_cells) and used_cells + cells >= columns
-        fragments += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
+        is_selected = letter == selected
+        fragments.append(("", ("\n" if wraps else "") + ("› " if is_selected else "  ")))
+        fragments += [("class:choice", letter), ("class:choice.selected" if is_selected else "", f" {meaning} ")]
         used_cells = cells if wraps else used_cells + cells
     return fragments
 
 
-def _make_choice_bindings(choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool]) -> KeyBindings:
+def _make_choice_bindings(
+    choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool], selection: _Selection
+) -> KeyBindings:
     keys = KeyBindings()
+
+    def choose_selected(event: KeyPressEvent) -> None:
+        now = asyncio.get_running_loop().time()
+        if selection.letter and now >= max(open_from, selection.enter_from) and is_open(selection.letter):
+            event.app.exit(result=selection.letter)
+
+    def select_before(event: KeyPressEvent) -> None:
+        selection.move(-1)
+
+    def select_next(event: KeyPressEvent) -> None:
+        selection.move(1)
+
+    for name, act in (("left", select_before), ("s-tab", select_before), ("right", select_next), ("tab", select_next)):
+        keys.add(name)(act)
+    if ENTER not in choices:
+        keys.add("enter")(choose_selected)
 
     def choose(letter: str) -> Callable[[KeyPressEvent], None]:
         def handler(event: KeyPressEvent) -> None:
@@ -772,6 +817,10 @@ class PromptIO:
             return rendered[key]
 
         return ScrollPage(len(body) + first, render_line)
+
+    def render_head(self, parts: Iterable[Part]) -> list[str]:
+        """Return parts as the rows that `ask_key` draws above a page."""
+        return [row for part in parts for row in self._painter.render_rows(part)]
 
     def _count_line_rows(self, line: "Text") -> int:
         split_rows = getattr(line, "split_rows", None)  # of a `HangingText`

@@ -171,7 +171,7 @@ def _get_running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-BULLET = "●"
+BULLET, APPROVED = "●", "✓"
 MAX_DIFF_ROWS = 20
 _SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
@@ -199,19 +199,17 @@ def render_running_row(title: str, progress: str, seconds: float, width: int, th
 
 
 def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
-    """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
+    """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`, with ✓ if the user approved it."""
     summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
-    return _render_call_row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
+    mark = APPROVED if event.asked and event.ok else BULLET
+    return _render_call_row(mark, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
 def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
-    """Yield what is shown below a finished call: a diff the user has not seen yet, lines of a command's output, or the
-    reason of a failure.
-    """
+    """Yield what is shown below a finished call: its diff, lines of a command's output, or the reason of a failure."""
     if event.diff:
-        if not event.asked:
-            rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
-            yield from (Part(body=row, wraps=False) for row in rows)
+        rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
+        yield from (Part(body=row, wraps=False) for row in rows)
         return
     if event.ok and event.name not in _COMMANDS:
         return
@@ -404,8 +402,9 @@ class CallRows:
             yield from self._render_call(calls[0], width)
             return
         targets = [call.title.partition(" ")[2] or call.title for call in calls]
-        names = ", ".join(dict.fromkeys(map(clean_line, targets)))
-        row = _render_call_row(BULLET, self._theme.good, _count_explored(calls), names, width, self._theme)
+        title = _count_explored(calls)
+        names = truncate_to_cells(", ".join(dict.fromkeys(map(clean_line, targets))), max(width - len(title) - 5, 0))
+        row = _render_call_row(BULLET, self._theme.good, title, names, width, self._theme)
         yield Part(body=row, wraps=False)
         if self._unfolded:
             for call in calls:

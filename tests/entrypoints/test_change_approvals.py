@@ -83,10 +83,9 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         clio.line("leave it")
         assert "the user declined: leave it" in session.finish()
         assert session.written == OLD
-        assert ("more lines" in clio.everything) is scrolls
-        assert ("-line_39" in clio.everything) is not scrolls
+        assert "-line_39" not in clio.everything
         assert "scroll" not in clio.everything and "no to all remaining" not in clio.everything
-        assert clio.everything.count("? overwrite app.py") == 1
+        assert "? overwrite app.py" not in clio.everything
 
 
 @pytest.mark.parametrize(

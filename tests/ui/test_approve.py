@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from clio.errors import ToolFailed
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, RunCommand
@@ -31,6 +32,27 @@ EDIT = ChangeFiles(
 )
 
 
+class RecordedDisplay(io.StringIO):
+    """A terminal for prompt_toolkit. questions: the fullest screen of each question, without the empty rows."""
+
+    ROWS = 24
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.output = Vt100_Output(self, lambda: Size(rows=self.ROWS, columns=columns), enable_cpr=False)
+        self.questions: list[str] = []
+        self._columns = columns
+        self._is_new = True
+
+    def flush(self) -> None:
+        drawn = "\n".join(screen_lines(render_bytes(self.getvalue().encode(), self._columns, self.ROWS))).rstrip()
+        if drawn and self._is_new:
+            self.questions.append(drawn)
+        elif drawn and len(drawn) > len(self.questions[-1]):
+            self.questions[-1] = drawn
+        self._is_new = not drawn
+
+
 class Person:
     """Somebody at a terminal whose keys are typed beforehand; what the terminal printed can be read."""
 
@@ -49,6 +71,7 @@ class Person:
         self.typing = typing
         self.later = later
         self.stream = io.StringIO()
+        self.display = RecordedDisplay(columns)
         self.log: list[str] = []
 
     @asynccontextmanager
@@ -69,7 +92,7 @@ class Person:
                 lambda: self.log.append("interrupt"),
                 is_typing=lambda: self.typing,
                 keyboard=keyboard,
-                display=DummyOutput(),
+                display=self.display.output,
             )
 
             async def type_later() -> None:
@@ -86,6 +109,11 @@ class Person:
                         await typing
 
             return asyncio.run(bounded())
+
+    @property
+    def questions(self) -> str:
+        """The questions as they were on the screen, which shows them only until they are answered."""
+        return "\n\n".join(self.display.questions)
 
     @property
     def screen(self) -> str:
@@ -150,30 +178,30 @@ def test_keys_that_were_meant_for_the_prompt_do_not_approve() -> None:
 
 
 def test_what_is_shown_for_an_edit_and_a_command() -> None:
-    person = Person("y")
+    person = Person("", later=("y",))
     approve(person, edit_request())
     approve(person, command_request("cd src && rm -rf build/ 2>/dev/null | tee log.txt; echo $(whoami)"))
     fetch = ApprovalRequest(
         title="fetch", action=FetchUrl(url="http://10.0.0.1/"), verdict=Ask("medium", "private", None)
     )
     approve(person, fetch)
-    golden("approvals", person.screen)
+    golden("approvals", person.questions)
 
 
 def test_an_approval_fits_twenty_columns() -> None:
-    person = Person("y", columns=20)
+    person = Person("", columns=20, later=("y",))
     approve(person, edit_request())
-    golden("approval_20", person.screen)
+    golden("approval_20", person.questions)
 
 
 def test_a_long_diff_is_bounded_and_d_shows_all() -> None:
     after = "".join(f"line {number}\n" for number in range(200))
     action = ChangeFiles(changes=(FileChange(path=ROOT / "new.txt", kind="add", after=after),))
     request = ApprovalRequest(title="write new.txt", action=action, verdict=Ask("medium", "new file", None))
-    short = Person("y")
+    short = Person("", later=("y",))
     approve(short, request)
-    assert "line 17" in short.screen and "line 199" not in short.screen
-    assert "… 182 more lines" in short.screen
+    assert "line 15" in short.questions and "line 199" not in short.questions
+    assert "of 201" in short.questions and short.screen == ""
     full = Person("dy")
     assert approve(full, request) == Answer("once")
     assert "+line 199" in full.screen
@@ -189,16 +217,16 @@ def test_several_files_are_named() -> None:
             FileChange(path=ROOT / "b", kind="move", before="y\n", after="y\n", moved_to=ROOT / "c"),
         )
     )
-    person = Person("y")
+    person = Person("", later=("y",))
     approve(person, ApprovalRequest(title="patch", action=action, verdict=Ask("medium", "", None)))
-    assert "delete a" in person.screen and "move b → c" in person.screen
+    assert "delete a" in person.questions and "move b → c" in person.questions
 
 
 def test_control_sequences_in_a_command_are_spelled_out_not_obeyed_nor_hidden() -> None:
-    person = Person("y")
+    person = Person("", later=("y",))
     approve(person, command_request("echo hi\x1b]0;rm -rf ~\x07\u202e"))
-    assert "⟨U+001B⟩]0;rm -rf ~⟨U+0007⟩⟨U+202E⟩" in person.screen
-    assert "\x1b]" not in person.stream.getvalue()
+    assert "⟨U+001B⟩]0;rm -rf ~⟨U+0007⟩⟨U+202E⟩" in person.questions
+    assert "\x1b]" not in person.stream.getvalue() + person.display.getvalue()
 
 
 def ask(person: Person, question: str, options: tuple[str, ...]) -> str:
@@ -230,7 +258,7 @@ def test_a_cancelled_question_gives_the_terminal_back() -> None:
 
     async def talk(desk: PromptIO) -> None:
         task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
-        await wait_until_async(lambda: "edit app.py" in person.screen)
+        await wait_until_async(lambda: "edit app.py" in person.questions)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
@@ -274,12 +302,12 @@ def test_arguments_of_a_server_and_addresses_are_read_to_the_end_as_well() -> No
 
 
 def test_blank_lines_hide_nothing() -> None:
-    person = Person("y")
+    person = Person("", later=("G", "y"))
     approve(person, command_request("ls" + "\n" * 60 + "rm -rf build"))
-    assert "⟨59 blank lines⟩" in person.screen and "rm -rf build" in person.screen
-    person = Person("y")
+    assert "⟨59 blank lines⟩" in person.questions and "rm -rf build" in person.questions
+    person = Person("", later=("G", "y"))
     approve(person, command_request("ls" + " " * 300 + "; rm -rf build"))
-    assert "⟨300 spaces⟩" in person.screen
+    assert "⟨300 spaces⟩" in person.questions
 
 
 HIDDEN = [
@@ -310,6 +338,6 @@ def test_what_is_seen_stays_as_it_is() -> None:
 
 
 def test_a_program_with_letters_that_look_like_others_is_named() -> None:
-    person = Person("y")
+    person = Person("", later=("y",))
     approve(person, command_request("gi\u0442 status"))
-    assert "looks like another name: gi⟨U+0442⟩" in person.screen
+    assert "looks like another name: gi⟨U+0442⟩" in person.questions

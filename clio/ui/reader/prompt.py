@@ -75,8 +75,9 @@ class ReaderQuestions(Questions):
         *,
         guarded: bool = False,
         page: ScrollPage | None = None,
-        above: int = 0,
+        head: Sequence[str] = (),
         after_end: frozenset[str] = frozenset(),
+        default: str = "",
     ) -> str | None:
         """Return which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
@@ -85,7 +86,7 @@ class ReaderQuestions(Questions):
         async with self._lock:
             self._choices = format_choices(choices)
             self._print_choices()
-            return await self._read_choice_key(choices, guarded, None, 0)
+            return await self._read_choice_key(choices, guarded, None, ())
 
     async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
