@@ -547,7 +547,7 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
     """
     changes = logs.last_whole()
     if not changes:
-        raise UserError("no change of memory is left, so there is nothing to undo")
+        raise UserError("no memory was changed, so there is nothing to undo")
     if changes[0].group:
         return _undo_group(logs, revert, changes)
     [change] = changes
