@@ -100,6 +100,10 @@ def _convert_palette(palette: Palette) -> Style:
         name: palette_styles[meaning].for_toolkit if meaning else "noinherit"
         for name, meaning in _TOOLKIT_CLASSES.items()
     }
+    sent, prompt = palette_styles["user_message"], palette_styles["prompt"]
+    sent_prompt = TextStyle(foreground=prompt.foreground, background=sent.background, marks=prompt.marks)
+    styles |= {"accepted": sent.for_toolkit, "accepted.prompt": sent_prompt.for_toolkit}
+    styles["accepted.continuation"] = styles["accepted"]
     shade = palette_styles["status"].foreground
     button = TextStyle(background=shade) if shade else TextStyle(marks=("reverse",))
     return Style.from_dict(styles | {"scrollbar.button": button.for_toolkit})

@@ -305,13 +305,18 @@ class PromptLine:
 
     def _render_prompt(self) -> StyleAndTextTuples:
         """Return the prompt; above it, until the line is sent, the texts held back since a turn was stopped."""
-        prompt: StyleAndTextTuples = [("class:prompt", self._text)]
+        prompt: StyleAndTextTuples = [(f"class:{'accepted.' * self._is_accepted}prompt", self._text)]
         waiting = self._held.list_waiting() if self._held is not None and not self._session.app.is_done else ()
         if not waiting:
             return prompt
         size = self._session.app.output.get_size()
         lines = [*render_waiting_texts(waiting, size.columns - 1, size.rows), fit_parts((HELD_HINT,), size.columns)]
         return [*(("class:bottom-toolbar.text nobold", self._to_displayable(line) + "\n") for line in lines), *prompt]
+
+    @property
+    def _is_accepted(self) -> bool:
+        """Whether the line has been sent, so that it has the background of the user's messages."""
+        return self._session.app.exit_style == "class:accepted"
 
     def _can_edit_held_text(self) -> bool:
         return self._held is not None and not self._session.default_buffer.text and bool(self._held.list_waiting())
@@ -321,7 +326,8 @@ class PromptLine:
         return self._extras.is_searching or before.startswith("/") or find_open_mention(before) is not None
 
     def _render_continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-        return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
+        style = f"class:{'accepted.' * self._is_accepted}continuation"
+        return [(style, self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
 
     def render_status_line(self) -> StyleAndTextTuples:
         """Return the status line."""

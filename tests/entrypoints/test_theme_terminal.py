@@ -77,6 +77,8 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         clio.line("write something")
         clio.wait_for("1 request")
         drawn = bytes(clio.raw[before:])
+        sent = next(row for row, line in enumerate(clio.lines) if line == "❯ write something")
+        assert {clio.screen.buffer[sent][column].bg for column in range(clio.screen.columns)} == {"e4e4e4"}
         assert b"\x1b[1;4;38;2;95;0;175mTitle" in drawn  # a heading, and a keyword of code
         assert re.search(rb"\x1b\[38;2;95;0;175(;48;2;\d+;\d+;\d+)?mdef", drawn)
         clio.line("/theme")
