@@ -157,7 +157,7 @@ def test_a_wipe_says_what_it_did_and_leaves_nothing(harness: Harness, tmp_path: 
     assert holding(MARK, tmp_path) == []
     assert ok(harness, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
     assert count_by_scope(harness)["total"] == 0
-    assert mentions(refused(harness, "/memory undo"), "nothing", "changed")
+    assert mentions(refused(harness, "/memory undo"), "changed", "nothing to undo")
 
 
 def test_the_running_conversation_does_not_write_it_down_again(harness: Harness, tmp_path: Path) -> None:
