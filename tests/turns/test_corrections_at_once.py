@@ -159,6 +159,8 @@ def test_one_undo_brings_the_old_value_back(make_harness: MakeHarness) -> None:
         "is the port 9090 now?",
         "the test returns 9090 now, not 8080",
         "no, look at line 90, not 80",
+        "forget 8080, look at the log",
+        "ignore the staging server, it's slow",
     ],
 )
 def test_other_subjects_and_passing_remarks_replace_nothing(make_harness: MakeHarness, later: str) -> None:

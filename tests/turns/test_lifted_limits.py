@@ -115,6 +115,12 @@ def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_ha
 @pytest.mark.parametrize(
     ("limit", "later"),
     [
+        ("never push to main", "main is ok now"),
+        ("never push to main", "the build on main is fine again"),
+        ("i hate long lines", "i don't mind long lines in this file"),
+        ("benutze nie sudo", "sudo ist ok, aber langsam"),
+        ("fass nie setup.py an", "setup.py ist jetzt ok"),
+        ("nunca uses make", "make está bien configurado ahora"),
         ("benutze nie sudo", "Darf man sudo hier wieder benutzen?"),
         ("benutze nie sudo", "du darfst sudo nur diesmal benutzen"),
         ("benutze nie sudo", "die Admins dürfen sudo wieder benutzen"),
@@ -127,7 +133,7 @@ def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_ha
         ("sudoは絶対に使わないでください", "sudoは使ってはいけません"),
     ],
 )
-def test_in_other_languages_conditions_and_other_subjects_lift_nothing(
+def test_states_conditions_and_other_subjects_lift_nothing_in_any_language(
     make_harness: MakeHarness, limit: str, later: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 4)

@@ -204,7 +204,7 @@ def _strip_correction(text: str, masked: str) -> str:
     start = lead.end() if lead else 0
     tail = _TAIL.search(masked, start)
     end = tail.start() if tail else len(masked)
-    if (denial := _DENIAL.match(masked, start, end)) and not is_order(masked[denial.end() :].split(" ", 1)[0]):
+    if (denial := _DENIAL.match(masked, start, end)) and is_order(masked[denial.end() :].split(" ", 1)[0]) is False:
         denied = f"not {denial['denied']}, "
         return _strip_correction(denied + text[denial.end() : end], denied + masked[denial.end() : end])
     rest = masked[start:end]

@@ -48,6 +48,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         correction: corrections.
         remember: requests to remember the text in the group `what`.
         withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
+        granted: searched anywhere; words of a permission, while others such as "ok" may describe a state.
         lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
         occasion: searched anywhere; signs that a permission is for one occasion, conditional, negated or reported.
         prohibition: searched anywhere; words of limits that prohibit something.
@@ -69,6 +70,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     correction: tuple[str, ...]
     remember: tuple[str, ...]
     withdrawn: dict[Literal["permission", "release", "forget"], tuple[str, ...]]
+    granted: str
     lasting: str
     occasion: str
     prohibition: str
@@ -188,11 +190,20 @@ _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
 
-def read_withdrawals(text: str, language: str) -> list[tuple[WithdrawalKind, str, str]]:
-    """Return the statements that take something back: kind, what it is about, and the sentence as written."""
+class FoundWithdrawal(Struct, frozen=True, kw_only=True):
+    """See `clio.memory.preferences.withdrawals.Withdrawal`."""
+
+    kind: WithdrawalKind
+    about: str
+    quote: str
+    may_be_state: bool
+
+
+def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
+    """Return the statements of a message that take something back, in its order."""
     rules = load_rule_file(language, LanguageRules)
     sentences = list(_read_assertions(text))
-    found: list[tuple[WithdrawalKind, str, str]] = []
+    found: list[FoundWithdrawal] = []
     for sentence in sentences:
         skipped = _match(rules.skip, sentence)
         rest = sentence[skipped.end() :] if skipped else sentence
@@ -203,12 +214,20 @@ def read_withdrawals(text: str, language: str) -> list[tuple[WithdrawalKind, str
         for kind, patterns in rules.withdrawn.items():
             told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
             if told is not None and (is_lasting or kind != "permission"):
-                found.append((kind, _tidy(told["about"]), sentence))
+                about, begins = _tidy(told["about"]), told.start("about") == 0
+                may_be_state = begins and re.search(rules.granted, rest, re.I) is None
+                found.append(FoundWithdrawal(kind=kind, about=about, quote=sentence, may_be_state=may_be_state))
                 break
     return found
 
 
-def compare_withdrawn(limit: str, about: str, kind: WithdrawalKind, language: str) -> bool:
+USING = frozenset(("use", "run", "add"))
+"""Groups of verbs of limits that "sudo is ok" lifts. "main is ok" may describe a state, and lifts no ban on pushing."""
+
+
+def compare_withdrawn(
+    limit: str, about: str, kind: WithdrawalKind, language: str, *, may_be_state: bool = False
+) -> bool:
     """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition."""
     rules = load_rule_file(language, LanguageRules)
     is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
@@ -220,6 +239,8 @@ def compare_withdrawn(limit: str, about: str, kind: WithdrawalKind, language: st
     (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
     if kind == "forget":
         return bool(others) and others <= things
+    if may_be_state and not allowed and not verbs <= USING:
+        return False
     return bool(things) and things == others and (verbs <= allowed or not allowed)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory import subject_words
-from clio.memory.preferences.language_rules import compare_withdrawn, detect_language, read_withdrawals
+from clio.memory.preferences.language_rules import USING, compare_withdrawn, detect_language, read_withdrawals
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, read_own_sentences
 from clio.memory.preferences.stated_preferences import VERBS
@@ -27,6 +27,7 @@ _PASSING = _EN.pattern("passing")
 """Signs of one occasion, a condition, a guess or a report about others."""
 _ALLOWED_TO = _EN.pattern("allowed_to")
 _THING_IS_FINE = _EN.pattern("thing_is_fine")
+_GRANTED = _EN.pattern("granted")
 _NO_NEED = _EN.pattern("no_need")
 _NO_LONGER_WANTED = _EN.pattern("no_longer_wanted")
 _FORGET = _EN.pattern("forget")
@@ -59,20 +60,24 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
         about: the words that say what it is about; "" if it only points ("forget that rule").
         quote: the sentence as written.
         language: code of its language; "" for English.
+        may_be_state: whether it only says that something is fine, which may as well describe its state.
     """
 
     kind: Kind
     about: str
     quote: str
     language: str = ""
+    may_be_state: bool = False
 
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
     if language := detect_language(text):
         return [
-            Withdrawal(kind=kind, about=about, quote=quote, language=language)
-            for kind, about, quote in read_withdrawals(text, language)
+            Withdrawal(
+                kind=one.kind, about=one.about, quote=one.quote, language=language, may_be_state=one.may_be_state
+            )
+            for one in read_withdrawals(text, language)
         ]
     sentences = read_own_sentences(text, MAX_SENTENCE)
     found: list[Withdrawal] = []
@@ -86,7 +91,8 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
         if read is not None:
             kind, (begin, end) = read
             about = _without_tail(said.text[start:][begin:end])
-            found.append(Withdrawal(kind=kind, about=about, quote=said.text))
+            may_be_state = kind == "permission" and not begin and not _GRANTED.search(said.masked, start)
+            found.append(Withdrawal(kind=kind, about=about, quote=said.text, may_be_state=may_be_state))
     return found
 
 
@@ -118,7 +124,9 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
     setup.py", but not "never edit files without asking", and "you may edit docs/setup.md" lifts neither.
     """
     if language := one.language or detect_language(limit):
-        return compare_withdrawn(limit, one.about, one.kind, language)
+        return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
+    if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
+        return False
     first_order = _AND_ORDER.split(one.about)[0]
     return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
 
@@ -143,6 +151,11 @@ def _is_about(limit: str, kind: Kind, about: str) -> bool:
     mine, other = _objects(demanded), _objects(about)
     verbs, others = _verbs(demanded), _verbs(about)
     return bool(mine or verbs) and mine == other and (verbs <= others or not others)
+
+
+def _verbs_of_limit(limit: str) -> frozenset[str]:
+    prohibition = _PROHIBITION.match(limit)
+    return _verbs(limit[prohibition.end() :] if prohibition else limit)
 
 
 def _words(text: str) -> list[str]:
