@@ -99,7 +99,7 @@ class Run:
         waiting = ""
         letters = iter("abcdefghijklmnopqrstuvwxyz" * 100)
         typed = ""
-        while b"1 step" not in shell.raw[max(at, len(shell.raw) - 4000) :]:
+        while b"1 request" not in shell.raw[max(at, len(shell.raw) - 4000) :]:
             _take(shell)
             now = time.monotonic()
             if waiting and f"› {typed}".encode() in shell.raw[-6000:]:

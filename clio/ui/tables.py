@@ -66,13 +66,14 @@ _GAP = "  "
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _BLANKS = re.compile(rf"[^\S{_NO_BREAK_SPACE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
+_MAX_WORD_CELLS = 40  # longer ones, such as addresses, are broken rather than stack the rows of the whole table
 
 
 def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     """Return the heading and the rows, no line wider than `width` (at least 8); the heading is "" if it does not fit.
 
-    The wide column is wrapped, or truncated if the table requests that. If that is still too wide, each row becomes
-    a short paragraph.
+    The wide column is wrapped between words, or truncated if the table requests that. If it is too narrow for that,
+    each row becomes a short paragraph.
     """
     width = max(width, 8)
     rows = [tuple(map(clean_line, row)) for row in table.rows]
@@ -81,7 +82,11 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
         len(widths) - 1
     )
     wide_cells = width - others
-    if wide_cells < min(widths[table.wide_column], _MIN_COLUMN_CELLS):
+    longest_word = 0
+    if not table.is_truncated:
+        words = (count_cells(word) for row in rows for word in row[table.wide_column].split())
+        longest_word = max((cells for cells in words if cells <= _MAX_WORD_CELLS), default=0)
+    if wide_cells < min(widths[table.wide_column], max(_MIN_COLUMN_CELLS, longest_word)):
         return "", [line for row in rows for line in _stack_row(table.columns, row, width)]
     widths[table.wide_column] = min(widths[table.wide_column], wide_cells)
     lines = [line for row in rows for line in _render_row(row, widths, table)]
