@@ -94,7 +94,13 @@ def _start_server() -> subprocess.Popen[str]:
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
         env=os.environ | {"LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    atexit.register(server.communicate)  # closes its input, at which it ends
+    owner = os.getpid()
+
+    @atexit.register
+    def end() -> None:
+        if os.getpid() == owner:  # a forked process runs the exit functions as well
+            server.communicate()  # closes its input, at which it ends
+
     return server
 
 

@@ -1,6 +1,7 @@
 """Copies of git repositories that an earlier test of this process made with the same files: one git call, not five."""
 
 import atexit
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable
@@ -33,5 +34,11 @@ def make_or_copy(folder: Path, key: Hashable, make: Callable[[Path], None], refr
 @cache
 def _get_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="clio-test-repositories-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    owner = os.getpid()
+
+    @atexit.register
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked process runs the exit functions as well
+            shutil.rmtree(folder, ignore_errors=True)
+
     return folder
