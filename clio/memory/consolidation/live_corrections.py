@@ -17,15 +17,8 @@ from clio.memory.consolidation.stated_facts import (
     read_corrections,
 )
 from clio.memory.preferences.withdrawals import find_withdrawals, is_lifted
-from clio.memory.store.record import (
-    PROJECT_KINDS,
-    Kind,
-    MemoryDraft,
-    MemoryRecord,
-    Provenance,
-    has_same_text,
-    shorten_content,
-)
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryDraft, MemoryRecord, Provenance
+from clio.memory.store.record_rules import has_same_text, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
 from clio.memory.value_changes import find_value_change

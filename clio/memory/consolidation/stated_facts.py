@@ -23,7 +23,7 @@ from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, WrittenSentence, read_own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
-from clio.memory.store.record import has_same_text
+from clio.memory.store.record_rules import has_same_text
 from clio.memory.subjects import announces_change, relate_statements, topic_terms
 from clio.memory.value_changes import NUMBER as _VALUE
 from clio.memory.value_changes import find_outdated_numbers, find_value_change

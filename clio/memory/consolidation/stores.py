@@ -26,15 +26,14 @@ from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     PROGRESS_KEY,
     PROJECT_KINDS,
-    TRUST,
     Kind,
     MemoryDraft,
     MemoryRecord,
     Provenance,
     Saved,
     get_kind_label,
-    shorten_content,
 )
+from clio.memory.store.record_rules import TRUST, shorten_content
 from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories

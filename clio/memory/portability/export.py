@@ -15,7 +15,8 @@ from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Clean, MemoryRecord, Note, clean_json, clean_note, clean_record
+from clio.memory.store.record import MemoryRecord, Note
+from clio.memory.store.record_rules import Clean, clean_json, clean_note, clean_record
 from clio.memory.store.typed_codec import encode_former
 from clio.memory.store.typed_store import Scope
 from clio.storage.documents import Document, DocumentFormat, decode_document, encode_document

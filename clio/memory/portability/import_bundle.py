@@ -39,12 +39,10 @@ from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
-from clio.memory.store.record import (
+from clio.memory.store.record import MemoryRecord, Note, Provenance
+from clio.memory.store.record_rules import (
     TRUST,
     Clean,
-    MemoryRecord,
-    Note,
-    Provenance,
     check_record,
     clean_json,
     clean_note,

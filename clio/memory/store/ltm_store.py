@@ -67,10 +67,9 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
-    clean_draft,
-    clean_value,
     get_kind_label,
 )
+from clio.memory.store.record_rules import clean_draft, clean_value
 from clio.memory.store.versions import Version, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document

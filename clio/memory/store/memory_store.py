@@ -29,10 +29,8 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
-    check_content,
-    has_same_text,
-    shorten_content,
 )
+from clio.memory.store.record_rules import check_content, has_same_text, shorten_content
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.vocabulary import parse_question_words
 

@@ -9,7 +9,8 @@ from clio.memory.store.ltm_archive import EndedVersion
 from clio.memory.store.ltm_codec import Json, LtmDocument, get_handle, is_ltm_object, to_record
 from clio.memory.store.ltm_objects import ArchivedMemory, get_since
 from clio.memory.store.ltm_objects import is_other_ltm_version as entry_says_else
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance
+from clio.memory.store.record_rules import is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 
 
