@@ -10,8 +10,9 @@ consolidation. Patterns are regular expressions, compared without case.
 - `limits`: a hard limit matches, for this session or for good; `no_limit`: nothing is saved for good.
 - A session "(consolidate)" ends the one before and consolidates.
 
-The first two halves were split by number, and rules have been mended with both since. The sentences of the second test
-were written later, before the rules were mended again; they must not be used to write rules.
+The first two halves were split by number, and rules have been mended with both. The sentences of the second test were
+written before that: of its 155 cases 88 passed before the rules were mended, and 135 the first time after it. It has
+been seen since.
 """
 
 import argparse

@@ -118,6 +118,8 @@ def test_a_limit_after_a_liking_is_found(text: str, limit: str) -> None:
 def test_a_liking_alone_is_no_limit() -> None:
     assert find_limits("ich mag kurze Funktionen und klare Namen") == ()
     assert find_limits("me gustan los tests y la documentación") == ()
+    assert find_limits("me gusta el diseño, pero nunca funciona") == ()
+    assert find_limits("gosto do projeto, mas nunca termina") == ()
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
