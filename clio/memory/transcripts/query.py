@@ -223,6 +223,10 @@ _OF_SESSION = LazyRegex(
     re.IGNORECASE,
 )
 """Words of a query that say that a session is searched for, not what was said in it."""
+_OF_TIME = LazyRegex(
+    r"\b(?:the|that) (?:one|time|day|morning|afternoon|evening|night) (?:where|when|with|in which|that|we|i)\b",
+    re.IGNORECASE,
+)
 _OF_ASSISTANT = LazyRegex(
     r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
     r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"
@@ -242,6 +246,7 @@ class Query(Struct, frozen=True, kw_only=True):
         scope: the text to search: "text", "output" or "title".
         dates: the dates it names.
         of_assistant: it asks for something the assistant said.
+        of_session: it asks for a session, as in "which session", "the session where" or "the time when".
     """
 
     words: tuple[str, ...] = ()
@@ -251,6 +256,7 @@ class Query(Struct, frozen=True, kw_only=True):
     scope: str = "text"
     dates: tuple[NamedDate, ...] = ()
     of_assistant: bool = False
+    of_session: bool = False
 
 
 def parse_query(text: str) -> Query:
@@ -277,6 +283,7 @@ def parse_query(text: str) -> Query:
         scope=scopes[-1].lower() if scopes else "text",
         dates=find_named_dates(text),
         of_assistant=_OF_ASSISTANT.search(text) is not None,
+        of_session=(_OF_SESSION.search(text) or _OF_TIME.search(text)) is not None,
     )
 
 

@@ -108,6 +108,8 @@ MAX_YEARS = 5
 """Number of recent years considered if the query names a date without a year."""
 GUESS_FACTOR = 0.5
 """Factor for the weight of a word that was taken for a misspelling of another one."""
+UNKNOWN_FACTOR = 0.2
+"""Factor for a word that no passage contains, in the share that a turn covers of a query for a session."""
 EXPANDED_TURNS = 20
 """Number of best turns whose neighbours are considered, too."""
 MAX_SCORED_OUTPUTS = 60
@@ -141,6 +143,7 @@ class Search:
         self._exclude = reader.find_session_keys(exclude)
         self._until = until
         self._rarities: list[float] = []
+        self._counts: Sequence[int] = ()
         self._scored_passages, self._scored_chars = SCORED_PASSAGES, SCORED_CHARS
         self._column = "output" if query.scope == "output" else "text"
 
@@ -156,7 +159,11 @@ class Search:
         about = self._reader.load_sessions({item.turn.session for item in ranked})
         found = {(item.turn.session, item.turn.place): item.found for item in ranked}
         best = max((item.score for item in ranked), default=0.0) or 1.0
-        possible = sum(self._rarities) or 1.0
+        # A session is described vaguely ("where we chased that thing"), so a word that none contains says little. What
+        # a session says is asked for in its words: without them it is probably not there.
+        unknown = UNKNOWN_FACTOR if self._query.of_session else 1.0
+        known = [1.0 if count else unknown for count in self._counts]
+        possible = sum(rarity * factor for rarity, factor in zip(self._rarities, known, strict=True)) or 1.0
         certainty = [GUESS_FACTOR if term.is_guess else 1.0 for term in self._query.terms]
         titles = {session: set(extract_stems(title)) for session, (_, title, _) in about.items()}
 
@@ -186,7 +193,7 @@ class Search:
         return tuple(map(make_hit, ranked))
 
     def _rank_turns(self, limit: int) -> list[Scored]:
-        scored = self._score_turns()
+        scored = self._add_outputs(self._score_turns())
         if self._query.scope == "text":
             scored += self._find_neighbours(scored)
             scored += self._find_dated_turns(scored)
@@ -388,6 +395,7 @@ class Search:
         if 0 in counts and query.scope == "text":
             query = self._query = self._add_similar_words(query, counts)
             counts = self._reader.count_terms(query.terms)
+        self._counts = counts
         self._rarities = [compute_idf(totals.passages, count) for count in counts]
         weigh = make_passage_scorer(query, self._rarities, totals.mean_words)
         if query.scope == "output":

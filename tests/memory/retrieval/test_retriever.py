@@ -7,7 +7,7 @@ import pytest
 from clio.errors import ToolFailed
 from clio.memory.retrieval.scoring import Fusion, Layer
 from clio.memory.store.record import MemoryDraft
-from clio.messages import UserMessage
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import Trim
 from tests.memory.retrieval.support import DAY, NOW, Home, Topics, ids, sources
 
@@ -224,3 +224,21 @@ def test_a_single_common_word_recalls_nothing_before_a_turn(home: Home) -> None:
     home.fact("we use tabs, never spaces, and not now")
     for word in ("now", "not", "we"):
         assert home.memory.store.matching(word, 10) == []
+
+
+def test_a_session_is_found_by_what_its_tools_printed_and_by_a_vague_description(home: Home) -> None:
+    for number, text in enumerate(("retries of the mailer", "the colour of the header", "pages of the manual")):
+        home.said(f"please look at {text}", "Done.", days_ago=number)
+    session = home.store.new(home.folder)
+    session.append(UserMessage(content="go on", created=NOW))
+    call = ToolCall(id="c1", name="run_command", arguments='{"command":"pytest"}')
+    session.append(AssistantMessage(content="I run the tests.", tool_calls=(call,), created=NOW))
+    output = "E   ValueError: unexpected end of stanza"
+    session.append(ToolMessage(tool_call_id="c1", name="run_command", content=output, created=NOW))
+    session.close()
+    while home.memory.recall_sessions("stanza in:output").unsearched:
+        pass
+    hit, *_ = home.memory.retriever.search("the session with the error unexpected end of stanza").hits
+    assert hit.where is not None and hit.where.session == session.id
+    hit, *_ = home.memory.retriever.search("the session where we chased that nasty thing with the retries").hits
+    assert "retries" in hit.text
