@@ -423,12 +423,10 @@ def _prefers(part: Sentence) -> StatedPreference | None:
         )
     if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
         return None
-    if found["rather"] and re.search(r"\bthan\b", rest.masked):
-        return None
     if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
         return None
     general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
-    certain = part.sure and bool(general) and not found["rather"] and not HERE.search(rest.masked)
+    certain = part.sure and bool(general) and not HERE.search(rest.masked)
     return make_stated("preference", f"prefer {rest.text}", LIKED, certain=certain)
 
 
@@ -590,6 +588,8 @@ def _without_lead(whole: Sentence) -> Sentence:
 
 _OPINION = _EN.pattern("opinion")
 _BARE_OPINION = _EN.pattern("bare_opinion")
+_RATHER_HAVE = _EN.pattern("rather_have")
+"""A wish that is a preference beside a limit; alone it is about the current task."""
 _ORDER_START = _EN.pattern("order_start")
 _THEN_OPINION = _EN.pattern("then_opinion")
 _NEXT_OPINION = _EN.pattern("next_opinion")
@@ -614,6 +614,8 @@ def _split_opinions(whole: Sentence) -> list[Sentence]:
         rest = rest.after(turn.end())
         if _BARE_OPINION.match(rest.masked) and not rest.masked.lower().startswith(("don't ", "do not ")):
             rest = _with_subject(rest)
+    if is_order and parts and first(parts[0], _RULES) is None:
+        return []  # "never mind the tests, i prefer …"
     return [*parts, rest] if parts else []
 
 
@@ -623,6 +625,10 @@ def _with_subject(part: Sentence) -> Sentence:
 
 def _read_opinion(liked: Sentence, part: Sentence, *, is_first: bool) -> StatedPreference | None:
     """Return what one part of a sentence of opinions and limits states."""
+    if (wish := _RATHER_HAVE.match(part.masked)) is not None:
+        part = structs.replace(
+            part, text=f"i prefer {part.text[wish.end() :]}", masked=f"i prefer {part.masked[wish.end() :]}"
+        )
     noticed = first(part if is_first else _resolve_pronoun(liked, part), _RULES)
     return noticed if noticed is not None else _exception(liked, part)
 

@@ -128,6 +128,13 @@ def test_a_liking_beside_a_limit_is_kept(text: str, contents: list[str]) -> None
     assert all(one.certain for one in found)
 
 
+@pytest.mark.parametrize(
+    "text", ["never mind the lint, i like the idea", "i'd rather see the diff first", "no idea, i love this bug"]
+)
+def test_an_opinion_about_the_current_task_is_none(text: str) -> None:
+    assert find_preferences(text) == ()
+
+
 def test_a_tag_without_an_end_is_a_placeholder_unless_it_begins_a_line() -> None:
     assert [one.content for one in find_preferences("Never use <br> in headings.")] == ["never use <br> in headings"]
     assert find_preferences("<notes>\nNever use tabs.") == ()
