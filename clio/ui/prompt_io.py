@@ -817,7 +817,7 @@ class PromptIO:
                 rows = self._painter.render_rows(
                     Part(body=truncate_line(text, 2 * _MAX_LINE_CHARS, self.theme.faint), wraps=False)
                 )
-                rendered[key] = [expand_fill(row, self.width) for row in rows]
+                rendered[key] = [expand_fill(row, self.size()[0]) for row in rows]
             return rendered[key]
 
         return ScrollPage(len(body) + first, render_line)
