@@ -8,6 +8,7 @@ FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"t
 "queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat may be
 missing. Each history has an index of its own.
 --mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
+--minilm: also with vectors of all turns, made by the weights of all-MiniLM-L6-v2 in this folder.
 --brief: only one line for each set. --half: only the sets of one half.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
@@ -25,8 +26,8 @@ import msgspec
 
 from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
-from clio.memory.retrieval.retriever import count_passages_for, make_turn_candidates
-from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, rank
+from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for, make_turn_candidates
+from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
 from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
@@ -160,6 +161,35 @@ def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[
     return find
 
 
+def model_finder(folder: Path) -> "Finder":
+    """Clio's own answer where a model in the folder made vectors of all turns; only turns are asked for."""
+    from clio.memory.vectors.model_embedders import MiniLmEmbedder
+    from clio.memory.vectors.semantic_index import split_turn
+    from clio.memory.vectors.vector_store import VectorItem, VectorStore
+
+    embedder = MiniLmEmbedder(folder)
+    embedder.embed(["a text"])  # raises EmbeddingFailed instead of falling back to hashed vectors
+
+    def make(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+        index, vectors = RecallIndex.open(None), VectorStore(None, embedder)
+        index.put(docs)
+        vectors.put(
+            VectorItem(id=f"{doc.id}/{turn.message_id}", group=doc.id, text=piece, role=turn.role, created=turn.created)
+            for doc in docs
+            for turn in doc.turns
+            for piece in split_turn(turn.text, embedder.piece_words)
+        )
+
+        def find(query: str) -> list[Key]:
+            found = vectors.search(query, MAX_NEAREST_FUSED, groups=None)
+            near = {(item.group, item.id.partition("/")[2]): compute_meaning(distance) for item, distance in found}
+            return [(hit.session_id, hit.message_id) for hit in index.search_turns(query, limit=DEPTH, near=near)]
+
+        return find
+
+    return make
+
+
 Finder = Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
 FINDERS: dict[str, Finder] = {
     "clio": clio_finder,
@@ -197,8 +227,11 @@ def main() -> None:
     parser.add_argument("--mode", choices=["turns", "sessions"])
     parser.add_argument("--brief", action="store_true", help="no lines for the kinds of question")
     parser.add_argument("--half", choices=["development", "test"])
-    parser.add_argument("--only", choices=list(FINDERS))
+    parser.add_argument("--only", choices=[*FINDERS, "clio with MiniLM"])
+    parser.add_argument("--minilm", type=Path, metavar="FOLDER", help="also with the weights in this folder")
     options = parser.parse_args()
+    if options.minilm:
+        FINDERS["clio with MiniLM"] = model_finder(options.minilm)
     sets = shipped_sets() | make_sets("development") | make_sets("test")
     sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:

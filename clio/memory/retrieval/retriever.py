@@ -23,6 +23,7 @@ from clio.memory.retrieval.scoring import (
     RecallHit,
     Scored,
     Transcribed,
+    compute_meaning,
     rank,
 )
 from clio.memory.store.memory_index import MemoryIndex, Ranked
@@ -45,7 +46,8 @@ PASSAGES_PER_HIT = 3
 MIN_PASSAGES = 24
 """Number of session passages that are scored per answer, and in total at least: some only repeat others."""
 SNIPPET_CHARS = 300
-MAX_NEAREST = 12
+MAX_NEAREST, MAX_NEAREST_FUSED = 12, 60
+"""Number of archived turns by the distance of their vectors: hashed ones, and those of a model."""
 _MAX_DISTANCE = 2.0
 """The distance of opposite vectors, so that no candidate is excluded."""
 
@@ -172,9 +174,18 @@ class Retriever:
         """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
         maximum = count_passages_for(limit)
+        turns = stores.run("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
+        near = {_get_message_key(turn): compute_meaning(turn.distance or 0.0) for turn in turns}
         hits = stores.run(
             "earlier sessions are",
-            lambda: self._sessions.search_turns(query, current=current, limit=maximum, until=until, deadline_s=2.0),
+            lambda: self._sessions.search_turns(
+                query,
+                current=current,
+                limit=maximum,
+                until=until,
+                deadline_s=2.0,
+                near=near if self._meaning.uses_model else None,
+            ),
             TurnHits(),
         )
         for count, what in (
@@ -184,7 +195,6 @@ class Retriever:
             if count:
                 stores.add_message(f"{format_count(count, 'session')} {what}")
         passages = make_turn_candidates(hits.turns)
-        turns = stores.run("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
         found = _merge_distances(passages, turns)
         if at is None:
             found += stores.run("documents are", lambda: self._find_documents(query), list[Candidate]())
@@ -201,7 +211,8 @@ class Retriever:
             return []
         # Hashed vectors add nothing to the search by words, which covers the other sessions.
         sessions = None if everywhere else [current or ""]
-        near = archived.search(query, sessions=sessions, count=MAX_NEAREST, limit=_MAX_DISTANCE)
+        count = MAX_NEAREST_FUSED if everywhere else MAX_NEAREST
+        near = archived.search(query, sessions=sessions, count=count, limit=_MAX_DISTANCE)
         return [
             structs.replace(
                 of_turn(turn, current or ""),

@@ -528,7 +528,9 @@ def _score_candidates(
         relevance = min(by_words, 1.0)
         if candidate.distance is not None and vectors:
             cosine = max(compute_cosine(candidate.distance), 0.0)
-            relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
+            # The transcript index has already included the vector in its score.
+            if candidate.engine is None:
+                relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
             # A text that is only near in meaning gets half of its cosine: it may share no word with the query.
             relevance = max(relevance, cosine / 2.0) if near else relevance
         relevance *= ONLY_ASKS if candidate.asks and candidate.engine is None else 1.0

@@ -471,6 +471,20 @@ class IndexReader:
             for key, session, place, role, asks, created in rows
         ]
 
+    def find_turns_of_messages(self, messages: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Turn]:
+        """Return the turns with a text of messages, given and returned by session id and message id."""
+        found: dict[tuple[str, str], int] = {}
+        for session, message in messages:
+            rows = self._database.rows(
+                "SELECT t.id FROM sessions s JOIN turns t ON t.session = s.id"
+                " WHERE s.name = ? AND t.message = ? AND t.text_size",
+                (session, short_id(message)),
+            )
+            for (key,) in rows:
+                found[session, message] = key
+        turns = self.load_turns(found.values())
+        return {place: turns[key] for place, key in found.items() if key in turns}
+
     def load_first_turns(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the first turn with a text of each session."""
         keys = ",".join(map(str, sessions))

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self, overload
@@ -169,10 +169,20 @@ class RecallIndex:
         return find(max(limit, 0), max(passages, 0), total)
 
     def search_turns(
-        self, query: str, *, exclude: frozenset[str] = frozenset(), limit: int = 30, until: float = math.inf
+        self,
+        query: str,
+        *,
+        exclude: frozenset[str] = frozenset(),
+        limit: int = 30,
+        until: float = math.inf,
+        near: Mapping[tuple[str, str], float] | None = None,
     ) -> tuple[TurnHit, ...]:
-        """Return single turns of all sessions that answer a query, best first; see `search` for the parameters."""
-        return Search(IndexReader(self._database), parse_query(query), exclude, until).search_turns(max(limit, 0))
+        """Return single turns of all sessions that answer a query, best first; see `search` for the parameters.
+
+        near: cosines of the nearest vectors that a model made, by session id and message id; see `fuse_meaning`.
+        """
+        search = Search(IndexReader(self._database), parse_query(query), exclude, until, near)
+        return search.search_turns(max(limit, 0))
 
     def add_commits(self, hit: SessionHit) -> SessionHit:
         """Return the hit with commits of its session; of many, the five nearest in time to its passages."""

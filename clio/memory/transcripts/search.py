@@ -32,6 +32,7 @@ from clio.memory.transcripts.ranking import (
     compute_idf,
     drop_neighbours,
     find_same_subject,
+    fuse_meaning,
     group_by_session,
     has_phrase,
     interleave_rankings,
@@ -134,10 +135,21 @@ MAX_OUTPUT_CHARS = 100_000
 class Search:
     """The search for one query. Make one per query; the result of each method is computed when it is called.
 
-    exclude: the ids of sessions to leave out. until: turns created later are not found; seconds since the epoch.
+    Args:
+        exclude: the ids of sessions to leave out.
+        until: turns created later are not found; seconds since the epoch.
+        near: cosines of the vectors nearest to the query, by session id and message id.
     """
 
-    def __init__(self, reader: IndexReader, query: Query, exclude: frozenset[str], until: float = math.inf) -> None:
+    def __init__(
+        self,
+        reader: IndexReader,
+        query: Query,
+        exclude: frozenset[str],
+        until: float = math.inf,
+        near: Mapping[tuple[str, str], float] | None = None,
+    ) -> None:
+        self._near = near or {}
         self._reader = reader
         self._query = query
         self._exclude = reader.find_session_keys(exclude)
@@ -195,6 +207,7 @@ class Search:
     def _rank_turns(self, limit: int) -> list[Scored]:
         scored = self._add_outputs(self._score_turns())
         if self._query.scope == "text":
+            scored = fuse_meaning(scored, self._find_near_turns())
             scored += self._find_neighbours(scored)
             scored += self._find_dated_turns(scored)
         return self._rank_with_context(scored, self._score_titles())[:limit]
@@ -248,6 +261,14 @@ class Search:
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
         return scored, ranked, group_by_session(self._rank_with_context(inside, titles))
+
+    def _find_near_turns(self) -> dict[int, tuple[Turn, float]]:
+        found = self._reader.find_turns_of_messages(self._near)
+        return {
+            turn.key: (turn, self._near[place])
+            for place, turn in found.items()
+            if turn.session not in self._exclude and turn.created <= self._until
+        }
 
     def _add_outputs(self, scored: list[Scored]) -> list[Scored]:
         """Return the turns together with those that called a tool whose output has rare words of the query."""

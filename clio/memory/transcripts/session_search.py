@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -596,11 +596,15 @@ class SessionRecall:
         limit: int = 30,
         deadline_s: float = 2.0,
         until: float = math.inf,
+        near: Mapping[tuple[str, str], float] | None = None,
     ) -> TurnHits:
-        """Return single turns of all other sessions, best first; see `search` for arguments and errors."""
+        """Return single turns of all other sessions, best first; see `search` for arguments and errors.
+
+        near: see `RecallIndex.search_turns`.
+        """
 
         def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[TurnHit, ...]:
-            return index.search_turns(query, exclude=left_out, limit=limit, until=until)
+            return index.search_turns(query, exclude=left_out, limit=limit, until=until, near=near)
 
         hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search, ())
         return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)

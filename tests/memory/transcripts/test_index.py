@@ -84,6 +84,15 @@ def test_a_session_is_found_by_words_that_only_a_tool_printed(query: str) -> Non
     assert first.session_id == "a" and [passage.message_id for passage in first.passages] == ["a-0"]
 
 
+def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() -> None:
+    index = index_of(said("a", "the automobile is broken"), said("b", "my car wash"), said("c", "a kitten"))
+    near = {("a", "a-0"): 0.9, ("c", "c-0"): 0.2, ("gone", "x"): 0.8}
+    found = [hit.message_id for hit in index.search_turns("car engine", near=near)]
+    assert found[:2] == ["b-0", "a-0"]
+    left = index.search_turns("car engine", near=near, exclude=frozenset({"a"}))
+    assert "a-0" not in [hit.message_id for hit in left]
+
+
 def test_words_that_many_outputs_have_find_no_session() -> None:
     many = [called(f"s{number}", "read the file", "def convert(value): return value") for number in range(201)]
     assert index_of(*many).search("convert") == ()

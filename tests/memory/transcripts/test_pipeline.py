@@ -22,6 +22,7 @@ from clio.memory.transcripts.ranking import (
     add_outputs,
     compute_idf,
     drop_neighbours,
+    fuse_meaning,
     group_by_session,
     make_passage_scorer,
     rank_by_text,
@@ -192,6 +193,16 @@ def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) ->
 )
 def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[int | None, ...]]) -> None:
     assert [(date.year, date.month, date.day) for date in find_named_dates(text)] == dates
+
+
+def test_vectors_are_a_fifth_of_the_score_and_add_turns_without_a_word_of_the_query() -> None:
+    words, both, near = (turn(place) for place in (1, 2, 3))
+    found = fuse_meaning(
+        [Scored(turn=words, score=2.0), Scored(turn=both, score=1.0)], {both.key: (both, 0.9), near.key: (near, 0.5)}
+    )
+    scores = {item.turn.place: item.score for item in found}
+    assert scores == pytest.approx({1: 0.8 * 2.0 + 0.2 * 2.0 * 0.5, 2: 0.8 + 0.2 * 2.0 * 0.9, 3: 0.2 * 2.0 * 0.5})
+    assert fuse_meaning([Scored(turn=words, score=2.0)], {}) == [Scored(turn=words, score=2.0)]
 
 
 @pytest.mark.parametrize(("date", "least"), [((2024, None, None), 0.7), ((2024, 3, None), 0.1), ((2024, 3, 1), 0.0)])
