@@ -5,14 +5,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, Protocol, TextIO, TypeVar, cast
 from weakref import WeakSet
 
 from msgspec import Struct
-from prompt_toolkit.application import get_app_session
+from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
@@ -22,6 +22,7 @@ from prompt_toolkit.keys import Keys
 from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 
+T = TypeVar("T")
 _WORD_AFTER = re.compile(r"\s*\S+")
 NEWLINE_MARK = "↵"
 
@@ -374,6 +375,129 @@ def save_key_presses(presses: Iterable[KeyPress]) -> None:
         after_escape = press.key == Keys.Escape
 
 
+_GUARD_S = 1.0  # a user who was typing when a question appeared has probably not read it yet
+_PAUSE_S = 0.4  # a pause this long ends the typing; two keys of one word are closer together
+_EDITING_KEYS = frozenset(
+    (Keys.ControlM, Keys.ControlJ, Keys.ControlH, Keys.ControlW, Keys.ControlU, Keys.ControlK, Keys.BracketedPaste)
+)
+_REPORTS = frozenset((Keys.CPRResponse, Keys.Vt100MouseEvent, Keys.WindowsMouseEvent, Keys.Ignore))
+"""Keys by which prompt_toolkit passes on what the terminal sends by itself."""
+
+
+class QuestionInput(Input):
+    """The keyboard while a question is asked. Saves the keys that cannot be meant as its answer for the next line.
+
+    These are all keys typed before the question was drawn; and, if the user was typing then, text until a pause.
+
+    guarded: whether the user was typing just now.
+    """
+
+    def __init__(self, keyboard: Input, *, guarded: bool = False) -> None:
+        self._keyboard = keyboard
+        self._is_drawn = not os.isatty(keyboard.fileno())  # only a terminal has keys that were typed before
+        self._open_from = time.monotonic() + _GUARD_S if guarded else 0.0
+
+    def note_drawn(self) -> list[KeyPress]:
+        """Save the keys typed before the question was drawn; return the terminal's reports among them.
+
+        Call after each drawing; does nothing but for the first one.
+        """
+        if self._is_drawn:
+            return []
+        reports = self.read_keys()
+        self._is_drawn = True
+        return reports
+
+    def read_keys(self) -> list[KeyPress]:
+        """Return the keys for the question."""
+        return self._filter_keys(self._keyboard.read_keys())
+
+    def flush_keys(self) -> list[KeyPress]:
+        """Return keys whose sequence was not completed."""
+        return self._filter_keys(self._keyboard.flush_keys())
+
+    def _filter_keys(self, presses: list[KeyPress]) -> list[KeyPress]:
+        now = time.monotonic()
+        if self._is_drawn and now >= self._open_from:
+            return presses
+        saved: list[KeyPress] = []
+        passed: list[KeyPress] = []
+        for press in presses:
+            is_typed = not isinstance(press.key, Keys) or press.key in _EDITING_KEYS
+            is_saved = is_typed if self._is_drawn else press.key not in _REPORTS
+            (saved if is_saved else passed).append(press)
+            if is_typed:
+                pause_s = _PAUSE_S if self._is_drawn else _GUARD_S
+                self._open_from = max(self._open_from, now + pause_s)
+        save_key_presses(saved)
+        return passed
+
+    def fileno(self) -> int:
+        """See `Input`; so for all below."""
+        return self._keyboard.fileno()
+
+    def typeahead_hash(self) -> str:
+        return self._keyboard.typeahead_hash()
+
+    def flush(self) -> None:
+        self._keyboard.flush()
+
+    @property
+    def closed(self) -> bool:
+        return self._keyboard.closed
+
+    def raw_mode(self) -> AbstractContextManager[None]:
+        return self._keyboard.raw_mode()
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return self._keyboard.cooked_mode()
+
+    def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._keyboard.attach(input_ready_callback)
+
+    def detach(self) -> AbstractContextManager[None]:
+        return self._keyboard.detach()
+
+    def close(self) -> None:
+        self._keyboard.close()
+
+
+async def run_question(
+    app: Application[Any],
+    ask: Callable[[], Awaitable[T]],
+    *,
+    guarded: bool = False,
+    print_question: Callable[[], None] | None = None,
+) -> T:
+    """Run a question in an application; keys typed before it is drawn, or right behind its answer, are saved.
+
+    Args:
+        ask: runs the application.
+        guarded: whether the user was typing just now, see `QuestionInput`.
+        print_question: called once the keyboard is read, if the application itself draws nothing.
+    """
+    is_printed = print_question is None
+    keyboard = app.input
+    app.input = held = QuestionInput(keyboard, guarded=guarded)
+
+    def on_drawn(_: object) -> None:
+        nonlocal is_printed
+        if print_question is not None and not is_printed:
+            is_printed = True
+            print_question()
+        if reports := held.note_drawn():
+            app.key_processor.feed_multiple(reports)
+            app.key_processor.process_keys()
+
+    app.after_render += on_drawn
+    save_early_keys(keyboard)
+    try:
+        return await ask()
+    finally:
+        app.input = keyboard
+        save_early_keys(keyboard)
+
+
 READ_BYTES = 65_536  # prompt_toolkit reads 1,024 bytes at a time, which makes large pastes slow
 _PASTE_END = "\x1b[201~"
 # inputs already patched; another wrapper may be between the input and the parser, so the parser cannot tell
@@ -497,6 +621,7 @@ class KeyWatch:
             self._typed.line.insert(early)
             if self._on_change is not None:
                 self._on_change()
+        self._handle_keys(get_typeahead(self._keyboard))  # read together with the end of the line before
 
     def _stop_reading(self) -> None:
         if self._attached is None or self._keyboard is None:

@@ -22,7 +22,7 @@ from clio.commands.command import Table
 from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
-from clio.ui.keyboard import save_early_keys
+from clio.ui.keyboard import run_question, save_early_keys
 from clio.ui.painter import (
     Painter,
     Part,
@@ -345,7 +345,7 @@ class Picker:
         )
         app.ttimeoutlen = _ESCAPE_WAIT_S
         try:
-            return await app.run_async(handle_sigint=False)
+            return await run_question(app, lambda: app.run_async(handle_sigint=False))
         except EOFError:
             return None
 
@@ -412,8 +412,6 @@ def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
 
 # An Enter that was meant for the line above the question must not answer it.
 _ENTER_IGNORED_S = 0.5
-# A user who types ahead does not look at the screen yet, so a letter must not approve what has just appeared.
-_IGNORED_AFTER_TYPING_S = 1.0
 ENTER = "enter"
 """The only choice that is not a letter: the Enter key, or an empty line."""
 
@@ -473,7 +471,7 @@ class Questions:
         Args:
             choices: letter → its meaning, displayed in this order.
             default: the choice that is selected at first; "" selects none, unless one of them is Enter.
-            guarded: the user was typing just now, so keys pressed in the first second do not count as answers.
+            guarded: the user was typing just now, so text up to the next pause is no answer; see `QuestionInput`.
             page: a text to read above the choices, erased together with them. Only if `live`.
             head: rendered rows that are drawn above the page and do not scroll.
             after_end: choices neither displayed nor accepted before the last row of the page has been on the screen.
@@ -520,7 +518,6 @@ class Questions:
             return now.columns, now.rows
 
         now = asyncio.get_running_loop().time()
-        open_from = now + (_IGNORED_AFTER_TYPING_S if guarded else 0.0)
         selection = _Selection(choices, ENTER if ENTER in choices else default, now + _ENTER_IGNORED_S)
         # A text may be approved only after its end was drawn; a key read before that drawing does not count yet.
         end_drawn = page is None or not after_end
@@ -529,7 +526,7 @@ class Questions:
         def is_open(letter: str) -> bool:
             return letter not in after_end or end_drawn
 
-        keys = _make_choice_bindings(choices, open_from, is_open, selection)
+        keys = _make_choice_bindings(choices, is_open, selection)
         self._bind_other_keys(keys)
 
         def render_choices() -> StyleAndTextTuples:
@@ -573,9 +570,17 @@ class Questions:
 
             app.after_render += note_end
         try:
-            return await app.run_async(handle_sigint=False)
+            return await run_question(
+                app,
+                lambda: app.run_async(handle_sigint=False),
+                guarded=guarded,
+                print_question=self._print_choices,
+            )
         except EOFError:
             return None
+
+    def _print_choices(self) -> None:
+        """Print the choices, where nothing is drawn."""
 
     def _bind_other_keys(self, keys: KeyBindings) -> None:
         """Make all keys that are not a choice do nothing."""
@@ -600,7 +605,7 @@ class Questions:
         session.app.ttimeoutlen = _ESCAPE_WAIT_S
         session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # Alt and a key arrive as Esc and the key
         try:
-            return await session.prompt_async(prompt, handle_sigint=False)
+            return await run_question(session.app, lambda: session.prompt_async(prompt, handle_sigint=False))
         except (KeyboardInterrupt, EOFError):
             return None
 
@@ -634,13 +639,13 @@ def _render_choices(choices: Mapping[str, str], columns: int, selected: str = ""
 
 
 def _make_choice_bindings(
-    choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool], selection: _Selection
+    choices: Mapping[str, str], is_open: Callable[[str], bool], selection: _Selection
 ) -> KeyBindings:
     keys = KeyBindings()
 
     def choose_selected(event: KeyPressEvent) -> None:
         now = asyncio.get_running_loop().time()
-        if selection.letter and now >= max(open_from, selection.enter_from) and is_open(selection.letter):
+        if selection.letter and now >= selection.enter_from and is_open(selection.letter):
             event.app.exit(result=selection.letter)
 
     def select_before(event: KeyPressEvent) -> None:
@@ -656,7 +661,7 @@ def _make_choice_bindings(
 
     def choose(letter: str) -> Callable[[KeyPressEvent], None]:
         def handler(event: KeyPressEvent) -> None:
-            if asyncio.get_running_loop().time() >= open_from and is_open(letter):
+            if is_open(letter):
                 event.app.exit(result=letter)
 
         return handler

@@ -27,7 +27,7 @@ from clio.ui.keyboard import (
     HeldTexts,
     pop_saved_text,
     render_waiting_texts,
-    save_early_keys,
+    run_question,
     save_key_presses,
     speed_up_pastes,
 )
@@ -455,18 +455,20 @@ async def ask_yes_no(question: str, *, input: Input | None = None, output: Outpu
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
-    save_early_keys(asking.app.input)
-    answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
+    prompt = f"{question} [y/N] "
+    answer = await run_question(
+        asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
+    )
     return answer == "yes"
 
 
 async def ask_for_word(question: str, word: str, *, input: Input | None = None, output: Output | None = None) -> bool:
     """Ask for a word on a line of its own. Any other answer means no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
-    save_early_keys(asking.app.input)
+    prompt = f"{question} [type {word}] "
     try:
-        answer = await asking.prompt_async(
-            f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False
+        answer = await run_question(
+            asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
         )
     except (KeyboardInterrupt, EOFError):
         return False

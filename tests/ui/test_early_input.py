@@ -2,11 +2,16 @@
 
 import json
 import os
+import random
+import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.entrypoints.repl_support import make_place
 from tests.support.pty_session import PtySession
@@ -20,6 +25,7 @@ from pathlib import Path
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.output import create_output
 from prompt_toolkit.completion import DummyCompleter
+from clio.commands.command import Table
 from clio.entrypoints import first_paint
 from clio.ui.prompt_io import Questions
 from clio.ui.plain_line import PlainLine
@@ -57,6 +63,9 @@ async def main():
             answer = await line.confirm(f"Delete {number}?")
         elif kind.endswith("word"):
             answer = await line.confirm(f"Delete {number}?", "yes")
+        elif kind.endswith("list"):
+            table = Table(columns=("name",), rows=(("yes",), ("no",)))
+            answer = await questions.choose_row(f"Delete {number}?", table, ("yes", "no"), 1)
         elif kind.endswith("key"):
             answer = await questions.ask_key({"y": f"Delete {number}?", "n": "no"})
         else:
@@ -94,6 +103,49 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
             session.wait_for(f"TEXT {number}")
             assert f"ANSWER {number} {expected}" in session.everything
             assert f"TEXT {number} '{early.strip()} more'" in session.everything
+
+
+EXAMPLES = 1 if settings().max_examples < 1_000 else 100
+"""Each takes seconds; `make fuzz` tries more."""
+
+
+@pytest.mark.parametrize("kind", ["prompt-confirm", "prompt-key", "prompt-line", "prompt-list", "reader-key"])
+@settings(max_examples=EXAMPLES)
+@given(st.integers(0, 2**32))
+def test_typing_across_a_question_answers_nothing_and_loses_nothing(kind: str, seed: int) -> None:
+    """A user types on, at any speed, while the question appears; the first key after a pause is the answer."""
+    rng = random.Random(seed)
+    pause_s = rng.choice((0.02, 0.05, 0.15))
+    before = rng.randrange(30)
+    typed = ""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    with tempfile.TemporaryDirectory() as folder:
+        cwd = Path(folder)
+        (cwd / "program.py").write_text(PROGRAM, encoding="utf-8")
+        with PtySession([sys.executable, "program.py", kind, "1"], cwd=cwd, env=env) as session:
+            session.wait_for("working 0")
+            while "Delete 0?" not in session.everything:
+                if len(typed) >= before:
+                    (cwd / "go0").touch()
+                keys = "".join(rng.choice("yYnsaqd x\r") for _ in range(rng.choice((1, 1, 1, 5))))
+                session.send(keys)
+                typed += keys
+                end = time.monotonic() + pause_s * rng.random()
+                while (left := end - time.monotonic()) > 0:
+                    assert session.take_in(left), session.everything
+            session.take_in(1.2)
+            time.sleep(1.2)  # the user's own pause
+            assert "ANSWER 0" not in session.everything
+            session.send({"list": "\r", "line": "yes\r", "word": "yes\r"}.get(kind.partition("-")[2], "y"))
+            session.wait_for("ANSWER 0")
+            session.wait_for(r"ANSWER 0[^\n]*\n(.*\n)*(> |you: |line )", regex=True)
+            session.send("END\r")
+            session.wait_for("TEXT 0")
+            shown = session.everything
+    assert re.search(r"ANSWER 0 (True|'yes'|'y'|'no')\n", shown), shown
+    text = re.search(r"TEXT 0 '(.*)END'", shown)
+    assert text is not None, shown
+    assert re.sub(r"\\n|\s", "", text[1]) == re.sub(r"\s", "", typed), (typed, shown)
 
 
 def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from clio.text.formatting import format_count
 from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import FormatPath, list_command_facts
 from clio.ui.history import HistoryEntry, HistorySearch
-from clio.ui.keyboard import WaitingText, save_early_keys
+from clio.ui.keyboard import WaitingText, run_question, save_early_keys
 from clio.ui.painter import Part, TerminalSize
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
@@ -85,8 +85,15 @@ class ReaderQuestions(Questions):
         """
         async with self._lock:
             self._choices = format_choices(choices)
-            self._print_choices()
+            self._choices = format_choices(choices)
             return await self._read_choice_key(choices, guarded, None, ())
+
+    async def confirm(self, question: str) -> bool:
+        """Ask yes or no by a key. Any other key repeats the question."""
+        choices = {"y": "yes", "n": "no"}
+        async with self._lock:
+            self._choices = f"{speak_line(question)}\n{format_choices(choices)}"
+            return await self._read_choice_key(choices, False, None, ()) == "y"
 
     async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
@@ -100,7 +107,8 @@ class ReaderQuestions(Questions):
                 self._print_choices()
 
     def _print_choices(self) -> None:
-        self._output.write(f"{wrap_line(self._choices, self._size()[0] - 1)}\n")
+        for line in self._choices.split("\n"):
+            self._output.write(f"{wrap_line(line, self._size()[0] - 1)}\n")
 
     async def _read_echoed_line(self, prompt: str) -> str | None:
         keys = KeyBindings()
@@ -120,7 +128,7 @@ class ReaderQuestions(Questions):
         session.app.ttimeoutlen = 0.025
         session.app.timeoutlen = 0.1  # long enough for Alt and a key to arrive
         try:
-            return await session.prompt_async("", handle_sigint=False)
+            return await run_question(session.app, lambda: session.prompt_async("", handle_sigint=False))
         except (KeyboardInterrupt, EOFError):
             return None
         finally:
@@ -197,12 +205,10 @@ class ReaderLine(PromptLine):
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no by a key; if a word is given, only that word on a line means yes."""
-        self._questions.keep_early_input()
         if word:
             answer = await self._questions.ask_line(f"{question} type {word}: ")
             return answer is not None and answer.strip() == word
-        self._write(speak_line(question))
-        return await self._questions.ask_key({"y": "yes", "n": "no"}) == "y"
+        return await self._questions.confirm(question)
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Call `show`, which prints, while the line is open: the line is ended before and printed again afterwards."""
