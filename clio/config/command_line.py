@@ -112,6 +112,7 @@ class Arguments(argparse.Namespace):
     prompt: str | None = None
     continue_latest: bool = False
     resume: str | None = None
+    fork: bool = False
     new: bool = False
     input: str | None = None
     output: str | None = None
@@ -214,6 +215,7 @@ FLAGS: tuple[Flag, ...] = (
         "-r --resume", "resume a session by id, prefix, name or number; without one, choose", group=_SESSION,
         metavar="[SELECTOR]",
     ),
+    Flag("--fork", "with -c or -r: continue in a copy of the session", group=_SESSION),
     Flag("--new", "start a new session", group=_SESSION),
     Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
     Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
@@ -373,6 +375,8 @@ def _check_arguments(arguments: Arguments) -> None:
     ) if on]  # fmt: skip
     if len(given_flags) > 1:
         raise UsageError(f"{given_flags[0]} and {given_flags[1]} exclude each other; give one of them")
+    if arguments.fork and not (arguments.continue_latest or arguments.resume is not None):
+        raise UsageError("--fork needs the session to copy: add -c or -r")
     for name, value, known in (
         ("--output", arguments.output, OUTPUT_FORMATS),
         ("--input", arguments.input, INPUT_FORMATS),

@@ -22,6 +22,7 @@ class Options(Struct, frozen=True, kw_only=True):
     Attributes:
         prompt: the whole text of a one-shot turn, including piped text; None starts the REPL.
         resume: the session to continue, "" to choose from a list, None for a new session.
+        fork: continue in a copy of that session.
         overrides: values of Config fields given as flags, still as text for a flag that takes text.
         json_schema: the file whose schema the answer must fit.
     The paths are absolute.
@@ -31,6 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     continue_latest: bool = False
     resume: str | None = None
+    fork: bool = False
     new: bool = False
     input: InputFormat = "text"
     output: OutputFormat = "text"
@@ -46,6 +48,7 @@ def make_options(arguments: Arguments) -> Options:
         cwd=_resolve_folder(here, arguments.cwd) if arguments.cwd is not None else here,
         continue_latest=arguments.continue_latest,
         resume=None if arguments.resume is None else decode_argument(arguments.resume),
+        fork=arguments.fork,
         new=arguments.new,
         input=cast(InputFormat, arguments.input or "text"),
         output=cast(OutputFormat, arguments.output or "text"),

@@ -213,12 +213,15 @@ def _cancel(task: "asyncio.Task[int]") -> None:
 def _open_requested_session(app: App, options: Options) -> None:
     """Open the session requested with -r or -c; without them, stay in the new session."""
     if options.resume:
-        app.open_session(app.store.find(options.resume))
+        session_id = app.store.find(options.resume)
     elif options.resume is not None or options.continue_latest:
         latest = app.store.latest()
         if latest is None:
             raise SessionNotFound(app.store.explain_no_latest("leave out -c"))
-        app.open_session(latest)
+        session_id = latest
+    else:
+        return
+    app.open_session(app.store.fork(session_id) if options.fork and not app.config.incognito else session_id)
 
 
 def _make_event_listener(

@@ -30,7 +30,7 @@ from clio.sessions.state import (
     to_one_line,
 )
 from clio.storage.documents import make_corrupt_error, set_file_aside
-from clio.storage.locks import FileLock, read_owner
+from clio.storage.locks import FileLock, find_lock_owner, read_owner
 from clio.text.formatting import format_stored_time
 
 
@@ -189,6 +189,11 @@ class SessionStore:
         """Return those ids whose sessions came with the project."""
         return set() if self._own is None else ids - self._own.filter_own(ids)
 
+    def describe_owner(self, session_id: str) -> str:
+        """Return which process has the session open, as "process 12 on 'host', since 09:12"; "" if none has."""
+        files = self._files(session_id)
+        return _describe_owner(files) if find_lock_owner(files.lock) is not None else ""
+
     def exists(self, session_id: str) -> bool:
         """Whether a snapshot or a journal of this session exists."""
         return is_session_id(session_id) and SessionFiles(self.folder, session_id).any_exist()
@@ -220,12 +225,17 @@ class SessionStore:
         foreign = self.find_foreign({info.id for info in infos})
         return [replace(info, came_with_project=True) if info.id in foreign else info for info in infos]
 
-    def latest(self) -> str | None:
+    def latest(self, *, not_running: bool = False) -> str | None:
         """Return the id of the user's own conversation that changed last; None if there is none.
 
-        Conversations started in `here` are preferred; see also `only_here`.
+        Conversations started in `here` are preferred; see also `only_here`. not_running: leave out those that a clio
+        process has open.
         """
-        conversations = [info for info in self.list() if info.is_conversation and not info.came_with_project]
+        conversations = [
+            info
+            for info in self.list()
+            if info.is_conversation and not info.came_with_project and not (not_running and info.running)
+        ]
         here = [info for info in conversations if self._here and info.working_directory == self._here]
         # Other directories count too, since the project may have been moved, but not worktrees beside it.
         moved = [info for info in conversations if not info.working_directory.startswith(f"{self._here}-")]
@@ -369,11 +379,10 @@ class SessionStore:
         except OSError:
             return lock
         if not is_acquired:
-            owner = read_owner(files.lock)
-            since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
             raise SessionLocked(
-                f"Session {files.id!r} is open in another clio (process {owner.pid} on {owner.hostname!r}, since "
-                f"{since}); close it there, or start a new session with --new."
+                f"Session {files.id!r} is open in another clio ({_describe_owner(files)}); close it there, continue in "
+                f"a copy with 'clio -r {files.id} --fork', continue another one with 'clio -r ID', or start a new one "
+                "with --new."
             )
         return lock
 
@@ -393,6 +402,12 @@ class SessionStore:
             raise make_corrupt_error(
                 error.path, moved[-1] if moved else None, "no message in it can be read"
             ) from error
+
+
+def _describe_owner(files: SessionFiles) -> str:
+    owner = read_owner(files.lock)
+    since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
+    return f"process {owner.pid} on {owner.hostname!r}, since {since}"
 
 
 def is_foreign_notice(message: Message) -> bool:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from clio.sessions.state import PlanMode
 from clio.sessions.store import open_session_store
 from clio.ui.screen import open_screen
 from clio.ui.theme import Terminal
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.pty_session import PtySession
 
 LIVE = Terminal(live=True, escapes=False, colour=False, reflows=True)
@@ -183,3 +184,62 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
     words = [message.content for message in open_session_store(loaded()).read(session.id)]
     assert words[:3] == ["does the client retry?", "it doubles the delay", "and how long?"]
     assert len(words) > 3
+
+
+@pytest.fixture
+def open_elsewhere(place: Place) -> Iterator[Session]:
+    """The newest session, which this process has open; an older one is free."""
+    older = open_session_store(loaded()).new(Path.cwd())
+    older.append(UserMessage(content="older question"))
+    older.close()
+    session = open_session_store(loaded()).new(Path.cwd())
+    session.append(UserMessage(content="newer question"))
+    yield session
+    session.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize(
+    ("letter", "continued", "count"), [("c", "“newer question”", 3), ("n", "“older question”", 2), ("s", "", 2)]
+)
+def test_a_session_open_elsewhere_offers_other_ways_to_go_on(
+    place: Place, open_elsewhere: Session, letter: str, continued: str, count: int
+) -> None:
+    with place.clio("--provider", "offline", "-c", PAGER="cat") as session:
+        session.send("early")  # typed before the question, so it answers nothing
+        session.wait_for("is open in another clio")
+        session.wait_for("n  continue the next one: “older question”")
+        session.wait_for("Enter to cancel")
+        session.line("x")
+        session.wait_for(r"(Enter to cancel[\s\S]*){2}", regex=True)
+        session.line("v")
+        session.wait_for("› newer question")
+        session.wait_for(r"(Enter to cancel[\s\S]*){3}", regex=True)
+        session.line(letter)
+        if continued:
+            session.wait_for(f"session {continued} · 1 message")
+        session.wait_for("❯ early")
+    assert len(open_session_store(loaded()).list()) == count
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_enter_leaves_a_session_that_is_open_elsewhere_alone(place: Place, open_elsewhere: Session) -> None:
+    with place.clio("--provider", "offline", "-r", open_elsewhere.id) as session:
+        session.wait_for("Enter to cancel")
+        assert "continue the next one" not in session.text
+        session.key("enter")
+        assert session.wait_exit() == 0
+
+
+def test_a_run_without_a_terminal_names_the_ways_to_go_on(place: Place, open_elsewhere: Session) -> None:
+    place_options = ("--provider", "offline", "-p", "hello")
+    refused = clio(place, *place_options, "-c")
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert f"clio -r {open_elsewhere.id} --fork" in refused.stderr
+    assert "--new" in refused.stderr
+    for which in ("-c", f"--resume={open_elsewhere.id}"):
+        assert clio(place, *place_options, which, "--fork").returncode == 0
+    copies = [info for info in open_session_store(loaded()).list() if info.first_words == "newer question"]
+    assert len(copies) == 3
+    assert clio(place, *place_options, "--fork").returncode == 2

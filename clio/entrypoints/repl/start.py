@@ -1,5 +1,6 @@
 """What precedes the first prompt: trust in the project, and choosing or resuming a session."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,6 +80,48 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
     return _ask_for_session(store, ask, terminal) if options.resume is not None else latest
 
 
+def _settle_open_session(store: "SessionStore", session_id: str, ask: Ask, *, offers_next: bool) -> str | None:
+    """Ask what to open in place of a session that another clio has open; return its id.
+
+    offers_next: offer the newest session that is free. Raises EOFError if the user cancels.
+    """
+    sys.stdout.write(f"Session {_quote_session(store, session_id)} is open in another clio ")
+    sys.stdout.write(f"({store.describe_owner(session_id)}).\n")
+    free = store.latest(not_running=True) if offers_next else None
+    choices = {"c": "continue in a copy"}
+    if free is not None:
+        choices["n"] = f"continue the next one: {_quote_session(store, free)}"
+    choices |= {"v": "view it (read-only)", "s": "start a new session"}
+    sys.stdout.write("".join(f"  {letter}  {meaning}\n" for letter, meaning in choices.items()))
+    while True:
+        match ask("Choose a letter (Enter to cancel): ").strip().lower():
+            case "":
+                raise EOFError
+            case "c":
+                return store.fork(session_id)
+            case "n" if free is not None:
+                return free
+            case "v":
+                from clio.ui.terminal_handoff import show_in_pager
+
+                lines = render_last_messages(store.read(session_id), sys.maxsize, max_lines=sys.maxsize)
+                if not show_in_pager("\n".join(lines), os.environ):
+                    sys.stdout.write("No pager could be run; set PAGER to one.\n")
+            case "s":
+                return None
+            case _:
+                continue
+
+
+def _quote_session(store: "SessionStore", session_id: str) -> str:
+    """Return the session's name, else its first words, else its id, in quotation marks."""
+    from clio.text.formatting import truncate
+
+    info = next((info for info in store.list() if info.id == session_id), None)
+    called = (info.name or info.first_words if info is not None else "") or session_id
+    return f"“{truncate(clean(called), _CALLED_CHARS)}”"
+
+
 def _ask_for_session(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
     from clio.commands.session_table import make_session_table
 
@@ -127,8 +170,10 @@ def _name_session(session: "Session") -> str:
     return f"“{truncate(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
 
 
-def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
-    """Yield the last messages as lines of plain text, each message truncated to a few lines."""
+def render_last_messages(
+    messages: Sequence[Message], count: int = TAIL_MESSAGES, *, max_lines: int = _TAIL_LINES
+) -> Iterator[str]:
+    """Yield the last messages as lines of plain text, each message truncated to `max_lines`."""
     from clio.export.document import format_named_call
 
     near = messages[-2 * count :]  # the call of the first result may be before the last `count` messages
@@ -136,9 +181,9 @@ def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES
     for message in messages[-count:]:
         match message:
             case UserMessage(origin="user"):
-                yield from _shorten_message(message.content, "› ")
+                yield from _shorten_message(message.content, "› ", max_lines)
             case AssistantMessage() if message.content.strip():
-                yield from _shorten_message(message.content, "  ")
+                yield from _shorten_message(message.content, "  ", max_lines)
             case ToolMessage():
                 call = asked.get(message.tool_call_id)
                 title = format_named_call(call) if call else message.name
@@ -147,12 +192,12 @@ def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES
                 pass  # calls are shown with their results; clio's own messages are not shown
 
 
-def _shorten_message(text: str, mark: str) -> Iterator[str]:
+def _shorten_message(text: str, mark: str, max_lines: int) -> Iterator[str]:
     lines = text.strip().splitlines()
-    for number, line in enumerate(lines[:_TAIL_LINES]):
+    for number, line in enumerate(lines[:max_lines]):
         yield (mark if number == 0 else "  ") + line
-    if len(lines) > _TAIL_LINES:
-        yield f"  … {len(lines) - _TAIL_LINES} more lines"
+    if len(lines) > max_lines:
+        yield f"  … {len(lines) - max_lines} more lines"
 
 
 class SessionResume:
@@ -173,7 +218,15 @@ class SessionResume:
         from clio.sessions.store import open_session_store
 
         first_paint.erase_prompt()
-        return choose_session(options, open_session_store(self._loaded), ask_yes_no_at_start, self._terminal)
+        store = open_session_store(self._loaded)
+        session_id = choose_session(options, store, ask_yes_no_at_start, self._terminal)
+        if session_id is None or self._loaded.config.incognito:  # incognito opens a copy in memory
+            return session_id
+        if options.fork:
+            return store.fork(session_id)
+        if sys.stdin.isatty() and store.describe_owner(session_id):
+            return _settle_open_session(store, session_id, ask_yes_no_at_start, offers_next=options.continue_latest)
+        return session_id
 
     def show(self, session_id: str | None) -> bool:
         """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
