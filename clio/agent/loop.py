@@ -464,12 +464,14 @@ class Loop:
             if step > self._max_steps:
                 reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
                 raise _Stop("max_steps", reason)
-            turn.steps = step
             if await self._add_steering_messages(step):
                 guard = RepetitionGuard()
                 turn.continuations = 0
             self._add_hook_message(await self._hooks.before_trim(self._context.is_trim_due))
-            answer, bill = await self._model_request.ask(step)
+            try:
+                answer, bill = await self._model_request.ask(step)
+            finally:
+                turn.steps = step if self._model_request.was_sent else step - 1
             turn.count(answer.usage, bill)
             message, calls = self._writer.add_answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content

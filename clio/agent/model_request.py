@@ -254,6 +254,7 @@ class ModelCaller:
         self._rng = rng
         self._has_answered = False
         self.partial: ModelAnswer | None = None  # the answer that is streaming now; None between answers
+        self.has_sent = False  # whether a request has reached the server; set to False by the owner
 
     async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> ModelAnswer:
         """Return the whole answer; it is shown while it arrives.
@@ -272,9 +273,12 @@ class ModelCaller:
         attempt = 0
         while True:
             answer = self.partial = ModelAnswer(self._provider.model)
+            had_sent, self.has_sent = self.has_sent, True
             try:
                 await receive_answer(self._provider, request, answer, display, self._redactor)
             except ProviderError as error:
+                if isinstance(error, ServerFailed) and error.unreachable:
+                    self.has_sent = had_sent
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
                 # An overflow does not go away by retrying, so a large request is retried only twice.
@@ -340,6 +344,11 @@ class ModelRequest:
         self._caller = self._get_caller(provider)
         self._answering = provider
 
+    @property
+    def was_sent(self) -> bool:
+        """Whether the last request reached a server; False if no connection was made, or it would cost too much."""
+        return any(caller.has_sent for caller in self._callers.values())
+
     def take_partial(self) -> ModelAnswer | None:
         """Return and clear the partial answer that broke off; None if there is none."""
         partial, self._caller.partial = self._caller.partial, None
@@ -356,6 +365,8 @@ class ModelRequest:
             ProviderError: the last error when retries and fallback did not help.
             ContextOverflow: the server has also refused `MAX_OVERFLOWS` smaller requests.
         """
+        for caller in self._callers.values():
+            caller.has_sent = False
         tried: list[Provider] = []
         provider = self._pick_next_provider(tried) or self._provider
         while True:

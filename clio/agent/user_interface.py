@@ -166,6 +166,7 @@ class StepFinished(Struct, frozen=True, kw_only=True, tag="step_finished"):
 class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
     """The end of a turn. `error` is one sentence if `status` is not "done"; `exit_code` is what one-shot mode returns.
 
+    steps: how many steps sent a request that reached a server.
     cost: cost of its requests; None if no server sent a bill.
     """
 

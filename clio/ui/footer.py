@@ -16,6 +16,7 @@ from clio.agent.user_interface import (
     StreamRestarted,
     TextDelta,
     ToolStarted,
+    TurnFinished,
     TurnStarted,
 )
 from clio.config.schema import Config
@@ -163,6 +164,7 @@ class SessionStatus:
         self._branch = GitBranch(project)
         self._session_id = ""
         self._window_tokens = 0
+        self._tokens_before = (0, 0)  # the step that has begun, and the value of `_window_tokens` before it
         self._billed_tokens = 0
         self._counted_bills = 0
 
@@ -171,7 +173,10 @@ class SessionStatus:
         if (ctx := self._get_context()) is not None:
             self._add_new_bills(ctx.session)  # first, because a turn may end before the line is drawn once
         if isinstance(event, StepStarted):
+            self._tokens_before = (event.step, self._window_tokens)
             self._window_tokens = event.prompt_tokens
+        elif isinstance(event, TurnFinished) and event.steps < self._tokens_before[0]:
+            self._window_tokens = self._tokens_before[1]  # the request of that step was not sent
         elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
             self._window_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
 

@@ -398,9 +398,9 @@ class QuestionInput(Input):
         self._open_from = time.monotonic() + _GUARD_S if guarded else 0.0
 
     def note_drawn(self) -> list[KeyPress]:
-        """Save the keys typed before the question was drawn; return the terminal's reports among them.
+        """Save the keys typed before the question is drawn; return the terminal's reports among them.
 
-        Call after each drawing; does nothing but for the first one.
+        Call just before each drawing is written; does nothing but for the first one.
         """
         if self._is_drawn:
             return []
@@ -476,25 +476,40 @@ async def run_question(
         guarded: whether the user was typing just now, see `QuestionInput`.
         print_question: called once the keyboard is read, if the application itself draws nothing.
     """
-    is_printed = print_question is None
-    keyboard = app.input
+    keyboard, output = app.input, app.output
     app.input = held = QuestionInput(keyboard, guarded=guarded)
+    flush = output.flush
+    is_rendering = is_printed = False
+    reports: list[KeyPress] = []
 
-    def on_drawn(_: object) -> None:
+    def note_rendering(_: object) -> None:
+        nonlocal is_rendering
+        is_rendering = True
+
+    def flush_drawing() -> None:
+        """Read the keys just before the drawing is written: a moment later the user may be answering."""
+        if is_rendering:
+            reports.extend(held.note_drawn())
+        flush()
+
+    def handle_drawn(_: object) -> None:
         nonlocal is_printed
         if print_question is not None and not is_printed:
-            is_printed = True
             print_question()
-        if reports := held.note_drawn():
+        is_printed = True
+        if reports:
             app.key_processor.feed_multiple(reports)
+            reports.clear()
             app.key_processor.process_keys()
 
-    app.after_render += on_drawn
+    app.before_render += note_rendering
+    app.after_render += handle_drawn
+    output.flush = flush_drawing
     save_early_keys(keyboard)
     try:
         return await ask()
     finally:
-        app.input = keyboard
+        app.input, output.flush = keyboard, flush
         save_early_keys(keyboard)
 
 

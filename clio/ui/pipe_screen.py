@@ -62,7 +62,7 @@ def format_usage(usage: Usage) -> str:
 
 def format_turn_footer(event: TurnFinished) -> str:
     """Return the line under a turn: requests, tokens, cost if any, seconds."""
-    steps = format_count(event.steps, "request")
+    steps = format_count(event.steps, "request") if event.steps else "nothing sent"
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
 
