@@ -1,5 +1,6 @@
 """Changes are looked at, scrolled over, taken in part, edited and refused in a real terminal."""
 
+import re
 import sys
 
 import pytest
@@ -207,7 +208,7 @@ def test_the_walk_goes_over_files_that_come_go_and_move(place: Place, server: Ch
         golden("change_files", clio.text[clio.text.index("? patch") :])
         clio.send("h")
         for name, key in (("delete gone.txt", "n"), ("new file new.txt", "y"), ("move old.txt → moved.txt", "y")):
-            clio.wait_for(name)
+            clio.wait_for(rf"{re.escape(name)}[\s\S]*q no to all remaining\s*\Z", regex=True)
             clio.send(key)
             clio.wait_for(f"{'yes' if key == 'y' else 'no'}: {name}")
         clio.wait_for("old.txt, hunk 1 of 1")
