@@ -314,7 +314,9 @@ def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
     return _PROMPT_MARK + row, len(_PROMPT_MARK) + column
 
 
-_saved_line = TypedLine()  # module level: a process has one terminal
+# Module level: a process has one terminal.
+_saved_line = TypedLine()
+_saved_at = -1e9  # when a key was last saved, in seconds of the monotonic clock
 
 
 def pop_saved_text() -> str:
@@ -367,9 +369,11 @@ def save_typed_bytes(typed: bytes) -> None:
 
 def save_key_presses(presses: Iterable[KeyPress]) -> None:
     """Save what these key presses would have typed on a line; a key after Esc counts as Alt and that key."""
+    global _saved_at
     typed = TypedKeys(_saved_line)
     after_escape = False
     for press in presses:
+        _saved_at = time.monotonic()
         if press.key != Keys.Escape:
             typed.handle_key(press, alt=after_escape)
         after_escape = press.key == Keys.Escape
@@ -389,13 +393,13 @@ class QuestionInput(Input):
 
     These are all keys typed before the question was drawn; and, if the user was typing then, text until a pause.
 
-    guarded: whether the user was typing just now.
+    guarded: whether the user was typing just now. Make it after `save_early_keys`.
     """
 
     def __init__(self, keyboard: Input, *, guarded: bool = False) -> None:
         self._keyboard = keyboard
         self._is_drawn = not os.isatty(keyboard.fileno())  # only a terminal has keys that were typed before
-        self._open_from = time.monotonic() + _GUARD_S if guarded else 0.0
+        self._open_from = time.monotonic() + _GUARD_S if guarded else _saved_at + _PAUSE_S
 
     def note_drawn(self) -> list[KeyPress]:
         """Save the keys typed before the question is drawn; return the terminal's reports among them.
@@ -477,6 +481,7 @@ async def run_question(
         print_question: called once the keyboard is read, if the application itself draws nothing.
     """
     keyboard, output = app.input, app.output
+    save_early_keys(keyboard)
     app.input = held = QuestionInput(keyboard, guarded=guarded)
     flush = output.flush
     is_rendering = is_printed = False
@@ -505,7 +510,6 @@ async def run_question(
     app.before_render += note_rendering
     app.after_render += handle_drawn
     output.flush = flush_drawing
-    save_early_keys(keyboard)
     try:
         return await ask()
     finally:

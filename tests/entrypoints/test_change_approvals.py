@@ -224,7 +224,7 @@ def test_a_dumb_terminal_decides_by_lines(place: Place, server: ChatServer) -> N
     with Session(place, server, TERM="dumb") as session:
         session.clio.line("h")
         for number, key in enumerate("nyn", 1):
-            session.clio.wait_for(f"hunk {number} of 3")
+            session.clio.wait_for(rf"hunk {number} of 3[\s\S]*to all\s+remaining:", regex=True)
             session.clio.line(key)
         assert "declined 2 of 3 hunks" in session.finish()
         assert session.written == SECOND

@@ -95,6 +95,7 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
             (tmp_path / f"go{number}").touch()
             session.wait_for(f"Delete {number}?")
             session.take_in(0.3)
+            time.sleep(0.6)  # the user's own pause, after typing
             assert f"ANSWER {number}" not in session.everything
             session.send("y" if kind.endswith(("confirm", "key")) and "plain" not in kind else "yes\r")
             session.wait_for(f"ANSWER {number}")

@@ -85,7 +85,6 @@ class ReaderQuestions(Questions):
         """
         async with self._lock:
             self._choices = format_choices(choices)
-            self._choices = format_choices(choices)
             return await self._read_choice_key(choices, guarded, None, ())
 
     async def confirm(self, question: str) -> bool:
