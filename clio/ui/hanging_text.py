@@ -66,7 +66,12 @@ def _find_cuts(line: str, first_width: int, width: int) -> Iterator[int]:
 
 def render_user_message(text: str, theme: Theme) -> Iterator[Part]:
     """Yield the user's message as the conversation shows it: a sign before it, on rows with a background."""
-    for number, line in enumerate(clean(text).strip().expandtabs(4).split("\n")):
+    return (Part(body=line) for line in format_user_message(text, theme))
+
+
+def format_user_message(text: str, theme: Theme) -> Iterator[HangingText]:
+    """Yield the lines of `render_user_message`; nothing for an empty text."""
+    for number, line in enumerate(clean(text).strip().expandtabs(4).split("\n") if text else ()):
         row = HangingText(style=theme.user_message, hang=len(USER_SIGN))
         row.append(USER_SIGN if number == 0 else " " * len(USER_SIGN), theme.accent).append(line)
-        yield Part(body=row)
+        yield row

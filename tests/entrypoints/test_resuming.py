@@ -14,13 +14,13 @@ from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.entrypoints.repl.components import terminal_size
-from clio.entrypoints.repl.start import SessionResume, summarize_session
+from clio.entrypoints.repl.start import SessionResume, render_session_summary, summarize_session
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import PlanMode
 from clio.sessions.store import open_session_store
-from clio.ui.screen import open_screen
+from clio.ui.screen import Screen, open_screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.pty_session import PtySession
@@ -144,9 +144,21 @@ def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.Captu
     one.close()
     shown = capsys.readouterr().out
     screen = open_screen(sys.stdout, terminal, terminal_size)
-    screen.print_note("\n".join(summarize_session(session)))
+    assert isinstance(screen, Screen)
+    screen.show_rows(render_session_summary(session, terminal.theme))
     assert shown.count("\n") > 8
     assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out)  # a frame drawn in one go
+
+
+def test_the_users_messages_look_as_in_the_conversation(place: Place) -> None:
+    session = said()
+    session.append(UserMessage(content="and\nhow long?"))
+    session.close()
+    rows = list(render_session_summary(session, LIVE.theme))
+    assert [row.plain for row in rows] == [
+        "session Retries · 3 messages", "› does the client retry?", "  it doubles the delay", "› and", "  how long?"
+    ]  # fmt: skip
+    assert [row.style == LIVE.theme.user_message for row in rows] == [False, True, False, True, True]
 
 
 def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ from clio.config.trust import TrustStore
 from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.background_work import export_to_file, make_long_work, run_until_key
 from clio.entrypoints.repl.components import BackgroundLoader, ReplComponents
-from clio.entrypoints.repl.start import summarize_session
+from clio.entrypoints.repl.start import render_session_summary, summarize_session
 from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError, ProviderError, UserError
@@ -458,7 +458,12 @@ class CommandRunner:
 
     async def show_opened_session(self, parts: ReplComponents) -> None:
         """Show how the opened session ended, and review a plan that waits for an answer."""
-        parts.screen.print_note("\n".join(summarize_session(parts.app.session)))
+        from clio.ui.screen import Screen
+
+        if isinstance(parts.screen, Screen):
+            parts.screen.show_rows(render_session_summary(parts.app.session, parts.screen.theme))
+        else:
+            parts.screen.print_note("\n".join(summarize_session(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
 
     def _show(self, parts: ReplComponents, result: CommandResult) -> None:

@@ -17,9 +17,11 @@ from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.state import find_first_words
 from clio.text.formatting import format_count
 from clio.ui.safe_text import clean, escape_controls
-from clio.ui.theme import Terminal
+from clio.ui.theme import Terminal, Theme
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from clio.app import App
     from clio.commands.command import Table
     from clio.sessions.session import Session
@@ -245,7 +247,7 @@ class SessionResume:
         self._session = session
         if not self._terminal.live or session.warnings or session.plan_mode:
             return False
-        _print_note("\n".join(summarize_session(session)), self._terminal)
+        _print_summary(session, self._terminal)
         return True
 
     def hand_over(self, app: "App") -> None:
@@ -261,15 +263,28 @@ class SessionResume:
             self._session = None
 
 
-def _print_note(text: str, terminal: Terminal) -> None:
-    """Print as `Screen.note` does; importing the whole screen takes six times as long."""
+def render_session_summary(session: "Session", theme: Theme) -> "Iterator[Text]":
+    """Yield the lines of `summarize_session`; the user's messages look as in the conversation."""
     from rich.text import Text
 
+    from clio.ui.hanging_text import USER_SIGN, format_user_message
+
+    title, *lines = (clean(line) for line in summarize_session(session))
+    yield Text(title, theme.faint)
+    for message in session.messages[-TAIL_MESSAGES:]:
+        count = sum(1 for _ in render_last_messages([message], 1))
+        shown, lines = lines[:count], lines[count:]
+        if isinstance(message, UserMessage):
+            yield from format_user_message("\n".join(line[len(USER_SIGN) :] for line in shown), theme)
+        else:
+            yield from (Text(line, theme.faint) for line in shown)
+
+
+def _print_summary(session: "Session", terminal: Terminal) -> None:
+    """Print as `Screen.show_rows` does; importing the whole screen takes six times as long."""
     from clio.ui.painter import Painter, Part
     from clio.ui.pipe_screen import TerminalOutput
-    from clio.ui.safe_text import clean
 
-    theme = terminal.theme
-    painter = Painter(theme, terminal_size)
-    lines = [painter.render_lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
-    TerminalOutput(sys.stdout).write("".join(lines))
+    painter = Painter(terminal.theme, terminal_size)
+    rows = render_session_summary(session, terminal.theme)
+    TerminalOutput(sys.stdout).write("".join(painter.render_lines(Part(body=row)) for row in rows))
