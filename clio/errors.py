@@ -125,11 +125,28 @@ class ContextOverflow(ProviderError):
 
 
 class ToolError(ClioError):
-    """A tool call failed; the message goes to the model."""
+    """A tool call failed. The message, problem and advice, goes to the model.
+
+    Args:
+        problem: what is wrong.
+        advice: what the model can do about it.
+        for_user: what the user is shown, without names of tools and arguments; the problem if empty.
+    """
+
+    def __init__(self, problem: str, advice: str = "", *, for_user: str = "") -> None:
+        super().__init__(f"{problem}; {advice}" if advice else problem)
+        self.for_user = for_user or problem
 
 
 class ToolRetry(ToolError):
     """The call was wrong; the message tells the model how to correct it."""
+
+
+class WrongArguments(ToolRetry):
+    """The arguments of the call are wrong, of which the user sees no details."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem, advice, for_user="the model gave wrong arguments")
 
 
 class ToolFailed(ToolError):

@@ -67,8 +67,9 @@ class ToolLimit:
                 return
         listed = ", ".join(self._tools) or "none"
         raise ToolFailed(
-            f"the command that started this turn allows only these tools to change or reach anything: {listed}; do "
-            "without the others, or describe what you would have done"
+            f"the command that started this turn allows only these tools to change or reach anything: {listed}",
+            "do without the others, or describe what you would have done",
+            for_user=f"not allowed: the command of this turn allows only {listed}",
         )
 
 

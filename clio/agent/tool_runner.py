@@ -16,7 +16,7 @@ from clio.checks.edit_checks import EditChecks
 from clio.context.inert_text import neutralize_tool_output
 from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import invalidate_working_trees
-from clio.errors import ApprovalNeeded, ClioError, ToolFailed, ToolRetry
+from clio.errors import ApprovalNeeded, ClioError, ToolError, ToolFailed, WrongArguments
 from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
 from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
@@ -60,7 +60,7 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
         except msgspec.ValidationError as error:
             word = _ENUM_ERROR.match(str(error))
             if word is None or word[0] in tried:
-                raise ToolRetry(
+                raise WrongArguments(
                     f"the arguments are wrong: {_simplify_validation_error(error)}. "
                     f"They are: {describe_arguments(args)}"
                 ) from error
@@ -73,11 +73,12 @@ def _refuse_unstorable_values(document: Any) -> None:
     try:
         msgspec.json.encode(document)
     except UnicodeEncodeError:
-        raise ToolRetry(
-            "the arguments contain half of a surrogate pair (\\ud800 to \\udfff), which is no character; send it whole"
+        raise WrongArguments(
+            "the arguments contain half of a surrogate pair (\\ud800 to \\udfff), which is no character",
+            "send it whole",
         ) from None
     except OverflowError:
-        raise ToolRetry("the arguments contain a number that is too large; send a smaller one") from None
+        raise WrongArguments("the arguments contain a number that is too large", "send a smaller one") from None
 
 
 def _correct_enum_value(document: Any, *, key: str, word: str) -> Any:
@@ -96,7 +97,7 @@ def _correct_enum_value(document: Any, *, key: str, word: str) -> Any:
 
 def _make_free_arguments(document: Any) -> FreeArguments:
     if not isinstance(document, dict):
-        raise ToolRetry("the arguments must be one JSON object, as the tool's schema describes it")
+        raise WrongArguments("the arguments must be one JSON object, as the tool's schema describes it")
     return FreeArguments(cast("dict[str, Any]", document))
 
 
@@ -105,15 +106,15 @@ def _decode_or_repair(text: str, *, cut_off: bool) -> Any:
         return decode_json(text)
     except msgspec.DecodeError as error:
         if cut_off:
-            raise ToolRetry(
-                "the call was cut off by the output limit; make the same change in smaller pieces"
+            raise WrongArguments(
+                "the call was cut off by the output limit", "make the same change in smaller pieces"
             ) from error
         return _repair_json(text, error)
 
 
 def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
     if is_text_too_deep(text) or len(text) > _MAX_REPAIRED_CHARS:
-        raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
+        raise WrongArguments(f"the arguments are not valid JSON ({error})", "send one JSON object") from error
     # Imported late: most arguments are valid JSON.
     import json_repair
 
@@ -123,7 +124,7 @@ def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
         repaired = None
     if isinstance(repaired, dict) and repaired and not is_value_too_deep(repaired):
         return cast("dict[str, Any]", repaired)
-    raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
+    raise WrongArguments(f"the arguments are not valid JSON ({error})", "send one JSON object") from error
 
 
 def _simplify_validation_error(error: msgspec.ValidationError) -> str:
@@ -385,7 +386,7 @@ class ToolRunner:
             cut_off: whether the answer that contained the call ended at the output limit.
         """
 
-        title = call.name
+        title = _make_title(call)
         started = time.perf_counter()
         approval_missing = asked = False
         notes_below = ""
@@ -420,7 +421,8 @@ class ToolRunner:
         except ApprovalNeeded as error:
             output, approval_missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
         except ClioError as error:
-            output = ToolOutput(text=str(error), summary=_get_first_line(str(error)), ok=False)
+            for_user = error.for_user if isinstance(error, ToolError) else str(error)
+            output = ToolOutput(text=str(error), for_user=for_user, summary=_get_first_line(for_user), ok=False)
         except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
             output = _make_internal_error(call.name, error)
         seconds = time.perf_counter() - self._started_at.pop(call.id, started)
@@ -508,13 +510,17 @@ class ToolRunner:
         tool = self.tools.get(name)
         # Models call tools they know from training; the message tells why this one is missing.
         if tool is None and name in self._left_out:
-            raise ToolFailed(f"the tool {name!r} is not available because the window is too small; continue without it")
+            raise ToolFailed(
+                f"the tool {name!r} is not available because the window is too small", "continue without it"
+            )
         if tool is None:
             import difflib
 
             similar = difflib.get_close_matches(name, self.tools, n=1)
             hint = f"did you mean {similar[0]!r}?" if similar else f"the tools are: {', '.join(sorted(self.tools))}"
-            raise ToolFailed(f"there is no tool {name!r}; {hint}")
+            raise ToolFailed(
+                f"there is no tool {name!r}", hint, for_user="the model asked for a tool that does not exist"
+            )
         return tool
 
     async def _approve(self, prepared: PreparedCall) -> _Approved:
@@ -549,7 +555,7 @@ class ToolRunner:
     async def _revise(self, prepared: PreparedCall, answer: Answer) -> _Approved:
         """Return the call as the user edited it, after judging it again. Raises ToolFailed."""
         if prepared.revise is None:
-            raise ToolFailed("this call cannot be approved in part; it was not run")
+            raise ToolFailed("this call cannot be approved in part", "it was not run")
         revised = await asyncio.to_thread(prepared.revise, answer.changes)
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
@@ -594,7 +600,8 @@ class ToolRunner:
         raw_text = f"{output.text}\n{_NO_PICTURES_NOTE}" if output.images and not images else output.text
         safe = self._redactor.message(neutralize_tool_output(raw_text))
         text = safe.text
-        shown, hidden_lines = select_preview_lines(output, text)
+        for_user = self._redactor.redact(neutralize_tool_output(output.for_user)).text
+        shown, hidden_lines = select_preview_lines(output, for_user or text)
         # Stored after redaction: the blob can be read by the model later.
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
@@ -681,6 +688,23 @@ def list_touched_paths(changes: tuple[FileChange, ...]) -> list[Path]:
     return [path for change in changes for path in (change.path, change.moved_to) if path is not None]
 
 
+_TITLE_ARGUMENTS = ("path", "command", "pattern", "query", "url", "task", "operation")
+
+
+def _make_title(call: ToolCall) -> str:
+    """Return a title for a call that is not understood yet: the tool's name in words, and its main argument."""
+    words = call.name.replace("_", " ")
+    try:
+        arguments: object = decode_json(call.arguments)
+    except msgspec.DecodeError:
+        return words
+    if not isinstance(arguments, dict):
+        return words
+    named = cast("dict[str, object]", arguments)
+    main = next((value for name in _TITLE_ARGUMENTS if isinstance(value := named.get(name), str)), "")
+    return shorten_title(f"{words} {main}".strip())
+
+
 def _get_first_line(text: str) -> str:
     """Return the first line of an error in at most 120 characters.
 
@@ -693,6 +717,7 @@ def _get_first_line(text: str) -> str:
 def _make_internal_error(name: str, error: Exception) -> ToolOutput:
     return ToolOutput(
         text=f"{name} failed with an internal error ({type(error).__name__}: {error}); continue without it",
+        for_user=f"internal error in clio ({type(error).__name__}: {error})",
         summary=f"internal error: {type(error).__name__}",
         ok=False,
     )

@@ -497,7 +497,7 @@ class StreamAsker:
         """Ask the question. Raises ToolFailed if the input has ended."""
         reply = await self._questions.wait(QuestionAsked(id=new_id(), question=question, options=options))
         if reply is None:
-            raise ToolFailed("the input has ended, so no one can answer; decide yourself and state your assumptions")
+            raise ToolFailed("the input has ended, so no one can answer", "decide yourself and state your assumptions")
         return reply.answer
 
 

@@ -216,7 +216,7 @@ class McpTool(Struct, frozen=True, kw_only=True):
         for name, value in raw.items():
             if name not in self.params:
                 known = f"it accepts {', '.join(self.params)}" if self.params else "it accepts none"
-                raise ToolRetry(f"{self.name} has no argument {name!r}; {known}")
+                raise ToolRetry(f"{self.name} has no argument {name!r}", known)
             if value is not None:
                 given[name] = PARAMETER_READERS[self.params[name].read](name, value)
         missing = [name for name, param in self.params.items() if param.required and given.get(name) in (None, "", ())]
@@ -236,8 +236,10 @@ def call_tool(memory: MemorySystem, name: str, arguments: dict[str, Any] | None,
     tool = offered.get(name)
     if tool is None:
         if name in {tool.name for tool in TOOLS}:
-            raise ToolRetry(f"{name} writes, and this server was started with --read-only; it has {', '.join(offered)}")
-        raise ToolRetry(f"there is no tool {name!r}; {suggest_name(name, offered)}")
+            raise ToolRetry(
+                f"{name} writes, and this server was started with --read-only", f"it has {', '.join(offered)}"
+            )
+        raise ToolRetry(f"there is no tool {name!r}", suggest_name(name, offered))
     return tool.run(memory, tool.parse_arguments(arguments or {}), read_only)
 
 

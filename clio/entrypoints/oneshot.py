@@ -75,7 +75,7 @@ class DecliningAsker:
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Raise ToolFailed, which tells the model to decide for itself."""
-        raise ToolFailed("no user can answer in a one-shot run; decide yourself and state your assumptions")
+        raise ToolFailed("no user can answer in a one-shot run", "decide yourself and state your assumptions")
 
 
 def run_oneshot(options: Options, loaded: LoadedConfig) -> int:

@@ -352,9 +352,9 @@ class MemorySystem:
     def raise_if_off(self) -> None:
         """Raise ToolFailed if memory is off, or the session is incognito."""
         if self.is_off:
-            raise ToolFailed("memory is off; `/memory on` turns it on again")
+            raise ToolFailed("memory is off", "`/memory on` turns it on again")
         if self._incognito:
-            raise ToolFailed("memory is off in an incognito session; continue without it")
+            raise ToolFailed("memory is off in an incognito session", "continue without it")
 
     @property
     def store(self) -> MemoryStore:

@@ -168,6 +168,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     Attributes:
         text: for the model, complete; the runner redacts and shortens it.
         summary: for the user, one line: "120 lines", "exit 1 in 2.3 s", "+12 -3".
+        for_user: what the user is shown instead of the text; "" for the text.
         output: what a command printed, of which the screen shows some lines; None for a tool without output.
         images: pictures of the result; the text describes them too, because not every model receives them.
         ok: False for a valid result that is not a success, such as a command's non-zero exit code.
@@ -180,6 +181,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
     text: str
     summary: str
+    for_user: str = ""
     output: str | None = None
     images: tuple[Picture, ...] = ()
     ok: bool = True

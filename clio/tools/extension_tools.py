@@ -158,13 +158,13 @@ class UseSkillTool:
         skill = self._skills.get(skill_name)
         if skill is None:
             near = find_nearest_names(skill_name, self._skills) or list(self._skills)[:5]
-            raise ToolRetry(f"there is no skill {call.name!r}; the nearest are: {', '.join(near)}")
+            raise ToolRetry(f"there is no skill {call.name!r}", f"the nearest are: {', '.join(near)}")
 
         async def run(progress: Progress) -> ToolOutput:
             try:
                 text = (await asyncio.to_thread(self._catalog.open, skill)).text
             except UserError as error:
-                raise ToolFailed(f"{error}; go on without it") from None
+                raise ToolFailed(str(error), "go on without it") from None
             lines = format_count(len(text.splitlines()), "line")
             return ToolOutput(text=text, summary=lines, side_effects=SideEffects(read=(skill.displayed_path,)))
 

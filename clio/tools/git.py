@@ -113,14 +113,14 @@ def open_repository(folder: Path) -> "Repo":
         from git import Repo
         from git.exc import GitError
     except ImportError as error:
-        raise ToolFailed("git is not installed here; install it, or work without it") from error
+        raise ToolFailed("git is not installed here", "install it, or work without it") from error
     if (unreadable := describe_blocking_file(folder)) is not None:
         raise ToolFailed(unreadable)
     try:
         return Repo(folder, search_parent_directories=True)
     except (GitError, OSError) as error:
         raise ToolFailed(
-            f"{str(folder)!r} is not in a git repository; `git init` creates one, if the user wants that"
+            f"{str(folder)!r} is not in a git repository", "`git init` creates one, if the user wants that"
         ) from error
 
 
@@ -196,7 +196,7 @@ def _refuse_options(call: GitArgs) -> None:
     for field in ("revision", "name", "remote"):
         value: str = getattr(call, field)
         if value.startswith("-") or any(character in value for character in "\0\n"):
-            raise ToolRetry(f"{field} {value!r} is not a name git could know; options cannot be given")
+            raise ToolRetry(f"{field} {value!r} is not a name git could know", "options cannot be given")
 
 
 def _build_read_arguments(call: GitArgs) -> list[str] | None:
@@ -248,11 +248,11 @@ def _build_change_command(repo: "Repo", call: GitArgs) -> list[str]:
 def _build_push_command(repo: "Repo", call: GitArgs) -> list[str]:
     remotes = [remote.name for remote in repo.remotes]
     if not remotes:
-        raise ToolFailed("the repository has no remote to push to; the user can add one with `git remote add`")
+        raise ToolFailed("the repository has no remote to push to", "the user can add one with `git remote add`")
     if call.remote and call.remote not in remotes:
-        raise ToolRetry(f"there is no remote {call.remote!r}; there are: {', '.join(remotes)}")
+        raise ToolRetry(f"there is no remote {call.remote!r}", f"there are: {', '.join(remotes)}")
     if repo.head.is_detached:
-        raise ToolFailed("HEAD is detached: there is no branch to push; create one first")
+        raise ToolFailed("HEAD is detached: there is no branch to push", "create one first")
     branch = repo.active_branch
     if branch.tracking_branch() and not call.remote:
         return ["git", "push"]
@@ -267,7 +267,7 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
     try:
         check_trailer(attribution)
     except ConfigError as error:
-        raise ToolFailed(f"{error}; only the user can change it") from error
+        raise ToolFailed(str(error), "only the user can change it") from error
     message = ["--message", call.message.strip(), *(["--trailer", attribution] if attribution else [])]
     if call.paths:
         chosen = ["--", *call.paths]
@@ -278,7 +278,7 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
         changed = run_git_text(cwd, ["status", "--short"])
         if not changed:
             raise ToolFailed("there is nothing to commit: the working tree is clean")
-        raise ToolRetry(f'nothing is staged; name the files in paths (["."] for all of these):\n{changed[:2000]}')
+        raise ToolRetry("nothing is staged", f'name the files in paths (["."] for all of these):\n{changed[:2000]}')
     return [["git", "commit", *message]]
 
 
@@ -287,7 +287,7 @@ def _check_identity(cwd: Path) -> None:
         run_git_text(cwd, ["var", "GIT_COMMITTER_IDENT"])
     except ToolFailed as error:
         raise ToolFailed(
-            "git does not know who commits; the user sets it with `git config user.name` and `git config user.email`"
+            "git does not know who commits", "the user sets it with `git config user.name` and `git config user.email`"
         ) from error
 
 

@@ -258,7 +258,7 @@ def _select_messages(
     both = [message for message in between if message.id in inside]
     if not both:
         raise ToolRetry(
-            f"no message from {first or last!r} to {last or first!r} is in {handle!r}; give one of the two alone"
+            f"no message from {first or last!r} to {last or first!r} is in {handle!r}", "give one of the two alone"
         )
     return both
 
@@ -338,7 +338,7 @@ def _get_trimmed_span(session: Session, archive: ThreadArchive, handle: str) -> 
         return chosen
     handles = [trim.handle for trim in session.trims]
     hint = f"the spans are {', '.join(handles[-20:])}" if handles else "nothing has been trimmed in this session"
-    raise ToolRetry(f"there are no messages under {handle!r}; {hint}")
+    raise ToolRetry(f"there are no messages under {handle!r}", hint)
 
 
 def _render_message(message: Message, number: int) -> str:
@@ -407,7 +407,7 @@ def _cut_line(line: str, terms: Set[str]) -> str:
 def _render_page(text: str, offset: int, what: str) -> ToolOutput:
     all_rows = split_rows(text)
     if offset > len(all_rows):
-        raise ToolRetry(f"there are {len(all_rows)} lines; offset {offset} is behind their end")
+        raise ToolRetry(f"there are {len(all_rows)} lines", f"offset {offset} is behind their end")
     shown: list[str] = []
     room = PAGE_CHARS
     for row in all_rows[offset - 1 :]:

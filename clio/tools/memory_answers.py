@@ -188,7 +188,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     Raises ToolRetry for a field that memories of this kind do not have, and if the call changes nothing.
     """
     if len(call.ids) != 1:
-        raise ToolRetry("update changes one memory at a time; give one id")
+        raise ToolRetry("update changes one memory at a time", "give one id")
     old = _get_record(memory, call.ids[0])
     if old.kind not in PROJECT_KINDS:
         return _update_typed(memory, old, call, provenance)
@@ -200,7 +200,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
         )
     known = {*parts, "confidence", "examples", "ids"}
     if call.given - known or (call.text and call.text_parameter not in (*_NEUTRAL, *parts["text"])):
-        raise ToolRetry(f"{old.id} is a {old.kind}; you can change {_list_changeable_parts(old.kind)}")
+        raise ToolRetry(f"{old.id} is a {old.kind}", f"you can change {_list_changeable_parts(old.kind)}")
     changes = {_FIELDS.get(slot, slot): getattr(call, slot) for slot in sorted(call.given - {"ids"})}
     if not changes:
         raise ToolRetry(f"update needs id and at least one of: {_list_changeable_parts(old.kind)}")
@@ -218,7 +218,7 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
     id = shorten_record_id(old)
     parts = "content, importance, files"
     if call.given - {"ids", "text", "importance", "examples"}:
-        raise ToolRetry(f"{id} is a {old.kind}; you can change {parts}")
+        raise ToolRetry(f"{id} is a {old.kind}", f"you can change {parts}")
     if not call.given - {"ids"}:
         raise ToolRetry(f"update needs id and at least one of: {parts}")
     by_user = old.kind == "preference" or (old.provenance is not None and old.provenance.asserted_by == "user")
@@ -474,8 +474,8 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
     """Save a memory. Raises ToolRetry for a text that cannot be saved as this type."""
     if call.type == "preference" and provenance.asserted_by == "tool":
         raise ToolRetry(
-            "this is from a tool's result, not from the user; only the user can state a preference: "
-            "ask them, or save it as a note"
+            "this is from a tool's result, not from the user",
+            "only the user can state a preference: ask them, or save it as a note",
         )
     hits = memory.store.peek(call.text, _COMPARED, call.type or "note")
     provenance = _without_session_if_repeated(provenance, call.text, (hit.record.content for hit in hits))
@@ -555,7 +555,7 @@ def apply_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Return a whole memory with what it replaced and what replaced it. Raises ToolRetry."""
     if len(call.ids) != 1:
-        raise ToolRetry("history shows one memory at a time; give one id")
+        raise ToolRetry("history shows one memory at a time", "give one id")
     try:
         versions = memory.store.history(call.ids[0])
     except UserError as error:

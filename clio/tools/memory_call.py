@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.errors import ToolRetry
+from clio.errors import WrongArguments
 from clio.memory.retrieval.scoring import LAYERS
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
@@ -73,7 +73,7 @@ def _parse_json_list(text: str) -> list[Any] | None:
 def _read_texts(name: str, value: Any, expected: str) -> tuple[str, ...]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(item, str) for item in items):
-        raise ToolRetry(f"{name} is {expected}")
+        raise WrongArguments(f"{name} is {expected}")
     return tuple(item.strip() for item in items if item.strip())
 
 
@@ -86,21 +86,23 @@ def _read_share(name: str, value: Any) -> float:
     if number is None or not 0.0 <= number <= 1.0:
         percent = number is not None and 1.0 < number <= 100.0
         hint = f"; did you mean {number / 100:g}?" if percent and number is not None and number > 2 else ""
-        raise ToolRetry(f"{name} is a number from 0 to 1, such as 0.9; {value!r} is not{hint}")
+        raise WrongArguments(f"{name} is a number from 0 to 1, such as 0.9", f"{value!r} is not{hint}")
     return number
 
 
 def _read_days(name: str, value: Any) -> float:
     number = _parse_number(value)
     if number is None or not 1.0 <= number <= MAX_AGE_DAYS:
-        raise ToolRetry(f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90; {value!r} is not")
+        raise WrongArguments(
+            f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90", f"{value!r} is not"
+        )
     return number
 
 
 def _read_count(name: str, value: Any, most: int) -> int:
     number = _parse_number(value)
     if number is None or number != int(number) or not 1 <= number <= most:
-        raise ToolRetry(f"{name} is a whole number from 1 to {most:,}; {value!r} is not")
+        raise WrongArguments(f"{name} is a whole number from 1 to {most:,}", f"{value!r} is not")
     return int(number)
 
 
@@ -112,7 +114,9 @@ def _read_type(name: str, value: Any) -> str:
         return ""
     found = type_name if type_name in TYPED_KINDS else type_name.removesuffix("s")
     if found not in TYPED_KINDS:
-        raise ToolRetry(f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}; {value!r} is none of them")
+        raise WrongArguments(
+            f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}", f"{value!r} is none of them"
+        )
     return sign + found
 
 
@@ -125,28 +129,30 @@ def _read_kind(name: str, value: Any) -> str:
     found = text if text in _ALL_KINDS else text.removesuffix("s")
     found = _KIND_ALIASES.get(found, found)
     if found not in _ALL_KINDS:
-        raise ToolRetry(f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}; {value!r} is none of them")
+        raise WrongArguments(
+            f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}", f"{value!r} is none of them"
+        )
     return found
 
 
 def _read_scope(name: str, value: Any) -> str:
     scope = _read_line(name, value).casefold()
     if scope not in ("", *SCOPES):
-        raise ToolRetry(f'{name} is "project" or "user"; {value!r} is neither')
+        raise WrongArguments(f'{name} is "project" or "user"', f"{value!r} is neither")
     return scope
 
 
 def _read_limit(name: str, value: Any) -> int:
     number = _parse_number(value)
     if number is None or number != int(number) or not -1 <= number <= MAX_MEMORIES:
-        raise ToolRetry(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all; {value!r} is not")
+        raise WrongArguments(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all", f"{value!r} is not")
     return int(number)
 
 
 def _read_layer(name: str, value: Any) -> str:
     layer = _read_line(name, value).upper()
     if layer not in ("", "ALL", *LAYERS):
-        raise ToolRetry(f"{name} is {', '.join(LAYERS)} or all; {value!r} is none of them")
+        raise WrongArguments(f"{name} is {', '.join(LAYERS)} or all", f"{value!r} is none of them")
     return layer
 
 
@@ -156,7 +162,7 @@ def _read_bool(name: str, value: Any) -> bool:
         return True
     if answer in (False, "false", "no", 0, "0"):
         return False
-    raise ToolRetry(f"{name} is true or false; {value!r} is neither")
+    raise WrongArguments(f"{name} is true or false", f"{value!r} is neither")
 
 
 def _parse_number(value: Any) -> float | None:
@@ -420,8 +426,8 @@ _REQUIRED: dict[MemoryOperation, tuple[str, ...]] = {
 def parse_memory_call(args: MemoryArgs) -> MemoryCall:
     """Return the call that the arguments describe.
 
-    Raises ToolRetry with the valid choices for an unknown operation, a missing or invalid parameter, or two parameters
-    that set the same field to different values.
+    Raises WrongArguments with the valid choices for an unknown operation, a missing or invalid parameter, or two
+    parameters that set the same field to different values.
     """
     asked = _parse_operation(str(args.operation))
     raw = _get_given_parameters(args)
@@ -516,7 +522,7 @@ def _parse_operation(text: str) -> MemoryOperation:
         near = [name for name in MEMORY_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]
         near += [name for name in difflib.get_close_matches(name_asked, MEMORY_OPERATIONS, n=3) if name not in near]
     hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED_OPERATIONS)}"
-    raise ToolRetry(f"memory_operations has no operation {text!r}; {hint}")
+    raise WrongArguments(f"memory_operations has no operation {text!r}", hint)
 
 
 def _get_given_parameters(args: MemoryArgs) -> dict[str, Any]:
@@ -537,7 +543,7 @@ def _refuse_missing(
         return
     names = {slot: _get_schema_name(asked, operation, slot) for slot in needed}
     given = [name for name, value in raw.items() if not _is_empty(value)]
-    raise ToolRetry(
+    raise WrongArguments(
         f"{_format_call(asked, operation)} needs {' and '.join(names.values())}; "
         f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
         + (f" (given: {', '.join(given)})" if given else "")
@@ -545,7 +551,7 @@ def _refuse_missing(
 
 
 def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any], used: set[str]) -> None:
-    """Raise ToolRetry for unused parameters of an operation that writes.
+    """Raise WrongArguments for unused parameters of an operation that writes.
 
     Otherwise text that should be saved would be dropped silently.
     """
@@ -560,9 +566,10 @@ def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict
     ]
     if unused:
         names = ", ".join(_get_schema_name(asked, operation, slot) for slot in _SLOTS[operation])
-        raise ToolRetry(
+        raise WrongArguments(
             f"{_format_call(asked, operation)} does not accept {' and '.join(unused)} together with "
-            f"{' and '.join(sorted(used))}; it accepts {names}"
+            f"{' and '.join(sorted(used))}",
+            f"it accepts {names}",
         )
 
 

@@ -115,7 +115,7 @@ def page_output(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS)
     """Return lines `offset` to `offset + limit - 1`, fewer if they are long. Raises ToolRetry after the end."""
     all_rows = split_rows(text)
     if offset > len(all_rows):
-        raise ToolRetry(f"the output has {len(all_rows)} lines; offset {offset} is behind its end")
+        raise ToolRetry(f"the output has {len(all_rows)} lines", f"offset {offset} is behind its end")
     shown: list[str] = []
     room = max_chars
     for row in all_rows[offset - 1 : offset - 1 + limit]:

@@ -194,8 +194,8 @@ def _update_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple
         if old is None:
             known = ", ".join(map(str, by_id)) or "none"
             raise ToolRetry(
-                f"there is no todo with id {item.id}; the ids are: {known}; "
-                "no todo was changed, for a new one use operation add without an id"
+                f"there is no todo with id {item.id}",
+                f"the ids are: {known}; no todo was changed, for a new one use operation add without an id",
             )
         by_id[old.id] = Todo(
             id=old.id,
@@ -210,11 +210,12 @@ def _check_todos(todos: tuple[Todo, ...]) -> None:
     ids = [todo.id for todo in todos]
     repeated = sorted({number for number in ids if ids.count(number) > 1})
     if repeated:
-        raise ToolRetry(f"two todos have the id {repeated[0]}; leave the id out for a new one")
+        raise ToolRetry(f"two todos have the id {repeated[0]}", "leave the id out for a new one")
     active = [f"{todo.id} ({todo.title})" for todo in todos if todo.status == "in_progress"]
     if len(active) > 1:
         raise ToolRetry(
-            f"only one todo may be in_progress, these would be: {', '.join(active)}; change the others in the same call"
+            f"only one todo may be in_progress, these would be: {', '.join(active)}",
+            "change the others in the same call",
         )
 
 
@@ -283,16 +284,16 @@ class DelegateTool:
         """Prepare a task. Raises ToolRetry for an empty task, or an unknown sub-agent or tool."""
         call: DelegateArgs = args
         if not call.task.strip():
-            raise ToolRetry("the task is empty; say all that must be known, the sub-agent sees nothing else")
+            raise ToolRetry("the task is empty", "say all that must be known, the sub-agent sees nothing else")
         agent_name = call.agent.strip().lower()
         agent = self._agents.get(agent_name)
         if agent_name not in ("", "general") and agent is None:
             from clio.tools.output import find_nearest_names  # imports difflib, needed only for a misspelled name
 
             near = find_nearest_names(agent_name, self._agents) or list(self._agents)[:5] or ["general"]
-            raise ToolRetry(f"there is no agent {call.agent!r}; the nearest are: {', '.join(near)}")
+            raise ToolRetry(f"there is no agent {call.agent!r}", f"the nearest are: {', '.join(near)}")
         if unknown_tools := [name for name in call.tools if name not in self._known]:
-            raise ToolRetry(f"there is no tool {unknown_tools[0]!r}; there are: {', '.join(sorted(self._known))}")
+            raise ToolRetry(f"there is no tool {unknown_tools[0]!r}", f"there are: {', '.join(sorted(self._known))}")
         task = DelegatedTask(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
         return PreparedCall(
             title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",

@@ -343,7 +343,9 @@ def extract_page_text(page: Page, fetch: PageFetch) -> tuple[str, str]:
     start = page.body[:2048]
     if (not kind and b"\0" in start) or (kind and not _TEXT.fullmatch(kind)):
         content = kind or "binary data"
-        raise ToolFailed(f"{page.url!r} is {content} ({len(page.body):,} bytes), not text; a command could download it")
+        raise ToolFailed(
+            f"{page.url!r} is {content} ({len(page.body):,} bytes), not text", "a command could download it"
+        )
 
     # Some servers state no type; the beginning then tells a page from plain text.
     is_html = kind in _HTML or (not kind and start.lstrip().lower().startswith((b"<!doctype html", b"<html")))

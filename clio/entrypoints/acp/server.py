@@ -139,8 +139,8 @@ class EditorFiles:
             except (OSError, ValueError) as error:
                 name = self._workspace.display(change.path)
                 raise ToolFailed(
-                    f"{name!r} has unsaved changes in the editor, which did not save them: {error}; "
-                    "ask the user to save the file"
+                    f"{name!r} has unsaved changes in the editor, which did not save them: {error}",
+                    "ask the user to save the file",
                 ) from error
 
 

@@ -327,8 +327,8 @@ class EditorAsker:
         """
         if not options:
             raise ToolFailed(
-                "this editor can only show options to choose from; call again with options, or ask in your answer and "
-                "end the turn"
+                "this editor can only show options to choose from",
+                "call again with options, or ask in your answer and end the turn",
             )
         rows: list[tuple[str, str, Kind]] = [
             (str(number), clean_line(option), "allow_once") for number, option in enumerate(options)

@@ -93,7 +93,7 @@ def revise_changes(
         name = workspace.display(change.path)
         plan = open_plans.pop(change.path, None)
         if plan is None or not _differs_only_in_text(plan.change, change):
-            raise ToolFailed(f"{name!r} was not proposed so; no file was changed, propose the change again")
+            raise ToolFailed(f"{name!r} was not proposed so", "no file was changed, propose the change again")
         revised.append(plan if change.after == plan.change.after else _replace_text(plan, change, name))
     if not revised:
         raise ToolFailed("nothing of the proposal is left; no file was changed")
@@ -125,7 +125,7 @@ def _replace_text(plan: PlannedChange, change: FileChange, name: str) -> Planned
         like = TextFile(data=b"", text="", encoding="utf-8", bom=b"", mode=plan.mode)
     data = encode_file(_restore_undecodable_bytes(text, plan, like, name), like, name)
     if len(data) > MAX_EDIT_BYTES:
-        raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes; no file was changed")
+        raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes", "no file was changed")
     return PlannedChange(change=change, before=plan.before, after=data, mode=plan.mode)
 
 
@@ -148,7 +148,8 @@ def _restore_undecodable_bytes(text: str, plan: PlannedChange, like: TextFile, n
         if len(candidates) != 1:
             raise ToolFailed(
                 f"{name!r} holds bytes that are no text, and the version the user allowed does not say which belong in "
-                f"{line.strip()[:80]!r}; no file was changed, make a smaller edit that leaves this line alone"
+                f"{line.strip()[:80]!r}",
+                "no file was changed, make a smaller edit that leaves this line alone",
             )
         lines.append(candidates.pop())
     return "".join(lines)
@@ -234,12 +235,12 @@ def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
     shown = workspace.display(change.path)
     # A command may have replaced a folder by a link meanwhile, and the write would land outside the approved path.
     if os.path.realpath(plan.target) != str(plan.target):
-        raise ToolRetry(f"{workspace.display(plan.target)!r} leads elsewhere since just now; look at it again")
+        raise ToolRetry(f"{workspace.display(plan.target)!r} leads elsewhere since just now", "look at it again")
     if plan.before is not None and read_bytes(change.path, shown)[0] != plan.before:
-        raise ToolRetry(f"{shown!r} changed on disk just now; read it again before you change it")
+        raise ToolRetry(f"{shown!r} changed on disk just now", "read it again before you change it")
     new = plan.target if plan.before is None or change.moved_to else None
     if new is not None and os.path.lexists(new):
-        raise ToolRetry(f"{workspace.display(new)!r} exists already; read it before you change it")
+        raise ToolRetry(f"{workspace.display(new)!r} exists already", "read it before you change it")
 
 
 def _apply_change(plan: PlannedChange, undo: list[_Undo]) -> None:
@@ -394,7 +395,10 @@ class EditFileTool:
         match = match_edit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
         if isinstance(match, EditRefused):
             elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, match.likeness)
-            raise ToolRetry(f"{name!r} is unchanged: {to_printable(elsewhere or match.message)}")
+            raise ToolRetry(
+                f"{name!r} is unchanged: {to_printable(elsewhere or match.message)}",
+                for_user=f"{name!r} is unchanged: no single place fits the text to replace",
+            )
         after = match.apply(file.text)
         # Planned and shown now; written only after approval, if the file is still the same.
         planned = plan_file_update(path, file, after, name)
@@ -416,7 +420,11 @@ def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFi
         raise make_missing_path_error(workspace, path)
     file = read_for_change(workspace, path)
     if read_log.has_changed(path, file.data):
-        raise ToolRetry(f"{name!r} changed on disk since you read it; read it again, then edit")
+        raise ToolRetry(
+            f"{name!r} changed on disk since you read it",
+            "read it again, then edit",
+            for_user=f"{name!r} changed on disk since the model read it",
+        )
     return file
 
 
@@ -490,7 +498,7 @@ class WriteFileTool:
         name = self._workspace.display(path)
         # `Path` drops the slash at the end, so the file would be created under the folder's name.
         if args.path.endswith(("/", "\\")):
-            raise ToolRetry(f"{args.path!r} names a folder; give the path of a file, missing folders are made")
+            raise ToolRetry(f"{args.path!r} names a folder", "give the path of a file, missing folders are made")
         old = read_for_change(self._workspace, path) if path_exists(path, name) else None
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
@@ -505,14 +513,22 @@ class WriteFileTool:
         if old is None:
             return plan_new_file(path, name, content)
         if self._read_log.has_changed(path, old.data):
-            raise ToolRetry(f"{name!r} changed on disk since you read it; read it again before you overwrite it")
+            raise ToolRetry(
+                f"{name!r} changed on disk since you read it",
+                "read it again before you overwrite it",
+                for_user=f"{name!r} changed on disk since the model read it",
+            )
         # A model that has not seen a file would replace content it does not know of. An empty file has none to lose.
         if old.data and not self._read_log.has_seen(path):
-            raise ToolRetry(f"{name!r} exists and you have not read it; read it first, or change it with edit_file")
+            raise ToolRetry(
+                f"{name!r} exists and you have not read it",
+                "read it first, or change it with edit_file",
+                for_user=f"{name!r} exists, and the model has not read it",
+            )
         # Models write "\n" only; without this, each overwrite of a CRLF file would change all of its lines.
         after = content if find_main_ending(old.text) == "\n" else normalize_newlines(content).replace("\n", "\r\n")
         if after == old.text:
-            raise ToolRetry(f"{name!r} has exactly this content already; nothing to write")
+            raise ToolRetry(f"{name!r} has exactly this content already", "nothing to write")
         return plan_file_update(path, old, after, name)
 
 
@@ -524,7 +540,7 @@ def plan_new_file(path: Path, name: str, content: str) -> PlannedChange:
         raise ToolRetry(f"the content of {name!r} holds half of a surrogate pair at character {error.start}") from None
     if len(data) > MAX_EDIT_BYTES:
         raise ToolFailed(
-            f"{name!r} would have {format_bytes(len(data))}, more than clio writes; make it with a command"
+            f"{name!r} would have {format_bytes(len(data))}, more than clio writes", "make it with a command"
         )
     change = FileChange(path=path, kind="add", after=content)
     return PlannedChange(change=change, before=None, after=data, mode=NEW_FILE_MODE)
@@ -568,7 +584,7 @@ class ApplyPatchTool:
             # The second section would be planned on the file's present text and silently undo the first.
             for path in {plan.change.path, plan.target}:
                 if path in seen_paths:
-                    raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections; use one")
+                    raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections", "use one")
                 seen_paths.add(path)
             planned.append(plan)
             match_kinds.extend(match_kind for match_kind in section_kinds if match_kind not in match_kinds)
@@ -593,7 +609,7 @@ class ApplyPatchTool:
         match section:
             case AddFile():
                 if path_exists(path, name):
-                    raise ToolRetry(f"{name!r} exists already; change it with '*** Update File: {name}'")
+                    raise ToolRetry(f"{name!r} exists already", f"change it with '*** Update File: {name}'")
                 return plan_new_file(path, name, section.content), (), ()
             case DeleteFile():
                 file = open_for_edit(path, self._workspace, self._read_log)
@@ -617,7 +633,10 @@ class ApplyPatchTool:
             patched = apply_patch_hunks(file.text, section.hunks)
         except HunkFailed as error:
             elsewhere = describe_lines_elsewhere(self._workspace, path, error.old, error.likeness)
-            raise ToolRetry(f"no file was changed; in {name!r} {to_printable(elsewhere or str(error))}") from None
+            raise ToolRetry(
+                f"no file was changed; in {name!r} {to_printable(elsewhere or str(error))}",
+                for_user=f"the patch does not fit {name!r}; no file was changed",
+            ) from None
         return plan_file_update(path, file, patched.text, name, moved_to), patched.match_kinds, patched.changed
 
     def _note(self, plan: PlannedChange, match_kinds: tuple[MatchKind, ...]) -> str:

@@ -120,7 +120,7 @@ def expand_braces(glob: str) -> list[str]:
         begin, end, parts = _find_braces(chosen) or (0, 0, [])
         globs[index:index] = [chosen[:begin] + part + chosen[end:] for part in parts]
         if len(globs) > _MAX_ALTERNATIVES:
-            raise ToolRetry(f"the glob stands for more than {_MAX_ALTERNATIVES} others; use fewer braces")
+            raise ToolRetry(f"the glob stands for more than {_MAX_ALTERNATIVES} others", "use fewer braces")
     return globs
 
 
@@ -181,7 +181,7 @@ def make_path_matcher(pattern: str) -> Callable[[str], bool]:
     try:
         found = compile_glob(text.removeprefix("/"))
     except re.error as error:
-        raise ToolRetry(f"the glob {pattern!r} cannot be read: {error}; write [[] for a bracket itself") from None
+        raise ToolRetry(f"the glob {pattern!r} cannot be read: {error}", "write [[] for a bracket itself") from None
 
     def matches(path: str) -> bool:
         subject = path if anchored else path.rsplit("/", 1)[-1]

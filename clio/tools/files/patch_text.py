@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.errors import ToolRetry
+from clio.errors import WrongArguments
 from clio.tools.files.edit_search import EditMatch, EditRefused, MatchKind, Replacement, match_edit
 from clio.tools.files.text_file import find_main_ending, get_indent, get_line_number, split_lines, strip_ending
 from clio.tools.files.text_match import fold_typography
@@ -58,11 +58,11 @@ PatchSection = AddFile | UpdateFile | DeleteFile
 
 
 def parse_patch(text: str) -> tuple[PatchSection, ...]:
-    """Return the sections of a patch in order. Raises ToolRetry, naming the line, if it is invalid."""
+    """Return the sections of a patch in order. Raises WrongArguments, naming the line, if it is invalid."""
     lines = _unwrap(text.replace("\r\n", "\n").split("\n"))
     sections = tuple(_parse_sections(lines))
     if not sections:
-        raise ToolRetry(
+        raise WrongArguments(
             "the patch names no file: after '*** Begin Patch' write '*** Update File: path', '*** Add File: path' or "
             "'*** Delete File: path'"
         )
@@ -89,16 +89,16 @@ def _unwrap(lines: list[str]) -> list[str]:
 
 
 def _parse_sections(lines: list[str]) -> Iterator[PatchSection]:
-    """Yield the section of each file. Raises ToolRetry for an invalid section."""
+    """Yield the section of each file. Raises WrongArguments for an invalid section."""
     starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
-        raise ToolRetry(f"the patch begins with {lines[0]!r}; it must begin with '*** Begin Patch' and a file")
+        raise WrongArguments(f"the patch begins with {lines[0]!r}", "it must begin with '*** Begin Patch' and a file")
     for start, stop in pairwise([*starts, len(lines)]):
         match = _SECTION.fullmatch(lines[start])
         assert match  # `starts` contains only matching lines
         kind, path = match[1], match[2].strip("`\"'")
         if not path:
-            raise ToolRetry(f"{lines[start]!r} names no path")
+            raise WrongArguments(f"{lines[start]!r} names no path")
         content = lines[start + 1 : stop]
         if kind == "Add":
             yield AddFile(path=path, content=_parse_new_file(path, content))
@@ -121,7 +121,9 @@ def _parse_new_file(path: str, lines: list[str]) -> str:
     if any(line.startswith("+") for line in lines):
         wrong = next((line for line in lines if line and not line.startswith("+")), None)
         if wrong is not None:
-            raise ToolRetry(f"in '*** Add File: {path}' every line begins with +, and this one does not: {wrong!r}")
+            raise WrongArguments(
+                f"in '*** Add File: {path}' every line begins with +, and this one does not: {wrong!r}"
+            )
         lines = [line[1:] for line in lines]
     return "".join(line + "\n" for line in lines)
 
@@ -138,7 +140,7 @@ def _parse_update(path: str, lines: list[str]) -> UpdateFile:
         lines = lines[2:]
     hunks = tuple(_parse_hunks(path, lines))
     if not hunks and move_to is None:
-        raise ToolRetry(f"'*** Update File: {path}' changes nothing: give lines that begin with - and +")
+        raise WrongArguments(f"'*** Update File: {path}' changes nothing: give lines that begin with - and +")
     return UpdateFile(path=path, hunks=hunks, move_to=move_to)
 
 
@@ -157,7 +159,7 @@ def _parse_hunks(path: str, lines: list[str]) -> Iterator[PatchHunk]:
             yield _make_hunk(path, headers, block, at_end=True)
             headers, block = [], []
         elif line.startswith("*** "):
-            raise ToolRetry(f"in '*** Update File: {path}' this line is not understood: {line!r}")
+            raise WrongArguments(f"in '*** Update File: {path}' this line is not understood: {line!r}")
         else:
             block.append(line)
     if any(block):
@@ -186,7 +188,7 @@ def _make_hunk(path: str, headers: list[str], block: list[str], *, at_end: bool)
             old.append(context)
             new.append(context)
     if old == new:
-        raise ToolRetry(
+        raise WrongArguments(
             f"a hunk of '*** Update File: {path}' changes nothing, so no file was changed: "
             "mark the lines to remove with - and the new ones with +, or leave the hunk out"
         )

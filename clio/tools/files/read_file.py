@@ -257,7 +257,8 @@ class ReadFileTool:
         if looks_binary(head) and detect_media_type(head):
             raise ToolFailed(
                 f"{name!r} is a picture of {format_bytes(size)}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are "
-                "sent; make a smaller copy and read that"
+                "sent",
+                "make a smaller copy and read that",
             )
         if looks_binary(head):
             raise ToolFailed(f"{name!r} is a binary file ({format_bytes(size)}), not text")

@@ -372,7 +372,7 @@ class SearchTextTool:
     def prepare(self, args: SearchTextArgs) -> PreparedCall:
         """Prepare a search. Raises ToolRetry for an invalid pattern or glob."""
         if not args.pattern:
-            raise ToolRetry("the pattern is empty; say what to search for")
+            raise ToolRetry("the pattern is empty", "say what to search for")
         # ripgrep refuses a literal newline, and Python would match nothing: the answer must be the same.
         if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
             raise make_bad_pattern_error(args.pattern, "a search goes line by line, and a line holds no newline")
@@ -394,8 +394,8 @@ class SearchTextTool:
             # ever.
             except TimeoutError:
                 raise ToolFailed(
-                    f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
-                    "search a smaller folder, or name the files with glob"
+                    f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped",
+                    "search a smaller folder, or name the files with glob",
                 ) from None
             return render_search_result(found, self._prefix(path), self._page.chars)
 

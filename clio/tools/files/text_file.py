@@ -146,7 +146,7 @@ def read_text_file(path: Path, shown: str) -> TextFile:
         return decode_file(data, mode)
     except NotText:
         raise ToolFailed(
-            f"{shown!r} is a binary file ({format_bytes(len(data))}); read and edit text files only"
+            f"{shown!r} is a binary file ({format_bytes(len(data))})", "read and edit text files only"
         ) from None
 
 
@@ -161,7 +161,7 @@ def read_bytes(path: Path, shown: str) -> tuple[bytes, int]:
         raise make_file_error(error, shown, "read") from error
     if len(data) > MAX_EDIT_BYTES:
         size = format_bytes(max(status.st_size, len(data)))
-        raise ToolFailed(f"{shown!r} is too large to edit ({size}); change it with a command instead")
+        raise ToolFailed(f"{shown!r} is too large to edit ({size})", "change it with a command instead")
     return data, stat.S_IMODE(status.st_mode)
 
 
@@ -179,7 +179,7 @@ def path_exists(path: Path, shown: str) -> bool:
 def check_regular(status: os.stat_result, shown: str) -> None:
     """Raise for anything but a regular file: reading a pipe or device may block forever."""
     if stat.S_ISDIR(status.st_mode):
-        raise ToolRetry(f"{shown!r} is a folder, not a file; list it with list_files")
+        raise ToolRetry(f"{shown!r} is a folder, not a file", "list it with list_files")
     if not stat.S_ISREG(status.st_mode):
         raise ToolFailed(f"{shown!r} is not a regular file but a device, pipe or socket")
 
@@ -242,8 +242,8 @@ def encode_file(text: str, like: TextFile, shown: str) -> bytes:
     except UnicodeEncodeError as error:
         char = text[error.start]
         raise ToolRetry(
-            f"{shown!r} is encoded as {like.encoding} and cannot hold {char!r} (U+{ord(char):04X}); "
-            "use other characters, or convert the file with a command first"
+            f"{shown!r} is encoded as {like.encoding} and cannot hold {char!r} (U+{ord(char):04X})",
+            "use other characters, or convert the file with a command first",
         ) from None
 
 
@@ -319,7 +319,7 @@ def read_for_change(workspace: Workspace, path: Path) -> TextFile:
     if not now.unsaved:
         return file
     if workspace.open_files is not None and not workspace.open_files.can_save:
-        raise ToolRetry(f"{name!r} has unsaved changes in the editor; ask the user to save it, then try again")
+        raise ToolRetry(f"{name!r} has unsaved changes in the editor", "ask the user to save it, then try again")
     return decode_file(now.data, file.mode)
 
 

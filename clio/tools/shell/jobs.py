@@ -132,7 +132,7 @@ class JobTable:
             return self._jobs[name]
         except KeyError:
             known = ", ".join(self._jobs) or "none has been started"
-            raise ToolRetry(f"there is no job {name!r}; the jobs are: {known}") from None
+            raise ToolRetry(f"there is no job {name!r}", f"the jobs are: {known}") from None
 
     def list_running(self) -> list[Job]:
         """Return the jobs that have not ended, oldest first."""

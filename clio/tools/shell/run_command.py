@@ -45,9 +45,9 @@ class RunCommandTool:
         """Prepare a command. Raises ToolRetry for an empty command or one with a NUL character."""
         call: RunCommandArgs = args
         if not call.command.strip():
-            raise ToolRetry("the command is empty; give one line for the shell")
+            raise ToolRetry("the command is empty", "give one line for the shell")
         if "\0" in call.command:
-            raise ToolRetry("the command contains a NUL character; leave it out")
+            raise ToolRetry("the command contains a NUL character", "leave it out")
         if sys.platform != "win32":
             # While the policy judges and the user may still read the question, Python starts; the command then waits
             # for a fork only.
