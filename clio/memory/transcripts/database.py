@@ -411,13 +411,18 @@ class IndexReader:
                 return turns
         return []
 
-    def find_terms_in_outputs(self, query: Query, exclude: frozenset[int]) -> dict[int, frozenset[int]]:
-        """Return, by key of the turn of a tool's output, the indices of the query's terms that it contains.
+    def find_terms_in_outputs(
+        self, query: Query, places: Iterable[int], least: int, exclude: frozenset[int]
+    ) -> dict[int, frozenset[int]]:
+        """Return, by key of the turn of a tool's output, which of the query's terms at `places` it contains.
 
         Terms that many outputs contain are left out: most of them are words of source code that was read.
+
+        least: number of terms that an output must contain.
         """
         found: dict[int, set[int]] = {}
-        for place, term in enumerate(query.terms):
+        for place in places:
+            term = query.terms[place]
             if not all(map(_is_indexed_letter, term.forms[0])):
                 continue
             rows = self._database.rows(
@@ -426,8 +431,11 @@ class IndexReader:
             )
             for (row,) in rows if len(rows) <= MAX_OUTPUTS_OF_TERM else ():
                 found.setdefault(row, set()).add(place)
-        turns = self.load_turns(found)
-        return {key: frozenset(found[key]) for key, turn in turns.items() if turn.session not in exclude}
+        enough = {key: frozenset(places) for key, places in found.items() if len(places) >= least}
+        if exclude:
+            turns = self.load_turns(enough)
+            enough = {key: enough[key] for key, turn in turns.items() if turn.session not in exclude}
+        return enough
 
     def find_callers(self, keys: Iterable[int]) -> dict[int, Turn]:
         """Return, by key of the turn of a tool's output, the turn with a text that called the tool."""

@@ -114,6 +114,8 @@ UNKNOWN_FACTOR = 0.2
 EXPANDED_TURNS = 20
 """Number of best turns whose neighbours are considered, too."""
 MAX_SCORED_OUTPUTS = 60
+MAX_OUTPUT_TERMS = 10
+"""Number of words of a query that are searched in outputs, the rarest first."""
 MIN_OUTPUT_TERMS = 2
 """Number of the query's words that an output must contain, if a session is searched for: with one, outputs that were
 only read would be found for any word; `in:output` finds these.
@@ -273,10 +275,10 @@ class Search:
     def _add_outputs(self, scored: list[Scored]) -> list[Scored]:
         """Return the turns together with those that called a tool whose output has rare words of the query."""
         query = self._query
-        if query.scope != "text" or not query.terms:
+        if query.scope != "text" or len(query.terms) < MIN_OUTPUT_TERMS:
             return scored
-        found = self._reader.find_terms_in_outputs(query, self._exclude)
-        found = {key: terms for key, terms in found.items() if len(terms) >= MIN_OUTPUT_TERMS}
+        rarest = sorted(range(len(query.terms)), key=lambda place: -self._rarities[place])[:MAX_OUTPUT_TERMS]
+        found = self._reader.find_terms_in_outputs(query, rarest, MIN_OUTPUT_TERMS, self._exclude)
         weights = {key: sum(self._rarities[place] for place in terms) for key, terms in found.items()}
         best = max(weights.values(), default=0.0)
         keys = sorted((key for key, weight in weights.items() if weight >= MIN_OUTPUT_SHARE * best), reverse=True)
