@@ -14,13 +14,13 @@ run: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest $(T)
 
-# The tests that take less than a quarter of a second each: under a minute on two cores.
+# The tests that take less than 0.05 s each: under a minute on two cores.
 test-fast: $(READY)
 	$(BIN)/python -m pytest -m fast -n 2 $(T)
 
 # Measure all tests and write tests/slow_tests.txt, which says what `test-fast` leaves out.
 slow-tests: $(READY)
-	$(BIN)/python -m pytest -n 2 --durations=0 --durations-min=0.1 > durations.txt; true
+	$(BIN)/python -m pytest -n 2 --durations=0 --durations-min=0.01 > durations.txt; true
 	$(BIN)/python -m tests.support.slow_tests durations.txt
 
 check: $(READY)

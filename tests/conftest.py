@@ -131,9 +131,13 @@ def _is_slow(node_id: str) -> bool:
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
-    """With `-m fast`, do not even collect a slow function: its cases would be made only to be deselected."""
+    """With `-m fast`, do not even collect a slow function: its cases would be made only to be deselected.
+
+    A slow one with the marker `fast` stays: the quickest test of a module that no other fast test runs.
+    """
     is_fast_run = collector.config.getoption("markexpr") == "fast"
-    return [] if is_fast_run and _is_slow(f"{collector.nodeid}::{name}") else None
+    is_chosen = any(mark.name == "fast" for mark in getattr(obj, "pytestmark", ()))
+    return [] if is_fast_run and not is_chosen and _is_slow(f"{collector.nodeid}::{name}") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -45,6 +45,7 @@ def test_a_command_is_undone_and_redone(tmp_path: Path, command: str, git_: bool
     assert place.tree() == after
 
 
+@pytest.mark.fast
 def test_a_tool_call_is_undone_and_redone(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     before = place.tree()

@@ -49,6 +49,7 @@ def fetch(server: EncodingServer, home: Path, *, limit_s: float = 10.0, stops_wh
     return find_encoding(encoding, list_encoding_folders({}, home)[:1])
 
 
+@pytest.mark.fast
 def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: EncodingServer) -> None:
     path = fetch(server, tmp_path)
     assert path is not None and path.parent == tmp_path / "encodings"

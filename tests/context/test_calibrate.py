@@ -88,6 +88,7 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
     assert not is_intact(cache / tiny.name, O200K)
 
 
+@pytest.mark.fast
 def test_the_child_counts(tiny: Path) -> None:
     done = run_child(str(COUNT_SCRIPT), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
     assert (done.returncode, done.stdout) == (0, b"5\n")  # the, blank, th, and é in two

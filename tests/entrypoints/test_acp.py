@@ -198,6 +198,7 @@ def test_a_command_is_stopped_with_its_children(ed: Editor, place: Place, projec
     assert roles[-4:] == ["user", "assistant", "tool", "user"]
 
 
+@pytest.mark.fast
 def test_an_answer_is_stopped_in_the_middle(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, stall("It was a dark and"))
@@ -218,6 +219,7 @@ def test_an_answer_is_stopped_in_the_middle(ed: Editor, place: Place, project: P
     assert any("It was a dark and" in str(message["content"]) for message in last_request(place))
 
 
+@pytest.mark.fast
 def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, tool_calls([("ask_user", {"question": "Which?", "options": ["red", "blue"]})]), text("Blue, dotted."))

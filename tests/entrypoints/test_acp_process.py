@@ -86,6 +86,7 @@ def test_junk_is_answered_and_survived(place: Place) -> None:
     assert agent.end() == (0, "")
 
 
+@pytest.mark.fast
 def test_nothing_but_messages_goes_to_standard_output(place: Place) -> None:
     """Not what Python prints, nor what a child writes, and no child reads what the editor says."""
     code = """

@@ -458,6 +458,7 @@ def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:
     assert result.text.endswith("without a model: none is connected.")
 
 
+@pytest.mark.fast
 def test_it_is_written_to_a_file_that_is_not_there_yet(branched: Path) -> None:
     result = pr(clio(branched, "T\n\nB"), "main", "pr.md")
     assert (branched / "pr.md").read_text(encoding="utf-8") == "T\n\nB\n"

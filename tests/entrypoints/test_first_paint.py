@@ -28,6 +28,7 @@ def test_typed_keys_wait_unseen_and_are_kept() -> None:
         assert shell.text == "READ b'abc\\r'"  # the carriage return went back over the prompt; nothing was echoed
 
 
+@pytest.mark.fast
 def test_clear_takes_everything_back() -> None:
     with program("first_paint.paint_prompt()\nfirst_paint.restore_terminal()\n" + SAME) as shell:
         assert shell.wait_exit() == 0

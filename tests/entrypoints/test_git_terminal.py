@@ -70,6 +70,7 @@ def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(pla
     assert git(place.project, "log", "-1", "--format=%s") == "feat: begin"
 
 
+@pytest.mark.fast
 def test_a_worktree_is_where_the_work_goes_on(place: Place, server: ChatServer) -> None:
     server.add(text("hello from the side"))
     with place.clio("--worktree", "side", **NOBODY) as clio:

@@ -45,6 +45,7 @@ def asked(place: Place) -> list[str]:
     return [file.text for file in found.files]
 
 
+@pytest.mark.fast
 def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place: Place) -> None:
     done = init(place)
     assert (done.returncode, done.stderr) == (0, "")

@@ -69,6 +69,7 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
     assert sent[-3:] == ["user", "assistant", "user"]
 
 
+@pytest.mark.fast
 def test_a_small_terminal(place: Place, server: ChatServer) -> None:
     server.add(tool_calls(WRITE), text("Written."))
     with place.clio(columns=20, lines=10) as clio:

@@ -43,6 +43,7 @@ def only(state: RepositoryState, *paths: str) -> list[ChangedFile]:
     return [file for file in state.unstaged if file.path in paths]
 
 
+@pytest.mark.fast
 def test_every_kind_of_change_is_distinguished(repo: Path) -> None:
     write(repo, {"a.py": "two\n", "new name.py": "new\n", "b.py": "two\n", "sub/ü.txt": "x\n"})
     (repo / "sub/c.py").unlink()

@@ -60,6 +60,7 @@ def http() -> Iterator[HttpPeer]:
     server.close()
 
 
+@pytest.mark.fast
 def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
     """One process for much of it: a start costs most."""
 

@@ -150,6 +150,7 @@ def test_with_the_network_files_stay_read_only(confinement: Confinement, field: 
     assert not (field.project / "new").exists() and not (field.project / ".git" / "new").exists()
 
 
+@pytest.mark.fast
 def test_secrets_are_not_seen(confinement: Confinement, field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", SECRET)
     parents = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null"

@@ -172,6 +172,7 @@ def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     assert len(asyncio.run(asyncio.wait_for(scenario(), 10))) == 1
 
 
+@pytest.mark.fast
 def test_children_left_behind_do_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
     output = run(tmp_path, "sleep 60 & echo $! >> pids; echo done")
     assert "done" in output.text

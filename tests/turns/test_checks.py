@@ -155,6 +155,7 @@ def test_a_file_that_no_program_checks_is_parsed(make_harness: MakeHarness, name
     assert f"{name}:{line} syntax" in result(harness, 1)
 
 
+@pytest.mark.fast
 def test_python_is_parsed_where_ruff_is_missing(make_harness: MakeHarness, only_known_programs: Path) -> None:
     (only_known_programs / "ruff").unlink(missing_ok=True)
     harness = make_harness([write("a.py", "def f(:\n    pass\n"), text("done")], approve="all")
@@ -198,6 +199,7 @@ def test_a_command_of_the_user_s_is_compared_with_before(make_harness: MakeHarne
     assert "calc.py:4" in said and "TODO new" in said and "TODO old" not in said
 
 
+@pytest.mark.fast
 @needs_shell
 def test_a_command_that_begins_to_fail_is_reported_with_its_last_line(
     make_harness: MakeHarness, tmp_path: Path

@@ -32,6 +32,7 @@ def children(harness: Harness) -> list[Any]:
     return [info for info in harness.app.store.list() if info.delegated]
 
 
+@pytest.mark.fast
 def test_a_task_is_worked_on_in_a_window_of_its_own(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [

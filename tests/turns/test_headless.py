@@ -147,6 +147,7 @@ def schema_file(project: Path, schema: object = SCHEMA) -> str:
 GOOD = '{"files": ["calc.py"], "sure": true}'
 
 
+@pytest.mark.fast
 def test_an_answer_that_fits_is_all_that_is_printed(project: Path) -> None:
     with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text(f"```json\n{GOOD}\n```")]) as server:
         done = clio(project, "-p", "which files?", "--json-schema", schema_file(project), server=server)

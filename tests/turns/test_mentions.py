@@ -39,6 +39,7 @@ def told(harness: Harness) -> list[str]:
     return [event.text for event in harness.seen(Notice)]
 
 
+@pytest.mark.fast
 def test_a_file_comes_with_the_words_that_name_it(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     sent = say(harness, "why does @calc.py fail?")

@@ -77,6 +77,7 @@ def test_json_is_one_object_with_every_field(project: Path) -> None:
     assert report["usage"]["prompt_tokens"] > 0
 
 
+@pytest.mark.fast
 def test_stream_json_is_one_event_a_line(project: Path) -> None:
     with ChatServer([text("Hello there.")]) as server:
         done = clio(project, "-p", "hi", "--output", "stream-json", server=server)

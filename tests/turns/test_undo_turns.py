@@ -232,6 +232,7 @@ def test_reading_turns_keep_nothing(make_harness: MakeHarness, tmp_path: Path) -
     assert not (tmp_path / "home" / "checkpoints").exists()
 
 
+@pytest.mark.fast
 def test_incognito_undoes_from_memory(make_harness: MakeHarness, tmp_path: Path) -> None:
     harness = make_harness(turns(shell("rm calc.py; echo x > new")), approve="all", incognito=True)
     asyncio.run(say(harness, 1))
