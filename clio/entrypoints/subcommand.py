@@ -108,15 +108,13 @@ def ask_on_terminal(question: str) -> str | None:
     """
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    sys.stdout.write(question)
-    sys.stdout.flush()
     try:
         if sys.platform != "win32":
             import termios
 
             with suppress(termios.error):  # the terminal was closed; `input` reports it
                 termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        return input()
+        return input(question)
     except EOFError:
         sys.stdout.write("\n")
         return "q"

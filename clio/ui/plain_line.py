@@ -183,14 +183,14 @@ class PlainLine:
 
     async def read_line(self, prompt: str) -> str:
         """Return one line, as typed, after a prompt of its own. Raises EOFError at the end of input."""
+        self.keep_early_input()  # what was typed before the prompt does not answer it
         self._write(prompt)
-        self.keep_early_input()  # after printing: what was typed before does not answer this prompt
         return await self._read_raw_line()
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no; only "y" and "yes" mean yes or, if a word is given, only that word."""
-        self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         self.keep_early_input()
+        self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
             answer = (await self._read_raw_line()).strip()
             return answer == word if word else answer.lower() in ("y", "yes")

@@ -59,10 +59,8 @@ def ask_yes_no_at_start(question: str) -> str:
     from clio.ui.keyboard import save_early_lines
 
     first_paint.restore_terminal()
-    sys.stdout.write(question)
-    sys.stdout.flush()
-    save_early_lines()
-    return input()
+    save_early_lines()  # just before the question is printed: a moment later the user may be answering
+    return input(question)
 
 
 def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
