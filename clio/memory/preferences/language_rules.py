@@ -110,7 +110,7 @@ class LanguageStatement(Struct, frozen=True, kw_only=True):
     in_project: bool = False
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def detect_language(text: str) -> str:
     """Return the code of the language of a text: de, fr, es, pt, zh or ja; "" for English and any other language.
 

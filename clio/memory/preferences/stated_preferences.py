@@ -346,9 +346,6 @@ def praise(masked: str) -> tuple[Literal["praise"], str] | None:
     return None
 
 
-_ADVERBS = (
-    r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
-)
 _CHANGED_NOW = LazyRegex(
     r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
 )
