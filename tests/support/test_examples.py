@@ -1,0 +1,15 @@
+"""A sample of a long list is the same in each run, in the order of the list."""
+
+from tests.support.examples import is_fuzzing, sample
+
+
+def test_a_sample_is_the_same_every_time_and_another_seed_takes_others() -> None:
+    cases = range(1_000)
+    taken = sample(cases, 10, "a")
+    assert taken == sample(cases, 10, "a") == sorted(taken)
+    assert len(taken) == (1_000 if is_fuzzing() else 10)
+    assert is_fuzzing() or taken != sample(cases, 10, "b")
+
+
+def test_a_short_list_is_taken_whole() -> None:
+    assert list(sample("abc", 3)) == ["a", "b", "c"] == list(sample("abc", 10))
