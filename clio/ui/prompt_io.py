@@ -832,8 +832,12 @@ class PromptIO:
         return [row for part in parts for row in self._painter.render_rows(part)]
 
     def _count_line_rows(self, line: "Text") -> int:
+        at_least = -(-max(line.cell_len, 1) // self.width)
         split_rows = getattr(line, "split_rows", None)  # of a `HangingText`
-        return sum(1 for _ in split_rows(self.width)) if split_rows else -(-max(line.cell_len, 1) // self.width)
+        # A long line does not fit anyway, and splitting it takes milliseconds.
+        return (
+            at_least if split_rows is None or not 1 < at_least < self.size()[1] else len(list(split_rows(self.width)))
+        )
 
 
 def _limit_line_lengths(body: "Sequence[Text]", max_chars: int) -> "Sequence[Text]":
