@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test test-fast slow-tests check fuzz fuzz-commands fuzz-scripts found-commands bench peers year team mcp-peers torture soak docs clean
+.PHONY: run test test-fast slow-tests check fuzz fuzz-commands fuzz-scripts found-commands starts bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -47,6 +47,10 @@ fuzz-scripts: $(READY)
 # The same with what this machine's shell scripts hold, behind bwrap: make found-commands N=12000 IN="/usr /etc"
 found-commands: $(READY)
 	$(BIN)/python -m tests.security.command_found $(or $(N),12000) $(or $(IN),/usr /etc)
+
+# Starts in a terminal with typing, late replies and resizing at random times: make starts N=200 SEED=0
+starts: $(READY)
+	$(BIN)/python -m tests.entrypoints.test_starts $(or $(N),150) $(or $(SEED),0)
 
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done

@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, run_in_terminal
@@ -20,6 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bin
 from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
+from prompt_toolkit.renderer import CPR_Support
 
 from clio.context.message_parts import PendingInput
 from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
@@ -63,6 +66,60 @@ class CompletionMenu(DynamicCompleter):
         line = buffer.document.text_before_cursor
         if buffer.complete_state is None and line != self._completed_text and self._wants_menu():
             asyncio.get_running_loop().call_soon(buffer.start_completion)
+
+
+_NEXT_REPORT_S = 0.3  # replies that were delayed arrive together, so after this no other one is on its way
+
+
+class CursorReports:
+    """Ignores replies about a place where the cursor no longer is, and asks again.
+
+    prompt_toolkit asks where the cursor is, and draws down to the bottom of the screen from the row in the reply. It
+    takes any reply for that to its last question. One that arrives only after more was printed, as over a slow line,
+    would draw more rows than there are below the prompt, which moves what is above it out of the screen.
+    """
+
+    def __init__(self, app: Application[str]) -> None:
+        self._app = app
+        self._renderer: Any = app.renderer
+        self._place = 0  # counts the places where the prompt was drawn
+        self._asked_at: deque[int] = deque()  # the place of each question without a reply
+        self._check: asyncio.TimerHandle | None = None
+        reset, ask = self._renderer.reset, app.output.ask_for_cpr
+        self._report = self._renderer.report_absolute_cursor_row
+
+        def note_reset(*args: Any, **options: Any) -> None:
+            self._place += 1
+            reset(*args, **options)
+
+        def note_question() -> None:
+            if app.is_running:  # questions to the user are drawn by other applications, on the same output
+                self._asked_at.append(self._place)
+            ask()
+
+        self._renderer.reset = note_reset
+        app.output.ask_for_cpr = note_question
+        self._renderer.report_absolute_cursor_row = self._take_report
+
+    def _take_report(self, row: int) -> None:
+        place = self._asked_at.popleft() if self._asked_at else -1
+        self._renderer.cpr_support = CPR_Support.SUPPORTED
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
+        if place == self._place and not self._asked_at:
+            self._report(row)
+            return
+        waiting = self._renderer._waiting_for_cpr_futures
+        if waiting and not (reply := waiting.popleft()).done():
+            reply.set_result(None)
+        self._check = asyncio.get_running_loop().call_later(_NEXT_REPORT_S, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._check = None
+        self._asked_at.clear()
+        if self._app.is_running and not self._app.is_done:
+            self._app._on_resize()  # pyright: ignore[reportPrivateUsage]  # erases, asks and draws again
 
 
 _MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
@@ -163,6 +220,7 @@ class PromptLine:
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
         speed_up_pastes(app.input)
+        CursorReports(app)
         app.after_render += self._after_render
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
