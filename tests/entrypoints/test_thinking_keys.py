@@ -40,6 +40,7 @@ def thinking(*, both: int, size: int = 9, pause_s: float = 0.02) -> Reply:
 
 def assert_order_kept(shown: list[str]) -> None:
     """Thoughts come before the answer, each line whole and at most once; the answer is all there."""
+    shown = [line.strip().removeprefix("◆ ") for line in shown]  # the answer has a lead sign and an indent
     lines = [line for line in shown if line in THOUGHTS or line in ANSWER]
     broken = [line for line in shown if line not in lines and ("thought" in line or "answer" in line)]
     assert not [line for line in broken if not line.startswith("thought for ")], shown
