@@ -661,9 +661,11 @@ def select_preview_lines(output: ToolOutput, safe_text: str) -> tuple[list[str],
     shown.
     """
     lines = safe_text.splitlines()
-    if output.output is not None:
-        before, _, after = output.text.partition(output.output) if output.output else (output.text, "", "")
+    if output.output:
+        before, _, after = output.text.partition(output.output)
         lines = lines[before.count("\n") : len(lines) - after.count("\n")]
+    elif output.output is not None:
+        lines = []
     lines = [line for line in lines if line.strip()]
     if not output.ok:
         from clio.context.command_results import select_failure_lines

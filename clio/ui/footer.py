@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from clio.commands.command import CommandContext
     from clio.sessions.session import Session
+    from clio.sessions.state import Todo
 
 
 _BRANCH_CACHE_S = 2.0  # seconds for which the branch is cached; the status line asks at every frame
@@ -211,6 +212,11 @@ class SessionStatus:
             name=ctx.session.name or "",
         )
 
+    def get_todos(self) -> "tuple[Todo, ...]":
+        """Return the session's task list."""
+        ctx = self._get_context()
+        return ctx.session.todos if ctx is not None else ()
+
     def list_parts(self) -> tuple[str, ...]:
         """Return the values for the line, most important first."""
         return self.collect_values().line_parts
@@ -262,7 +268,7 @@ class Activity(Struct):
 def render_status_row(
     label: str, seconds: float, turn_seconds: float, hints_and_values: tuple[str, ...], width: int, theme: Theme
 ) -> "Text":
-    """Return the row of a running turn: `⠋ writing 12 s · esc to interrupt · test-model · ask`.
+    """Return the row that says what a running turn does: `⠋ writing 12 s · esc to interrupt · total 1m 18s`.
 
     Args:
         label: the current activity, such as "writing".

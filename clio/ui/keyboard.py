@@ -19,6 +19,7 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from clio.ui.line_rules import PLACEHOLDER
 from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 
@@ -302,16 +303,15 @@ def render_waiting_texts(waiting: Sequence[WaitingText], width: int, lines: int)
     return [*first, *(truncate_to_cells(f"{text.label}: {clean_line(text.text)}", width) for text in visible)]
 
 
-_PROMPT_MARK = "› "
+def render_typed_row(typing: TypingState, prompt: str, width: int) -> tuple[str, int]:
+    """Return what is after the prompt in a row of `width` columns, and the cursor's column in that row.
 
-
-def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
-    """Return the line as one row of at most `width` columns, and the cursor's column; "" and None without text."""
+    An empty line shows a hint.
+    """
     if not typing.line.text:
-        hint = truncate_to_cells(typing.hint, width - len(_PROMPT_MARK))
-        return (_PROMPT_MARK + hint, len(_PROMPT_MARK)) if hint else ("", None)
-    row, column = typing.line.render_row(width - len(_PROMPT_MARK))
-    return _PROMPT_MARK + row, len(_PROMPT_MARK) + column
+        return truncate_to_cells(typing.hint or PLACEHOLDER, width - len(prompt)), len(prompt)
+    row, column = typing.line.render_row(width - len(prompt))
+    return row, len(prompt) + column
 
 
 # Module level: a process has one terminal.

@@ -116,6 +116,10 @@ MAX_PASTE_CHARS = 4_000
 MAX_PASTE_LINES = 40
 
 
+PLACEHOLDER = "Ask clio, @file, !command, #remember, /help"
+"""Shown in an empty input line."""
+
+
 class PastedTexts:
     """The texts pasted into lines of this run, by their placeholders."""
 

@@ -63,6 +63,7 @@ _TOOLKIT_CLASSES = {
     "digraph": "accent",
     "nbsp": "link",
     "hint": "status",
+    "placeholder": "status",
     "choice": "strong",
     "choice.selected": "strong",
 }

@@ -35,7 +35,15 @@ from clio.ui.keyboard import (
     speed_up_pastes,
 )
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
-from clio.ui.line_rules import PastedTexts, describe_line_prefix, find_unfinished_part, fit_parts, fit_parts_counted
+from clio.ui.line_rules import (
+    PLACEHOLDER,
+    PastedTexts,
+    describe_line_prefix,
+    find_unfinished_part,
+    fit_parts,
+    fit_parts_counted,
+)
+from clio.ui.painter import truncate_to_cells
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.theme import Theme
@@ -206,6 +214,7 @@ class PromptLine:
             enable_suspend=True,
             prompt_continuation=self._render_continuation,
             bottom_toolbar=self.render_status_line,
+            placeholder=self._render_placeholder,
             key_bindings=merge_key_bindings([self._keys, self._extras.make_bindings(), *self._make_further_bindings()]),
             style=make_toolkit_style(self._theme),
             include_default_pygments_style=False,
@@ -382,6 +391,12 @@ class PromptLine:
     def _wants_menu(self) -> bool:
         before = self._session.default_buffer.document.text_before_cursor
         return self._extras.is_searching or before.startswith("/") or find_open_mention(before) is not None
+
+    def _render_placeholder(self) -> StyleAndTextTuples:
+        if self._session.app.is_done:
+            return []  # an empty line that was entered stays in the scrollback
+        room = self._session.app.output.get_size().columns - len(self._text) - 1
+        return [("class:placeholder", truncate_to_cells(self._to_displayable(PLACEHOLDER), room))]
 
     def _render_continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         style = f"class:{'accepted.' * self._is_accepted}continuation"

@@ -33,11 +33,12 @@ from clio.agent.user_interface import (
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.messages import ToolMessage
+from clio.sessions.state import Todo
 from clio.ui.diff_view import render_diff
 from clio.ui.footer import Activity, render_status_row
 from clio.ui.hanging_text import render_user_message
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_waiting_texts
-from clio.ui.line_rules import fit_parts_counted
+from clio.ui.line_rules import fit_parts, fit_parts_counted
 from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown, preload_markdown, render_markdown
 from clio.ui.painter import Painter, Part, TerminalSize, count_row_cells
 from clio.ui.pipe_screen import (
@@ -48,7 +49,7 @@ from clio.ui.pipe_screen import (
     format_turn_footer,
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
-from clio.ui.tables import count_done, render_bar, render_table, render_todos
+from clio.ui.tables import count_done, render_bar, render_pinned_todos, render_table, render_todos
 from clio.ui.theme import Terminal, Theme
 from clio.ui.turn_display import (
     CallRows,
@@ -81,21 +82,25 @@ class LiveArea:
         self._reflows = reflows
         self._drawn: list[str] = []
         self._drawn_size = (0, 0)
-        self._column: int | None = None
+        self._cursor: tuple[int | None, int] = (None, 0)
 
-    def draw(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
+    def draw(self, rows: Sequence[str], printed: str = "", *, column: int | None = None, rows_below: int = 0) -> None:
         """Print text permanently above the area (whole lines) and draw these rows in the area, in one write.
 
-        column: where to put the cursor in the last row; None puts it at the end of the row.
+        column: where to put the cursor in its row; None puts it at the end of the row. rows_below: how many rows of the
+        area are below the cursor's row.
         """
         size = self._size()
         visible = list(rows[-max(size[1] - 1, 1) :])
-        if not printed and visible == self._drawn and size == self._drawn_size and column == self._column:
+        rows_below = min(rows_below, max(len(visible) - 1, 0))
+        cursor = (column, rows_below)
+        if not printed and visible == self._drawn and size == self._drawn_size and cursor == self._cursor:
             return
-        unchanged = 0 if printed or size != self._drawn_size else _count_unchanged_rows(self._drawn, visible)
-        text = self._erase(unchanged) + printed + "\n".join(visible[unchanged:]) + _move_to_column(column)
+        unchanged = 0 if printed or size != self._drawn_size else self._count_unchanged_rows(visible, rows_below)
+        text = self._erase(unchanged) + printed + "\n".join(visible[unchanged:])
+        text += (f"\x1b[{rows_below}A" if rows_below else "") + _move_to_column(column)
         self._write(f"{_BEGIN}{text}{_END}" if text else "")
-        self._drawn, self._drawn_size, self._column = visible, size, column
+        self._drawn, self._drawn_size, self._cursor = visible, size, cursor
 
     def clear(self) -> None:
         """Erase the area."""
@@ -106,17 +111,22 @@ class LiveArea:
         if not self._drawn:
             return ""
         columns, lines = self._size()
-        rows = len(self._drawn) - unchanged
+        column, rows_below = self._cursor
+        cursor_row = len(self._drawn) - 1 - rows_below
+        above = cursor_row - unchanged
         if self._reflows and columns < self._drawn_size[0]:
-            rows = sum(-(-max(count_row_cells(row), 1) // columns) for row in self._drawn)
-        up = min(rows, lines) - 1
+            # The terminal has wrapped the rows that became too long, and the cursor moved with its text.
+            cells = [max(count_row_cells(row), 1) for row in self._drawn[: cursor_row + 1]]
+            above = sum(-(-count // columns) for count in cells[:-1])
+            above += (cells[-1] - 1 if column is None else column) // columns
+        up = min(above, lines - 1)
         return "\r" + (f"\x1b[{up}A" if up else "") + _CLEAR_BELOW
 
-
-def _count_unchanged_rows(drawn: Sequence[str], visible: Sequence[str]) -> int:
-    """Count the leading rows that need no redrawing. The last row is always drawn, because the cursor ends there."""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drawn, visible, strict=False)))
-    return min(same, len(drawn) - 1, len(visible) - 1) if drawn and visible else 0
+    def _count_unchanged_rows(self, visible: Sequence[str], rows_below: int) -> int:
+        """Count the leading rows that need no redrawing. From the cursor's row on, all rows are drawn."""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._drawn, visible, strict=False)))
+        most = min(len(self._drawn) - 1 - self._cursor[1], len(visible) - 1 - rows_below)
+        return max(min(same, most), 0)
 
 
 def _move_to_column(column: int | None) -> str:
@@ -166,12 +176,17 @@ def make_message_parts(text: str, style: str) -> list[Part]:
 
 FRAME_S = 0.05  # at most 20 frames a second
 _COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
-_STATUS_MIN_LINES = 6  # on a lower screen there is no blank line above the status line
+_STATUS_MIN_LINES = 6  # on a lower screen there is neither a status line nor a blank line above what the turn does
+_LOW_SCREEN_LINES = 15  # on a lower screen the task list is not shown
 
 ScreenSection = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 
 
 def _no_status_parts() -> tuple[str, ...]:
+    return ()
+
+
+def _no_todos() -> tuple[Todo, ...]:
     return ()
 
 
@@ -181,6 +196,8 @@ class Screen:
     Args:
         reasoning: how to show the model's reasoning at first.
         get_status_parts: returns the values of the status line, most important first; called for every frame.
+        get_todos: returns the session's task list; called for every frame.
+        prompt: the prompt of the input line, as between turns.
         notifier: notifies the user of the end of a long turn.
         clock: returns seconds; only differences matter.
     """
@@ -193,11 +210,15 @@ class Screen:
         *,
         reasoning: ShowReasoning = "fold",
         get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
+        get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
+        prompt: str = "❯ ",
         notifier: Notifier = Notifier(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.theme = terminal.theme
         self._get_status_parts = get_status_parts
+        self._get_todos = get_todos
+        self._prompt = prompt
         self._notifier = notifier
         self._painter = Painter(self.theme, size)
         self._size = size
@@ -372,6 +393,8 @@ class Screen:
     def _add_streamed_text(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
             self._end_stream()
+            if kind == "text" or self._reasoning.show == "show":
+                self._queue_parts("tools", *self._calls.print_finished(self._painter.width))
             self._streaming = kind
             self._thinking_since = self._clock()
         self._streamed_text.append(text)
@@ -439,7 +462,8 @@ class Screen:
         rows = list(self._render_live_rows(started)) if self._turn_started is not None else []
         printed = "".join(self._queued_text)
         self._queued_text.clear()
-        self._area.draw(rows, printed, column=self._cursor)
+        below = 1 if rows and self._size()[1] >= _STATUS_MIN_LINES else 0
+        self._area.draw(rows, printed, column=self._cursor, rows_below=below)
         self._drawn_at = started
         self._interval = max(FRAME_S, _COST_FACTOR * (self._clock() - started))
 
@@ -457,7 +481,7 @@ class Screen:
                 yield from self._painter.render_rows(part)
         if self._size()[1] >= _STATUS_MIN_LINES:
             yield ""
-        yield from self._render_status_rows(now)
+        yield from self._render_bottom_rows(now)
 
     def _render_tail(self) -> list[str]:
         """Return the rows of the unfinished end of the answer, rendered again only if the text or the width has
@@ -471,25 +495,31 @@ class Screen:
             self._tail_key = key
         return self._tail_rows
 
-    def _render_status_rows(self, now: float) -> Iterator[str]:
-        elapsed = now - (self._turn_started or now)
-        width = self._painter.width
-        for line in render_waiting_texts(self._typing.waiting, width, self._size()[1]):
-            yield self._painter.render_rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
+    def _render_bottom_rows(self, now: float) -> Iterator[str]:
+        """Yield the task list, what the turn does, the texts that wait, the input line, and the status line.
+
+        The last two are where they are between turns, too.
+        """
+        width, lines = self._painter.width, self._size()[1]
+        if lines > _LOW_SCREEN_LINES:
+            yield from map(self._render_row, render_pinned_todos(self._get_todos(), width, self.theme))
         folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
         hint = f"ctrl-t to {'hide' if self._reasoning.show == 'show' else 'show'} thinking" if folds else ""
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
-        row = render_status_row(
-            self._activity.label, seconds, elapsed, (hint, *self._get_status_parts()), width, self.theme
-        )
-        yield self._painter.render_rows(Part(body=row, wraps=False))[0]
+        elapsed = now - (self._turn_started or now)
+        yield self._render_row(render_status_row(self._activity.label, seconds, elapsed, (hint,), width, self.theme))
+        for line in render_waiting_texts(self._typing.waiting, width, lines):
+            yield self._render_row(Text(line, self.theme.faint))
         if self._typing.mention_labels:
-            chips = Text(fit_parts_counted(self._typing.mention_labels, width), self.theme.accent)
-            yield self._painter.render_rows(Part(body=chips, wraps=False))[0]
-        row, self._cursor = render_typed_row(self._typing, width)
-        if row:
-            style = "" if self._typing.line.text else self.theme.faint
-            yield self._painter.render_rows(Part(body=Text(row, style), wraps=False))[0]
+            yield self._render_row(Text(fit_parts_counted(self._typing.mention_labels, width), self.theme.accent))
+        typed, self._cursor = render_typed_row(self._typing, self._prompt, width)
+        style = "" if self._typing.line.text else self.theme.faint
+        yield self._render_row(Text.assemble((self._prompt, self.theme.prompt), (typed, style)))
+        if lines >= _STATUS_MIN_LINES:
+            yield self._render_row(Text(fit_parts(self._get_status_parts(), width), self.theme.faint))
+
+    def _render_row(self, row: Text) -> str:
+        return self._painter.render_rows(Part(body=row, wraps=False))[0]
 
 
 def open_screen(
@@ -499,11 +529,17 @@ def open_screen(
     *,
     reasoning: ShowReasoning = "fold",
     get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
+    get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
+    prompt: str = "❯ ",
     notifier: Notifier = Notifier(),  # noqa: B008  # frozen
 ) -> Screen | PipeScreen:
     """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
     if terminal.live:
-        return Screen(stream, terminal, size, reasoning=reasoning, get_status_parts=get_status_parts, notifier=notifier)
+        return Screen(
+            stream, terminal, size,
+            reasoning=reasoning, get_status_parts=get_status_parts, get_todos=get_todos, prompt=prompt,
+            notifier=notifier,
+        )  # fmt: skip
     return PipeScreen(stream, stream, show_footer=True)
 
 

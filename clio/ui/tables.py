@@ -221,6 +221,28 @@ def describe_active_todo(todos: tuple[Todo, ...]) -> str:
     return truncate_to_cells(f"{done + 1}/{len(todos)} {clean_line(active.title)}", _ACTIVE_CELLS)
 
 
+_PINNED_ROWS = 5
+
+
+def render_pinned_todos(todos: tuple[Todo, ...], width: int, theme: Theme) -> "Iterator[Text]":
+    """Yield the task list in at most five rows around the task in progress; nothing once all tasks are done."""
+    if all(todo.status == "completed" for todo in todos):
+        return
+    active = next((place for place, todo in enumerate(todos) if todo.status != "completed"), 0)
+    hides = len(todos) > _PINNED_ROWS
+    shown = _PINNED_ROWS - 1 if hides else len(todos)  # the last row then counts the hidden ones
+    first = min(max(active - 1, 0), len(todos) - shown)
+    for todo in todos[first : first + shown]:
+        mark_style, style = _choose_todo_styles(todo.status, theme)
+        title = truncate_to_cells(clean_line(todo.title), max(width - 4, _MIN_TODO_CELLS))
+        yield assemble_text("  ", (PINNED_MARKS[todo.status], mark_style), " ", (title, style))
+    if hides:
+        yield assemble_text(f"    {count_done(todos)} · /todo", style=theme.faint)
+
+
+PINNED_MARKS: dict[TodoStatus, str] = {"pending": "☐", "in_progress": "▸", "completed": "☑", "blocked": "!"}
+
+
 def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> "Iterator[Text]":
     """Yield the task list, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
@@ -235,10 +257,15 @@ def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: boo
             yield from _render_todo_rows(part, numbers, width, theme)
 
 
+def _choose_todo_styles(status: TodoStatus, theme: Theme) -> tuple[str, str]:
+    """Return the styles of an item's mark and title."""
+    mark_style = {"completed": theme.good, "in_progress": theme.accent, "blocked": theme.warning}.get(status, "")
+    return mark_style, {"completed": theme.faint, "in_progress": theme.strong}.get(status, "")
+
+
 def _render_todo_rows(todo: Todo, numbers: int, width: int, theme: Theme) -> "Iterator[Text]":
     mark, number = STATUS_MARKS[todo.status], str(todo.id).rjust(numbers)
-    style = {"completed": theme.faint, "in_progress": theme.strong}.get(todo.status, "")
-    mark_style = {"completed": theme.good, "in_progress": theme.accent, "blocked": theme.warning}.get(todo.status, "")
+    mark_style, style = _choose_todo_styles(todo.status, theme)
     head = 2 + 1 + 1 + numbers + 2  # margin, mark, blank, number, blanks
     room = max(width - head, _MIN_TODO_CELLS)
     for line_number, line in enumerate(wrap_cells(clean_line(todo.title), room)):

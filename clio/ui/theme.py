@@ -39,6 +39,7 @@ class Theme(Struct, frozen=True, kw_only=True):
     bad: str = "bad"
     warning: str = "warning"
     faint: str = "faint"
+    prompt: str = "prompt"
     strong: str = "strong"
     added: str = "added"
     removed: str = "removed"

@@ -76,7 +76,7 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         place.project.mkdir(parents=True)
         with place.clio(columns=columns, lines=rows) as clio:
-            clio.wait_for(r"help for commands\n❯\n+test-model · ask", regex=True)
+            clio.wait_for(r"help for commands\n❯ Ask[^\n]*\n+test-model · ask", regex=True)
             told = clio.text[: clio.text.index("❯")]
             assert told.index("test-model at") < told.index("~/shop · no git") < told.index("/help")
             assert all(len(line) <= columns for line in clio.lines)

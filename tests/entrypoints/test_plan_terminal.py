@@ -81,11 +81,11 @@ def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, c
         check(f"plan_review_{columns}.txt", picture(clio))
         clio.send("y")
         clio.wait_for("One is done.")
-        clio.wait_for(r"❯\n+test-model · ask · [^\n]*\Z", regex=True)
+        clio.wait_for(r"❯ Ask[^\n]*\n+test-model · ask · [^\n]*\Z", regex=True)
         assert "Carry out the plan." in said(server) and "<plan_approved " in said(server)
         clio.line("/todo")
         clio.wait_for("1 of 4 done\n  ✓ 1")
-        clio.wait_for(r"suite\n+❯\n+test-model · ask · [^\n]*\Z", regex=True)
+        clio.wait_for(r"suite\n+❯ Ask[^\n]*\n+test-model · ask · [^\n]*\Z", regex=True)
         check(f"todo_{columns}.txt", picture(clio))
         assert all(len(line) <= columns for line in clio.lines)
 
@@ -100,7 +100,7 @@ def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer
         clio.send("a")
         clio.wait_for(r"writing [^\n]*test-model · edits · [^\n]*2/4 fix add in…", regex=True)
         clio.key("escape")
-        clio.wait_for(r"❯\n+test-model · edits · [^\n]*2/4 fix add in…", regex=True)
+        clio.wait_for(r"❯ Ask[^\n]*\n+test-model · edits · [^\n]*2/4 fix add in…", regex=True)
 
 
 @SIZES

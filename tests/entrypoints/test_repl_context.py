@@ -28,7 +28,7 @@ def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:
         clio.wait_for("trims         none so far")
         for number in range(3):
             clio.line(f"explain part {number} of the parser")
-            clio.wait_for(rf"End {number}\.\s+1 request[^\n]*\n\n❯\n", regex=True)
+            clio.wait_for(rf"End {number}\.\s+1 request[^\n]*\n\n❯ Ask[^\n]*\n", regex=True)
         clio.line("/session trim")
         clio.wait_for(r"Moved \d+ messages to the archive \(t1\)", regex=True)
         clio.line("/context")

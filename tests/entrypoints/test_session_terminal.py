@@ -74,7 +74,7 @@ def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
     with place.clio(*OFFLINE, columns=100, lines=40) as clio:
         clio.wait_for("offline · ask")
         clio.line("a word like quokka")
-        clio.wait_for(r"\d requests? · [^\n]*\n\n❯\n", regex=True)
+        clio.wait_for(r"\d requests? · [^\n]*\n\n❯ Ask[^\n]*\n", regex=True)
         clio.line("/session export talk.html")
         clio.wait_for("Wrote talk.html: ")
         clio.line("/session export talk.html")

@@ -94,11 +94,11 @@ class Session:
         self.walk.look(name, shows, since, counts=counts)
 
     def beginning(self) -> None:
-        self.look("first-start", r"for commands\n+❯\n+test-model · ask")
+        self.look("first-start", r"for commands\n+❯ Ask[^\n]*\n+test-model · ask")
         self.clio.line("/contxt")
-        self.look("mistyped", r"/context[\s\S]*❯\n+test-model", "❯ /contxt")
+        self.look("mistyped", r"/context[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /contxt")
         self.clio.line("/help")
-        self.look("help", r"keys[\s\S]*❯\n+test-model", "❯ /help")
+        self.look("help", r"keys[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /help")
 
     def answer(self) -> None:
         gates = threading.Event(), threading.Event()
@@ -143,7 +143,7 @@ class Session:
         clio.key("escape")
         self.ready()
         clio.line("!printf '漢字\\ta\\n🎉\\tb\\n'; ls; exit 3")
-        self.look("own-command", r"exit 3[\s\S]*❯\n+test-model", "❯ !printf")
+        self.look("own-command", r"exit 3[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ !printf")
 
     def change(self) -> None:
         self.server.add(
@@ -168,9 +168,9 @@ class Session:
         self.ready()
         self.look("turn", r"4 requests[\s\S]*❯", "❯ make the")
         self.clio.line("/last list")
-        self.look("last-list", r"/last list[\s\S]*❯\n+test-model", "❯ /last list")
+        self.look("last-list", r"/last list[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /last list")
         self.clio.line("/last")
-        self.look("last", r"/last\n[\s\S]*❯\n+test-model", "❯ /last")
+        self.look("last", r"/last\n[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /last")
 
     def steering(self) -> None:
         self.server.add(stall("I look at how `total` is used first"))
@@ -181,7 +181,7 @@ class Session:
         self.clio.line("!keep the signature as it is")
         self.clio.wait_for("steering")
         self.clio.send("and run the 漢字")
-        self.look("queue", "steering[\\s\\S]*› and run the 漢字")
+        self.look("queue", "steering[\\s\\S]*❯ and run the 漢字")
         self.clio.key("escape")
         self.look("stopped", r"interrupted[\s\S]*❯ and run", "❯ who uses")
         self.clio.send("\x15")
@@ -193,13 +193,13 @@ class Session:
     def undoing(self) -> None:
         self.ready()
         self.clio.line("/diff")
-        self.look("diff", r"prices.py[\s\S]*❯\n+test-model", "❯ /diff")
+        self.look("diff", r"prices.py[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /diff")
         self.clio.line("/undo")
-        self.look("undo", r"Undid[\s\S]*❯\n+test-model", "❯ /undo")
+        self.look("undo", r"Undid[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /undo")
         self.clio.line("/redo")
-        self.look("redo", r"Restored[\s\S]*❯\n+test-model", "❯ /redo")
+        self.look("redo", r"Restored[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /redo")
         self.clio.line("/rewind")
-        self.look("rewind", r"you said[\s\S]*❯\n+test-model", "❯ /rewind")
+        self.look("rewind", r"you said[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /rewind")
 
     def planning(self) -> None:
         todos = [{"title": title} for title in TODOS]
@@ -216,12 +216,12 @@ class Session:
         self.clio.wait_for("One is done.")
         self.ready()
         self.clio.line("/todo")
-        self.look("todo", r"1 of 3 done[\s\S]*❯\n+test-model", "❯ /todo")
+        self.look("todo", r"1 of 3 done[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /todo")
 
     def looking(self) -> None:
         for command, shows in (("/context", "next trim"), ("/cost", "project, 30 days"), ("/theme", "theme")):
             self.clio.line(command)
-            self.look(command[1:], rf"{shows}[\s\S]*❯\n+test-model", f"❯ {command}", counts=command != "/context")
+            self.look(command[1:], rf"{shows}[\s\S]*❯ Ask[^\n]*\n+test-model", f"❯ {command}", counts=command != "/context")
         self.clio.key("ctrl-d")
         assert self.clio.wait_exit() == 0
 

@@ -43,7 +43,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
         clio.line(f"Please note: {OLD}.")
-        clio.wait_for(r"Noted\.\s+[^\n]*request[^\n]*\n\n❯\n", regex=True)
+        clio.wait_for(r"Noted\.\s+[^\n]*request[^\n]*\n\n❯ Ask[^\n]*\n", regex=True)
         clio.line("and now something else")
         clio.wait_for("Something else.")
         clio.line("/session trim")

@@ -20,6 +20,7 @@ from clio.agent.user_interface import (
 )
 from clio.config.schema import ShowReasoning
 from clio.messages import Usage
+from clio.sessions.state import Todo
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
@@ -70,6 +71,7 @@ class Stage:
         reflows: bool = False,
         reasoning: ShowReasoning = "show",
         facts: tuple[str, ...] = (),
+        todos: tuple[Todo, ...] = (),
     ) -> None:
         self.now = 0.0
         self.size = (columns, lines)
@@ -81,6 +83,7 @@ class Stage:
             lambda: self.size,
             reasoning=reasoning,
             get_status_parts=lambda: facts,
+            get_todos=lambda: todos,
             clock=lambda: self.now,
         )
 

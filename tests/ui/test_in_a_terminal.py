@@ -80,7 +80,7 @@ def test_a_turn_with_questions_and_an_interruption(session: PtySession) -> None:
     session.wait_for("now waiting")
     session.wait_for("esc to interrupt")
     session.send("next ")
-    session.wait_for("› next")
+    session.wait_for("❯ next")
     session.key("escape")
     session.wait_for("typed ahead: 'next ' echo: 1")
     assert session.wait_exit() == 0

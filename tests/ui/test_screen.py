@@ -4,9 +4,20 @@ import random
 import re
 
 import pytest
+from msgspec import structs
 
-from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
+from clio.agent.user_interface import (
+    MessageAdded,
+    Notice,
+    StreamRestarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
 from clio.commands.command import CommandResult, Table
+from clio.messages import ToolMessage
+from clio.sessions.state import Todo
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from tests.support.rows import each_row
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
@@ -101,7 +112,7 @@ def test_parallel_calls_keep_the_order_of_the_calls() -> None:
     stage.play(*start(), *(ToolStarted(call_id=str(n), name="x", title=f"read file{n}.py") for n in range(3)))
     stage.play(finished("2", "read file2.py", "3 lines"), ToolProgress(call_id="0", text="half way"))
     stage.rest(1.5)
-    rows = [row for row in stage.visible().splitlines() if "file" in row]
+    rows = [row for row in stage.visible().splitlines() if "read file" in row]
     assert [row[2:] for row in rows] == [
         "read file0.py … half way 1.7 s",
         "read file1.py … 1.7 s",
@@ -240,7 +251,7 @@ def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     )
     stage.rest()
     shown = stage.visible().split("\n")
-    assert (shown[-3], shown[-1]) == ("queued 1: 漢字 first", "› and then↵the tests")
+    assert shown[-2:] == ["queued 1: 漢字 first", "❯ and then↵the tests"]
     assert (stage.terminal().cursor.x, stage.terminal().cursor.y) == (20, len(shown) - 1)
     stage.play(end())
     assert "and then" not in stage.everything()
@@ -253,7 +264,62 @@ def test_what_the_typed_line_names_is_above_it() -> None:
         TypingState(line=TypedLine("see @a.py"), mention_labels=("+ a.py · 3 lines", f"+ {'b' * 99}"))
     )
     stage.rest()
-    assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines  + 1 more", "› see @a.py"]
+    assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines  + 1 more", "❯ see @a.py"]
+
+
+def test_the_input_line_and_the_status_line_are_always_at_the_bottom() -> None:
+    stage = Stage(facts=("test-model", "ask"))
+    stage.play(*start(), ToolStarted(call_id="1", name="run_command", title="run make"))
+    stage.play(ToolProgress(call_id="1", text="one\ntwo\nthree\nfour"))
+    stage.rest()
+    assert stage.visible().split("\n")[-8:] == [
+        "⠙ run make",
+        "  two",
+        "  three",
+        "  four",
+        "",
+        "⠙ running 0.1 s · esc to interrupt",
+        "❯ Ask clio, @file, !command, #remember, /help",
+        "test-model · ask",
+    ]
+    assert (stage.terminal().cursor.x, stage.visible().split("\n")[stage.terminal().cursor.y][:1]) == (2, "❯")
+    stage.play(TextDelta(text="x"))
+    stage.rest()
+    assert stage.visible().split("\n")[-2:] == ["❯ Ask clio, @file, !command, #remember, /help", "test-model · ask"]
+
+
+def test_the_task_list_is_pinned_while_a_task_is_open() -> None:
+    todos = [Todo(id=number, title=f"task {number}", status="pending") for number in range(1, 9)]
+    todos[:3] = [structs.replace(todo, status="completed") for todo in todos[:3]]
+    todos[3] = structs.replace(todos[3], status="in_progress")
+    stage = Stage(todos=tuple(todos))
+    stage.play(*start())
+    stage.rest()
+    rows = stage.visible().split("\n")
+    assert [row.strip() for row in rows if "task" in row] == ["☑ task 3", "▸ task 4", "☐ task 5", "☐ task 6"]
+    assert "    3 of 8 done · /todo" in rows
+    stage.play(end())
+    assert "task" not in stage.everything()
+
+
+def test_the_output_of_the_last_command_unfolds_in_place() -> None:
+    stage = Stage()
+    lines = "\n".join(f"line {number}" for number in range(1, 31))
+    call = ToolFinished(
+        call_id="1", name="run_command", title="run make", ok=True, summary="exit 0", seconds=1.0,
+        preview="line 1\nline 2\nline 28\nline 29\nline 30", hidden_lines=25,
+    )  # fmt: skip
+    message = ToolMessage(tool_call_id="1", name="run_command", content=f"[exit 0]\n{lines}", ok=True, created=0.0)
+    stage.play(*start(), ToolStarted(call_id="1", name="run_command", title="run make"), call)
+    stage.play(MessageAdded(message=message))
+    assert not Stage().screen.toggle_fold()
+    stage.rest()
+    assert "… +25 lines · ctrl-o" in stage.visible() and "line 12" not in stage.visible()
+    assert stage.screen.toggle_fold()
+    assert "line 12" in stage.visible()
+    assert stage.screen.toggle_fold()
+    stage.play(TextDelta(text="Built."), end())
+    assert "line 12" not in stage.everything() and stage.everything().count("line 30") == 1
 
 
 @pytest.mark.parametrize(

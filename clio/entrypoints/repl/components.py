@@ -211,6 +211,8 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "
         terminal_size,
         reasoning=config.reasoning,
         get_status_parts=facts.list_parts,
+        get_todos=facts.get_todos,
+        prompt=first_paint.prompt_text(),
         notifier=notifier,
     )
 
