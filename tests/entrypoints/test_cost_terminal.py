@@ -60,7 +60,7 @@ def test_a_limit_ends_the_turn_and_not_clio(tmp_path: Path) -> None:
         clio.wait_for("$0.029")
         clio.line("more")
         clio.wait_for(
-            r"stopped by --max-cost \$0\.03[\s\S]*❯\s+test-model · ask", regex=True
+            r"stopped by --max-cost \$0\.03[\s\S]*❯ Ask[^\n]*\s+test-model · ask", regex=True
         )  # the line is asked for again
         clio.line("/cost")
         clio.wait_for("Limit of this run: $0.03")

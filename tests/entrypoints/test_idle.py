@@ -47,7 +47,7 @@ def facts(place: Place) -> str:
 
 
 def at_prompt(clio: PtySession) -> None:
-    clio.wait_for(r"[❯>]\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
+    clio.wait_for(r"[❯>] Ask[^\n]*\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
 
 
 @posix

@@ -51,7 +51,7 @@ def test_a_mention_is_completed_and_shown_and_sent(place: Place, server: ChatSer
         assert said(server).endswith("why @clio/prompt_line.py")
         assert '<file source="clio/prompt_line.py">\n1|one\n2|two\n3|three\n</file>' in said(server)
         assert said(server).count("@clio/prompt_line.py") == 1
-        clio.wait_for(r"[❯>]\n", regex=True)
+        clio.wait_for(r"[❯>] Ask", regex=True)
         assert "+ clio" not in clio.text.rpartition("❯")[2]
 
 

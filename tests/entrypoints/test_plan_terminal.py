@@ -98,7 +98,7 @@ def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer
         clio.line("/plan fix add")
         clio.wait_for(ASKS)
         clio.send("a")
-        clio.wait_for(r"writing [^\n]*test-model · edits · [^\n]*2/4 fix add in…", regex=True)
+        clio.wait_for(r"writing [\s\S]*test-model · edits · [^\n]*2/4 fix add in…", regex=True)
         clio.key("escape")
         clio.wait_for(r"❯ Ask[^\n]*\n+test-model · edits · [^\n]*2/4 fix add in…", regex=True)
 
@@ -172,7 +172,7 @@ def test_the_key_counts_for_the_next_call_of_a_running_turn(place: Place, server
         clio.key("shift-tab")
         clio.wait_for("approval mode edits from the next call on")
         clio.key("shift-tab")
-        clio.wait_for(r"esc to interrupt · test-model · plan", regex=True)
+        clio.wait_for(r"esc to interrupt[\s\S]*test-model · plan", regex=True)
         clio.wait_for("Refused.")
         assert "plan mode only reads" in clio.everything
         assert not (place.project / "a.txt").exists()

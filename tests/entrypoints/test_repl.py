@@ -21,7 +21,7 @@ WRITE = [("write_file", {"path": "a.txt", "content": "hello\n"})]
 
 def at_prompt(clio: PtySession) -> None:
     """Wait until an empty line can be typed on, the line about model and mode below it."""
-    clio.wait_for(r"[❯>]\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
+    clio.wait_for(r"[❯>] Ask[^\n]*\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
 
 
 def leave(clio: PtySession) -> str:

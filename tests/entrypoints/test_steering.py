@@ -100,7 +100,7 @@ def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: C
         clio.line("indent it")
         clio.wait_for(r"while .*\d s", regex=True)
         clio.send(keys.rstrip("\r"))
-        clio.wait_for("+ style.md · 1 line\n› ")
+        clio.wait_for("+ style.md · 1 line\n❯ ")
         clio.send(keys[len(keys.rstrip("\r")) :])
         clio.wait_for("steering: use tabs")
         (place.project / "go").touch()

@@ -44,7 +44,7 @@ def wait_raw(clio: PtySession, data: bytes, since: int = 0) -> None:
 
 
 def leave(clio: PtySession) -> None:
-    clio.wait_for(r"❯ *\n+[^\n]*test-model · [^\n]*\Z", regex=True)
+    clio.wait_for(r"❯ Ask[^\n]*\n+[^\n]*test-model · [^\n]*\Z", regex=True)
     clio.key("ctrl-d")
     assert clio.wait_exit() == 0
 
@@ -98,9 +98,9 @@ def test_an_answer_that_comes_when_a_turn_runs(tmp_path: Path, server: ChatServe
         clio.wait_for("themes/mine.yaml:1: accent has 'gren'")
         clio.wait_for("thinking about")
         clio.send("nex" + "".join(ANSWER[:2]))
-        clio.wait_for("› nex")
+        clio.wait_for("❯ nex")
         clio.send("".join(ANSWER[2:]) + "t")
-        clio.wait_for("› next")
+        clio.wait_for("❯ next")
         clio.key("escape")
         clio.wait_for("❯ next")
         wait_raw(clio, DARK_ARROW)

@@ -88,7 +88,7 @@ class Session:
 
     def ready(self) -> None:
         """Wait for an empty prompt."""
-        self.clio.wait_for(r"❯ *\n+(?:[^\n]*\n)?test-model · [^\n]*\Z", regex=True)
+        self.clio.wait_for(r"❯ Ask[^\n]*\n+(?:[^\n]*\n)?test-model · [^\n]*\Z", regex=True)
 
     def look(self, name: str, shows: str, since: str = "", *, counts: bool = True) -> None:
         self.walk.look(name, shows, since, counts=counts)
@@ -221,7 +221,9 @@ class Session:
     def looking(self) -> None:
         for command, shows in (("/context", "next trim"), ("/cost", "project, 30 days"), ("/theme", "theme")):
             self.clio.line(command)
-            self.look(command[1:], rf"{shows}[\s\S]*❯ Ask[^\n]*\n+test-model", f"❯ {command}", counts=command != "/context")
+            self.look(
+                command[1:], rf"{shows}[\s\S]*❯ Ask[^\n]*\n+test-model", f"❯ {command}", counts=command != "/context"
+            )
         self.clio.key("ctrl-d")
         assert self.clio.wait_exit() == 0
 

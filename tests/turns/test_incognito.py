@@ -148,7 +148,7 @@ def check_answers(answers: Sequence[str]) -> None:
 
 def at_prompt(clio: PtySession) -> None:
     """Wait until an empty line can be typed on."""
-    clio.wait_for(r"[❯>]\n+[^\n❯]* · incognito[^\n]*\Z", regex=True)
+    clio.wait_for(r"[❯>] Ask[^\n]*\n+[^\n❯]* · incognito[^\n]*\Z", regex=True)
 
 
 def page_of(body: dict[str, Any]) -> Reply:

@@ -278,7 +278,7 @@ def test_the_input_line_and_the_status_line_are_always_at_the_bottom() -> None:
         "  three",
         "  four",
         "",
-        "⠙ running 0.1 s · esc to interrupt",
+        "⠹ running 0.1 s · esc to interrupt",
         "❯ Ask clio, @file, !command, #remember, /help",
         "test-model · ask",
     ]
