@@ -468,8 +468,7 @@ def _explain_unknown_flag(flag: str) -> str:
 _USAGE = """\
 clio, a terminal coding agent that remembers.
 usage: clio [options]               a conversation in the current project; type /help there
-       clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
-"""
+       clio -p TEXT [options]       one prompt, one answer; piped text is appended to it"""
 _FOOTER = """\
 example: git diff | clio -p "review this change"
 exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema

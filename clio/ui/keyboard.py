@@ -473,7 +473,10 @@ async def run_question(
     guarded: bool = False,
     print_question: Callable[[], None] | None = None,
 ) -> T:
-    """Run a question in an application; keys typed before it is drawn, or right behind its answer, are saved.
+    """Run a question in an application; keys typed before it is drawn are saved.
+
+    Keys typed right behind its answer are left to what reads next: a prompt or a running turn takes them as they were
+    typed, another question saves them.
 
     Args:
         ask: runs the application.
@@ -514,7 +517,6 @@ async def run_question(
         return await ask()
     finally:
         app.input, output.flush = keyboard, flush
-        save_early_keys(keyboard)
 
 
 READ_BYTES = 65_536  # prompt_toolkit reads 1,024 bytes at a time, which makes large pastes slow

@@ -74,6 +74,7 @@ editing                    emacs                        default
 attribution                none                         default
 color                      true                         default
 theme                      auto                         default
+hyperlinks                 auto                         default
 screen_reader              false                        default
 reasoning                  fold                         default
 notify                     off                          default

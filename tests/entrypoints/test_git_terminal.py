@@ -2,7 +2,7 @@
 
 import base64
 import sys
-from contextlib import suppress
+import time
 from pathlib import Path
 
 import pytest
@@ -22,14 +22,16 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
     return place
 
 
-def press_until(clio: PtySession, key: str, shown: str) -> None:
-    """A question is deaf in its first second: press again until it has heard."""
-    for _ in range(60):
-        clio.send(key)
-        with suppress(AssertionError):
-            clio.wait_for(shown, timeout_s=0.3)
-            return
-    raise AssertionError(f"{shown!r} did not come; the screen:\n{clio.everything}")
+GUARD_S = 1.2  # keys pressed sooner after the question appeared are taken for typing and go to the next line
+
+
+def press_after_pause(clio: PtySession, key: str, shown: str) -> None:
+    """Answer a question as a user does who has read it."""
+    end = time.monotonic() + GUARD_S
+    while time.monotonic() < end:
+        clio.take_in(0.05)
+    clio.send(key)
+    clio.wait_for(shown)
 
 
 def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(place: Place, server: ChatServer) -> None:
@@ -45,9 +47,9 @@ def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(pl
         shown = clio.text
         assert "? commit 1 file, +1 −1 · on main" in shown
         assert "    fix: count to two\n\n    - and no further\n\n  M calc.py  +1 −1\n" in shown
-        press_until(clio, "d", "+two")
-        press_until(clio, "e", "By hand.")
-        press_until(clio, "\r", "  committed ")
+        press_after_pause(clio, "d", "+two")
+        press_after_pause(clio, "e", "By hand.")
+        press_after_pause(clio, "\r", "  committed ")
         clio.line("/pr HEAD~1")
         clio.wait_for("All of it.")
         clio.wait_for("❯")
@@ -64,9 +66,9 @@ def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(pla
         clio.wait_for("test-model")
         clio.line("/commit")
         clio.wait_for("esc to interrupt")
-        press_until(clio, "\x1b", "generated from the diff")
+        press_after_pause(clio, "\x1b", "generated from the diff")
         clio.wait_for("chore: update calc.py")
-        press_until(clio, "n", "nothing was committed")
+        press_after_pause(clio, "n", "nothing was committed")
     assert git(place.project, "log", "-1", "--format=%s") == "feat: begin"
 
 

@@ -34,6 +34,6 @@ def test_the_status_line_shows_the_last_request_that_was_sent(place: Place, serv
         session.wait_for("test-model · ask")
         session.line("go")
         session.wait_for("nothing sent")
-        session.wait_for(r"nothing sent[\s\S]*❯\s*\ntest-model · ask[^\n]*\Z", regex=True)
+        session.wait_for(r"nothing sent[\s\S]*❯ Ask[^\n]*\n+test-model · ask[^\n]*\Z", regex=True)
         assert not re.search(r"\d+ request", session.everything)
         assert "%" not in session.text.splitlines()[-1]

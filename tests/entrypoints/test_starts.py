@@ -95,7 +95,7 @@ def test_a_late_reply_about_the_cursor_moves_nothing_out_of_the_screen(
             session.take_in(0.05)
         session.line("first line")
         session.wait_for("1 request")
-        session.wait_for(r"1 request[\s\S]*❯\s*\Z", regex=True)
+        session.wait_for(r"1 request[\s\S]*❯ Ask", regex=True)
         session.screen.reply = session.send
         for reply in held:
             session.send(reply)

@@ -32,6 +32,12 @@ EDIT = ChangeFiles(
 )
 
 
+@pytest.fixture(autouse=True)
+def nothing_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that a test before saved would count as typing for a while."""
+    monkeypatch.setattr("clio.ui.keyboard._saved_at", -1e9)
+
+
 class RecordedDisplay(io.StringIO):
     """A terminal for prompt_toolkit. questions: the fullest screen of each question, without the empty rows."""
 
