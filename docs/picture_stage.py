@@ -71,7 +71,6 @@ class Stage:
         """The screen as it stands, as an SVG."""
         self.terminal.take_in()
         still(self.terminal.screen)
-        lift_status(self.terminal.screen)
         return svg_of(self.terminal.screen, title=title, last_line=last_line, paper=paper)
 
 
@@ -131,13 +130,6 @@ def still(screen: PictureScreen) -> None:
                     cells = screen.buffer[row]
                     column = _column(line, found.start()) + offset
                     cells[column] = cells[column]._replace(data=letter)
-
-
-def lift_status(screen: PictureScreen) -> None:
-    """Take the blank rows above the last one out of the picture: in a large window they would be most of it."""
-    filled = [row for row, line in enumerate(screen_lines(screen)) if line]
-    if len(filled) > 1 and filled[-1] - filled[-2] > 1:
-        screen.buffer[filled[-2] + 1] = screen.buffer.pop(filled[-1])
 
 
 def _column(line: str, index: int) -> int:

@@ -2,11 +2,9 @@
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, run_in_terminal
@@ -21,8 +19,8 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import HSplit, Window
 from prompt_toolkit.output import Output
-from prompt_toolkit.renderer import CPR_Support
 
 from clio.context.message_parts import PendingInput
 from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
@@ -76,61 +74,21 @@ class CompletionMenu(DynamicCompleter):
             asyncio.get_running_loop().call_soon(buffer.start_completion)
 
 
-_NEXT_REPORT_S = 0.3  # replies that were delayed arrive together, so after this no other one is on its way
+def _use_needed_rows_only(app: Application[str]) -> None:
+    """Draw the status line directly below the input line, and never ask the terminal where the cursor is.
 
-
-class CursorReports:
-    """Ignores replies about a place where the cursor no longer is, and asks again.
-
-    prompt_toolkit asks where the cursor is, and draws down to the bottom of the screen from the row in the reply. It
-    takes any reply for that to its last question. One that arrives only after more was printed, as over a slow line,
-    would draw more rows than there are below the prompt, which moves what is above it out of the screen.
+    prompt_toolkit asks for the cursor's row, and then spreads the input line down to the bottom of the screen. Over a
+    slow line the reply arrives after more was printed and is wrong; and the status line would stand far below.
     """
-
-    def __init__(self, app: Application[str]) -> None:
-        self._app = app
-        self._renderer: Any = app.renderer
-        self._place = 0  # counts the places where the prompt was drawn
-        self._asked_at: deque[int] = deque()  # the place of each question without a reply
-        self._check: asyncio.TimerHandle | None = None
-        reset, ask = self._renderer.reset, app.output.ask_for_cpr
-        self._report = self._renderer.report_absolute_cursor_row
-
-        def note_reset(*args: Any, **options: Any) -> None:
-            self._place += 1
-            reset(*args, **options)
-
-        def note_question() -> None:
-            if app.is_running:  # questions to the user are drawn by other applications, on the same output
-                self._asked_at.append(self._place)
-            ask()
-
-        self._renderer.reset = note_reset
-        app.output.ask_for_cpr = note_question
-        self._renderer.report_absolute_cursor_row = self._take_report
-
-    def _take_report(self, row: int) -> None:
-        place = self._asked_at.popleft() if self._asked_at else -1
-        self._renderer.cpr_support = CPR_Support.SUPPORTED
-        if self._check is not None:
-            self._check.cancel()
-            self._check = None
-        if place == self._place and not self._asked_at:
-            self._report(row)
-            return
-        waiting = self._renderer._waiting_for_cpr_futures
-        if waiting and not (reply := waiting.popleft()).done():
-            reply.set_result(None)
-        self._check = asyncio.get_running_loop().call_later(_NEXT_REPORT_S, self._ask_again)
-
-    def _ask_again(self) -> None:
-        self._check = None
-        self._asked_at.clear()
-        if self._app.is_running and not self._app.is_done:
-            self._app._on_resize()  # pyright: ignore[reportPrivateUsage]  # erases, asks and draws again
+    app.output.get_rows_below_cursor_position = lambda: 1
+    app.layout.current_window.dont_extend_height = Always()
+    if isinstance(app.layout.container, HSplit):
+        app.layout.container.children.append(Window())  # takes what rows are left, which are none
 
 
 _MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
+_REOPEN_TRIES = 10
+_REOPEN_S = 0.05
 _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
 _ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
@@ -229,7 +187,8 @@ class PromptLine:
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
         speed_up_pastes(app.input)
-        CursorReports(app)
+        _use_needed_rows_only(app)
+        app.before_render += self._reserve_menu_rows
         app.after_render += self._after_render
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
@@ -257,8 +216,7 @@ class PromptLine:
         self._extras.update_labels(default)
         self._session.app.erase_when_done = False
         self._on_ready = on_ready
-        rows = self._session.app.output.get_size().rows
-        self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
+        self._reserve_menu_rows()
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
         line = await self._session.prompt_async(
@@ -345,16 +303,21 @@ class PromptLine:
         changed.
         """
 
-        def reopen_menu() -> None:
+        def reopen_menu(tries: int = _REOPEN_TRIES) -> None:
             buffer = self._session.default_buffer
-            is_selected = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
+            state = buffer.complete_state
+            is_selected = state is not None and state.complete_index is not None
+            is_reopened = state is not None and tries < _REOPEN_TRIES
             if (
                 self.is_reading
                 and not is_selected
+                and not is_reopened
                 and find_open_mention(buffer.document.text_before_cursor) is not None
             ):
                 buffer.complete_state = None  # prompt_toolkit starts no completion while one is active
                 buffer.start_completion(select_first=False)
+                if tries > 1:  # nor while the end of the last one has not been noticed
+                    asyncio.get_running_loop().call_later(_REOPEN_S, reopen_menu, tries - 1)
 
         if (loop := self._session.app.loop) is not None:
             with suppress(RuntimeError):  # the event loop was closed meanwhile
@@ -364,6 +327,13 @@ class PromptLine:
         """End the running `read` with this error; does nothing if none runs."""
         if self._session.app.is_running and not self._session.app.is_done:
             self._session.app.exit(exception=error)
+
+    def _reserve_menu_rows(self, _: object = None) -> None:
+        """Make room for the open menu's rows below the line, and for none if there is no menu."""
+        state = self._session.default_buffer.complete_state
+        rows = min(_MENU_ROWS, self._session.app.output.get_size().rows - 4)
+        count = len(state.completions) + 1 if state is not None and state.completions else 0
+        self._session.reserve_space_for_menu = max(0, min(count, rows))
 
     def _after_render(self, _: object) -> None:
         ready, self._on_ready = self._on_ready, None

@@ -44,6 +44,12 @@ class Place:
         return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines, forked=forked)
 
 
+def at_prompt(session: PtySession) -> None:
+    """Wait until no turn runs and an empty line can be typed on, the line about model and mode below it."""
+    is_idle = r"\A(?![\s\S]*to interrupt)[\s\S]*[❯>] Ask[^\n]*\n[^\n❯]*\w · \w[^\n]*\Z"
+    session.wait_for_screen(is_idle)
+
+
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """A clio that no one types to, with what it printed when it had ended."""
     return run_clio(arguments, cwd or place.project, place.env(**env))

@@ -14,7 +14,7 @@ from clio.memory.consolidation.consolidation import Report
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, at_prompt, make_place
 from tests.support.chat_server import ChatServer, text
 from tests.support.own_sessions import own_store
 from tests.support.pty_session import PtySession
@@ -44,10 +44,6 @@ def settings(place: Place, lines: str) -> None:
 def facts(place: Place) -> str:
     folder = place.project / ".clio"
     return "".join(path.read_text(encoding="utf-8") for path in folder.glob("memories*.json*"))
-
-
-def at_prompt(clio: PtySession) -> None:
-    clio.wait_for(r"[❯>] Ask[^\n]*\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
 
 
 @posix

@@ -138,16 +138,22 @@ class PtySession:
         """Wait until scrollback or screen holds the text; returns the screen. Raises AssertionError showing it."""
         return self._wait(pattern, timeout_s, regex, there=True)
 
+    def wait_for_screen(self, pattern: str, timeout_s: float | None = None) -> str:
+        """Wait until the screen (scrollback left out) matches the regular expression; returns the screen."""
+        return self._wait(pattern, timeout_s, True, there=True, in_scrollback=False)
+
     def wait_gone(self, pattern: str, timeout_s: float | None = None, *, regex: bool = False) -> str:
         """Wait until the screen (scrollback left out) no longer holds the text; returns the screen."""
-        return self._wait(pattern, timeout_s, regex, there=False)
+        return self._wait(pattern, timeout_s, regex, there=False, in_scrollback=False)
 
-    def _wait(self, pattern: str, timeout_s: float | None, regex: bool, *, there: bool) -> str:
+    def _wait(
+        self, pattern: str, timeout_s: float | None, regex: bool, *, there: bool, in_scrollback: bool = True
+    ) -> str:
         needle = re.compile(pattern if regex else re.escape(pattern))
         end = time.monotonic() + (timeout_s or self.timeout_s)
         alive = True
         while True:
-            if bool(needle.search(self.everything if there else self.text)) is there:
+            if bool(needle.search(self.everything if in_scrollback else self.text)) is there:
                 return self.text
             if not alive or time.monotonic() > end:
                 gone = "" if alive else " (the program has ended)"
