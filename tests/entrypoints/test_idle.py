@@ -17,7 +17,6 @@ from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, at_prompt, make_place
 from tests.support.chat_server import ChatServer, text
 from tests.support.own_sessions import own_store
-from tests.support.pty_session import PtySession
 from tests.support.waiting import SteppedLoop, run_stepped, wait_until, wait_until_async
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")

@@ -6,8 +6,11 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from clio.commands.command import RunExpandedCommand
 from clio.commands.registry import run_command
+from clio.mcp.servers import McpServers
 from tests.injection.corpus import SPELLED
 from tests.injection.hostile_peer import NAMES
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
@@ -23,7 +26,11 @@ ENTRY = {
 }
 
 
-def test_what_a_server_says_stays_what_it_says(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_what_a_server_says_stays_what_it_says(
+    make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # on a busy machine the server's Python needs longer than the first question waits for it
+    monkeypatch.setitem(McpServers.__init__.__kwdefaults__, "first_wait_s", 60.0)
     home = tmp_path / "home"
     home.mkdir()
     (home / "mcp.yaml").write_text(json.dumps({"mcpServers": {"evil": ENTRY}}), encoding="utf-8")
