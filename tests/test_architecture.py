@@ -41,7 +41,7 @@ HEAVY: dict[str, set[str]] = {
     "truststore": {"clio.providers.http1"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file", "clio.checks.diagnostics"},
-    "tiktoken": {"clio.context.calibrate_child"},
+    "tiktoken": {"clio.context.encoding_child"},
     "numpy": {"clio.memory.vectors.vector_index"},
     "rensa": {"clio.text.similarity"},
     "usearch": {"clio.memory.vectors.vector_index"},
@@ -209,7 +209,7 @@ MAY_START_THREADS = {
     "clio.threads": {"Thread"},
     "clio.checkpoints.checkpoints": {"ThreadPoolExecutor"},  # clio must not exit before changes are recorded
     "clio.entrypoints.background_work": {"ThreadPoolExecutor"},  # a long command must be finished
-    "clio.context.fetch_child": {"Timer"},  # a script of its own process: its time limit
+    "clio.context.encoding_child": {"Timer"},  # a script of its own process: its time limit
 }
 
 

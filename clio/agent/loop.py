@@ -46,9 +46,9 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.text.formatting import Cost
-from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.text.untrusted_text import reveal_hidden_text
 
 _MAX_SEARCHED_MESSAGES = 200
 """Number of newest messages that are searched for the calls of the newest step."""

@@ -37,7 +37,7 @@ from clio.providers.failure import MAX_RETRIES, reconnect_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.text.hidden_text import reveal_hidden_text
+from clio.text.untrusted_text import reveal_hidden_text
 
 
 class _PartialCall(Struct):

@@ -13,7 +13,6 @@ from clio.agent.runtime import Runtime, ToolLimit
 from clio.agent.turn_files import TurnFileRecorder
 from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted, UserInterface
 from clio.checks.edit_checks import EditChecks
-from clio.context.inert_text import neutralize_tool_output
 from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import invalidate_working_trees
 from clio.errors import ApprovalNeeded, ClioError, ToolError, ToolFailed, WrongArguments
@@ -27,6 +26,7 @@ from clio.sessions.session import Session
 from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.json_data import decode_json, is_text_too_deep, is_value_too_deep
 from clio.text.lazy_regex import LazyRegex
+from clio.text.untrusted_text import neutralize_tool_output
 from clio.tokens import TokenEstimator
 from clio.tools.base import ConfinedRun, FreeArguments, PageSize, PreparedCall, Tool, ToolOutput
 from clio.tools.files.diff import diff_change, diff_texts, find_changed_lines

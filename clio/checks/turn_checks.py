@@ -20,9 +20,9 @@ from clio.checks.diagnostics import (
     find_new_diagnostics,
     to_project_path,
 )
-from clio.context.inert_text import to_inert_line
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
+from clio.text.untrusted_text import to_inert_line
 
 STEP_LIMIT_S = 5.0
 """How long the checks of one step may delay the turn, including the checks before its edits."""

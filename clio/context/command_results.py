@@ -7,7 +7,7 @@ from posixpath import join, normpath
 
 from msgspec import Struct
 
-from clio.context.inert_text import shorten_line
+from clio.text.formatting import shorten_line
 from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset("grep egrep fgrep rg ag ack find fd fdfind ls tree dir locate".split())

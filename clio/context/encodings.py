@@ -94,8 +94,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-COUNT_SCRIPT = Path(__file__).with_name("calibrate_child.py")
-"""Runs in the child process that counts tokens."""
+CHILD_SCRIPT = Path(__file__).with_name("encoding_child.py")
+"""Runs in the child processes that download an encoding or count tokens."""
 _COUNT_DELAY_S = 0.2  # so that a run of clio that ends sooner starts no process
 _COUNT_TIME_LIMIT_S = 30.0
 
@@ -161,7 +161,7 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     try:
         process = await asyncio.create_subprocess_exec(
             # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-            *(sys.executable, "-P", "-B", str(COUNT_SCRIPT), str(path), encoding.sha256, encoding.name),
+            *(sys.executable, "-P", "-B", str(CHILD_SCRIPT), "count", str(path), encoding.sha256, encoding.name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -181,8 +181,6 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     return int(output) if process.returncode == 0 else None
 
 
-FETCH_SCRIPT = Path(__file__).with_name("fetch_child.py")
-"""Runs in the child process that downloads an encoding."""
 DOWNLOAD_TIME_LIMIT_S = 10.0
 """Time limit of a download."""
 FAILED_SUFFIX = ".failed"
@@ -248,7 +246,16 @@ class BackgroundFetch:
         try:
             process = await asyncio.create_subprocess_exec(
                 # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-                *(sys.executable, "-P", "-B", str(FETCH_SCRIPT), encoding.url, encoding.sha256, str(self._path)),
+                *(
+                    sys.executable,
+                    "-P",
+                    "-B",
+                    str(CHILD_SCRIPT),
+                    "fetch",
+                    encoding.url,
+                    encoding.sha256,
+                    str(self._path),
+                ),
                 str(self._limit_s),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,

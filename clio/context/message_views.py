@@ -9,8 +9,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.context.inert_text import shorten_line
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.text.formatting import shorten_line
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import message_units

@@ -7,12 +7,11 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.inert_text import neutralize_closing_tags, to_inert_line
 from clio.context.workspace_state import describe_date, describe_tree, get_working_tree
 from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, ModelLimits, ToolSpec
-from clio.text.hidden_text import reveal_hidden_text
+from clio.text.untrusted_text import neutralize_closing_tags, reveal_hidden_text, to_inert_line
 from clio.tokens import TokenEstimator, text_units
 
 _SAFE_MARKS = str.maketrans('"<>', "'‹›")  # file names may contain any character

@@ -13,7 +13,6 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.context.inert_text import shorten_line, shorten_middle
 from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, parse_shown_ranges
 from clio.messages import (
     AssistantMessage,
@@ -33,6 +32,7 @@ from clio.sessions.side_effects import (
     find_side_effects,
     normalize_tool_name,
 )
+from clio.text.formatting import shorten_line, shorten_middle
 
 if TYPE_CHECKING:
     from clio.context.command_results import TestRun

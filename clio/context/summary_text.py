@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.context.command_results import FailedTest, TestRun, list_test_selectors
-from clio.context.inert_text import quote_lines, shorten_line, shorten_to_weight, to_inert_line, weigh_prose
 from clio.context.message_views import describe_ranges
 from clio.context.summary import (
     AssistantText,
@@ -25,7 +24,8 @@ from clio.context.workspace_state import read_git
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
-from clio.text.formatting import format_count
+from clio.text.formatting import format_count, shorten_line, shorten_to_weight, weigh_prose
+from clio.text.untrusted_text import quote_lines, to_inert_line
 from clio.tokens import TokenEstimator
 
 _TRIES, _MARGIN = 8, 0.98

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.context.inert_text import shorten_to_weight, to_inert_line
 from clio.readonly_git import run_git
+from clio.text.formatting import shorten_to_weight
+from clio.text.untrusted_text import to_inert_line
 from clio.threads import start_daemon_thread
 
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not delay the turn

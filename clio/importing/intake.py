@@ -15,7 +15,6 @@ from typing import IO, Any, Literal, cast
 import msgspec
 from msgspec import Struct, field, structs
 
-from clio.context.inert_text import neutralize_tool_output
 from clio.errors import ClioError, StorageError
 from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.places import SourceFile
@@ -49,8 +48,8 @@ from clio.sessions.store import SessionStore
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, open_regular, write_pieces
 from clio.storage.locks import NO_SPACE_ERRNOS, FileLock
-from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
+from clio.text.untrusted_text import neutralize_tool_output, reveal_hidden_text
 from clio.tools.output import preview_output
 
 MAX_USER_CHARS = 100_000

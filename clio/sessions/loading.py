@@ -34,8 +34,7 @@ from clio.storage.documents import (
 )
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import read_lines
-from clio.text.hidden_text import repair_double_utf8
-from clio.text.json_data import decode_json
+from clio.text.json_data import decode_json, repair_double_utf8
 
 Json = dict[str, Any]
 TODO_STATUSES: dict[str, TodoStatus] = {

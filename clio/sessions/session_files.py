@@ -20,7 +20,7 @@ from clio.storage.documents import link_or_copy, set_file_aside
 from clio.storage.files import make_folder, make_ignored_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import LineWriter
 from clio.storage.locks import FileLock, LocksUnsupported, error_reason, read_owner
-from clio.text.hidden_text import repair_double_utf8
+from clio.text.json_data import repair_double_utf8
 from clio.text.lazy_regex import LazyRegex
 
 BLOB_HANDLE = LazyRegex(r"[0-9a-f]{8,64}")

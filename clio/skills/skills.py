@@ -18,8 +18,8 @@ from clio.errors import ConfigError, UserError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.text.formatting import format_count, truncate
-from clio.text.hidden_text import reveal_hidden_text
 from clio.text.lazy_regex import LazyRegex
+from clio.text.untrusted_text import reveal_hidden_text
 
 _FENCE = "---"
 _PROPERTY_LINE = LazyRegex(r"([A-Za-z][\w-]*)\s*:\s*(.*)")

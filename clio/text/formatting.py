@@ -11,8 +11,8 @@ from clio.text.lazy_regex import LazyRegex
 def truncate(text: str, max_chars: int) -> str:
     """Return the text, or its beginning with an ellipsis, in at most `max_chars` characters.
 
-    Other kinds of truncation: `clio.ui.text_width.truncate_to_cells` for columns of a screen,
-    `clio.context.inert_text` for text sent to the model (whole words, or both ends),
+    Other kinds of truncation: `clio.ui.painter.truncate_to_cells` for columns of a screen,
+    `shorten_line`, `shorten_middle` and `shorten_to_weight` for text sent to the model (whole words, or both ends),
     `clio.tools.output.preview_output` for tool output (tells how to read the rest).
     """
     return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…" if max_chars > 0 else ""
@@ -227,3 +227,82 @@ def split_passages(text: str) -> list[str]:
         start = end
     pieces.append(text[start:])
     return [piece for piece in pieces if piece.strip()]
+
+
+_MIN_TWO_ENDS_CHARS = 160  # characters; below that only the beginning is kept
+_MIN_WHOLE_WORD_CHARS, _LONGEST_WORD = 8, 32
+"""Characters. Below the first, whole words would leave nothing; what is longer than the second is cut inside."""
+
+
+def weigh_prose(text: str) -> float:
+    """Return the weight in units (see clio.tokens) as if the text were prose; additive for concatenated texts."""
+    return (
+        float(len(text))
+        if text.isascii()
+        else len(text) + 0.9 * (len(text.encode("utf-8", "surrogatepass")) - len(text))
+    )
+
+
+def shorten_to_weight(text: str, units: float) -> str:
+    """Return the text, or its beginning and end with an ellipsis between, of at most this weight; words stay whole.
+
+    If there is not enough space for both, only the beginning is kept; below the weight of the ellipsis it is empty.
+    """
+    whole = weigh_prose(text)
+    if whole <= max(units, 0.0):
+        return text
+    keep = int(len(text) * units / whole) - 4
+    while keep > 0:
+        tail = keep // 4 if keep >= _MIN_TWO_ENDS_CHARS else 0
+        short = f"{take_start(text, keep - tail)} …{' ' + take_end(text, tail) if tail else ''}"
+        over = weigh_prose(short) - units
+        if over <= 0:
+            return short
+        keep -= max(1, int(over / 4))
+    return ""
+
+
+def shorten_middle(text: str, chars: int) -> str:
+    """Return the text, or its beginning and end with an ellipsis between; at most `chars` characters, words whole."""
+    text = text.strip()
+    if len(text) <= chars:
+        return text
+    tail = chars // 4
+    return f"{take_start(text, chars - tail - 3)} … {take_end(text, tail)}"
+
+
+def shorten_line(text: str, chars: int) -> str:
+    """Return the beginning of a line in at most `chars` characters of whole words, with an ellipsis if it is cut."""
+    line = " ".join(text[: 8 * chars].split())
+    return line if len(line) <= chars else f"{take_start(line, chars - 2)} …"
+
+
+def take_start(text: str, chars: int) -> str:
+    """Return the beginning of a text, at most `chars` characters, ending with a whole word unless that is very long."""
+    start = text[:chars]
+    if (
+        len(text) > chars >= _MIN_WHOLE_WORD_CHARS
+        and not text[chars].isspace()
+        and not _has_no_word_spaces(text[chars])
+    ):
+        end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
+        start = start[: end + 1] if end > 0 and chars - end <= _LONGEST_WORD else start
+    return start.rstrip()
+
+
+def take_end(text: str, chars: int) -> str:
+    """Return the end of a text, at most `chars` characters, beginning with a whole word unless that is very long."""
+    end = text[len(text) - chars :] if chars > 0 else ""
+    if (
+        len(text) > chars >= _MIN_WHOLE_WORD_CHARS
+        and not text[-chars - 1].isspace()
+        and not _has_no_word_spaces(end[0])
+    ):
+        positions = [position for blank in " \n\t" if 0 <= (position := end.find(blank)) < _LONGEST_WORD]
+        end = end[min(positions) + 1 :] if positions else end
+    return end.lstrip()
+
+
+def _has_no_word_spaces(letter: str) -> bool:
+    """Whether the letter belongs to a script that puts no spaces between words."""
+    return letter >= "\u2e80"

@@ -14,7 +14,7 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, TouchOwnState
 from clio.skills.skills import Skill, SkillCatalog
 from clio.text.formatting import format_count, truncate, truncate_line
-from clio.text.hidden_text import reveal_hidden_text
+from clio.text.untrusted_text import reveal_hidden_text
 from clio.tools.base import FreeArguments, PreparedCall, Progress, Tool, ToolOutput
 from clio.tools.output import find_nearest_names
 from clio.tools.schemas import UseSkillArgs

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.context.encodings import FETCH_SCRIPT, BackgroundFetch, find_encoding, is_hosted_openai, list_encoding_folders
+from clio.context.encodings import CHILD_SCRIPT, BackgroundFetch, find_encoding, is_hosted_openai, list_encoding_folders
 from tests.support.chat_server import text
 from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
@@ -100,7 +100,7 @@ def test_leaving_ends_it(tmp_path: Path, server: EncodingServer) -> None:
 
 def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
     code = (
-        f"import runpy, sys; runpy.run_path({str(FETCH_SCRIPT)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
+        f"import runpy, sys; runpy.run_path({str(CHILD_SCRIPT)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "[]"

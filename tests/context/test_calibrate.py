@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from clio.context.encodings import (
+    CHILD_SCRIPT,
     CL100K,
-    COUNT_SCRIPT,
     ENCODINGS,
     O200K,
     Calibration,
@@ -90,13 +90,13 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
 
 @pytest.mark.fast
 def test_the_child_counts(tiny: Path) -> None:
-    done = run_child(str(COUNT_SCRIPT), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
+    done = run_child(str(CHILD_SCRIPT), "count", str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
     assert (done.returncode, done.stdout) == (0, b"5\n")  # the, blank, th, and é in two
 
 
 def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
     tiny.write_bytes(tiny_file() + b"\n")
-    done = run_child(str(COUNT_SCRIPT), str(tiny), TINY.sha256, TINY.name, stdin=b"x")
+    done = run_child(str(CHILD_SCRIPT), "count", str(tiny), TINY.sha256, TINY.name, stdin=b"x")
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"is not the encoding" in done.stderr
     assert tiny.exists()  # tiktoken itself would have deleted it
@@ -105,13 +105,13 @@ def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
 def test_the_child_cannot_reach_the_network(tiny: Path) -> None:
     """Even a loader that tries to download is stopped, whatever package it uses."""
     code = (
-        "import sys, socket; sys.path.insert(0, sys.argv[1]); import calibrate_child;"
-        "sys.addaudithook(calibrate_child.refuse_network);"
+        "import sys, socket; sys.path.insert(0, sys.argv[1]); import encoding_child;"
+        "sys.addaudithook(encoding_child.refuse_network);"
         "sys.exit(any(not fails(call) for call in (lambda: socket.getaddrinfo('localhost', 1),"
         " lambda: socket.create_connection(('127.0.0.1', 1)), lambda: socket.socket())))"
     )
     helper = "def fails(call):\n  try: call()\n  except PermissionError: return True\n  return False\n"
-    done = run_child("-c", f"{helper}{code}", str(COUNT_SCRIPT.parent))
+    done = run_child("-c", f"{helper}{code}", str(CHILD_SCRIPT.parent))
     assert (done.returncode, done.stderr) == (0, b"")
 
 

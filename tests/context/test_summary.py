@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.inert_text import shorten_middle
 from clio.context.summary import (
     CommandOutcome,
     Decision,
@@ -27,6 +26,7 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
+from clio.text.formatting import shorten_middle
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
 from tests.support.rows import each_row

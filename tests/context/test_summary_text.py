@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.command_results import FailedTest, TestRun
-from clio.context.inert_text import quote_lines, shorten_to_weight, to_inert_line, weigh_prose
 from clio.context.summary import (
     AssistantText,
     CommandOutcome,
@@ -23,6 +22,8 @@ from clio.context.summary import (
 from clio.context.summary_text import MAX_REQUESTS_TOKENS, render_summary
 from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
+from clio.text.formatting import shorten_to_weight, weigh_prose
+from clio.text.untrusted_text import quote_lines, to_inert_line
 from clio.tokens import TokenEstimator
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples

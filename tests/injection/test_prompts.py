@@ -4,10 +4,9 @@ import asyncio
 import re
 from typing import Any
 
-from clio.context.inert_text import neutralize_closing_tags, neutralize_tags
 from clio.context.request_builder import render_fragment
 from clio.messages import Fragment
-from clio.text.hidden_text import reveal_hidden_text
+from clio.text.untrusted_text import neutralize_closing_tags, neutralize_tags, reveal_hidden_text
 from clio.tokens import TokenEstimator
 from tests.injection.corpus import ORDERS
 from tests.support.chat_server import text, tool_calls

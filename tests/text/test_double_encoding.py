@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.text.hidden_text import repair_double_utf8
+from clio.text.json_data import repair_double_utf8
 from tests.support.rows import each_row
 
 FINE = [

@@ -36,8 +36,8 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.state import derive_id
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
-from clio.text.quoting import make_inert_line, quote_inert
 from clio.text.scoring import DAY_S
+from clio.text.untrusted_text import make_inert_line, quote_inert
 
 MAX_CHARS = 160
 _SECRET_NAME = re.compile(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)

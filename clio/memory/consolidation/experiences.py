@@ -19,7 +19,7 @@ from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, Tool
 from clio.sessions.side_effects import find_side_effects
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
-from clio.text.quoting import strip_invisible
+from clio.text.untrusted_text import strip_invisible
 
 _EN = english_rules("facts")
 

@@ -30,7 +30,7 @@ from clio.memory.value_changes import find_outdated_numbers, find_value_change
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
-from clio.text.quoting import make_inert_line, quote_inert
+from clio.text.untrusted_text import make_inert_line, quote_inert
 
 _FACTS = english_rules("facts")
 

@@ -21,7 +21,6 @@ from clio.memory.store.record_rules import check_content, clean_tags, shorten_co
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import format_count, truncate
-from clio.text.quoting import make_inert_line, quote_inert
 from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,
@@ -39,6 +38,7 @@ from clio.text.scoring import (
     list_score_ranges,
     smooth_score,
 )
+from clio.text.untrusted_text import make_inert_line, quote_inert
 
 _EN = english_rules("preferences")
 

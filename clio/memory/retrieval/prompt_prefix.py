@@ -15,7 +15,7 @@ from clio.memory.store.ltm_reader import LtmReader
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
-from clio.text.quoting import make_inert_line, quote_inert
+from clio.text.untrusted_text import make_inert_line, quote_inert
 from clio.tokens import text_units
 
 CAP_TOKENS = 3_000

@@ -36,8 +36,8 @@ from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
-from clio.text.quoting import make_inert_line, quote_inert, strip_invisible
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
+from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
 from clio.text.vocabulary import tokenize
 from clio.tokens import DEFAULT_RATIO, text_units
 

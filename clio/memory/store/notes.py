@@ -16,8 +16,7 @@ from clio.memory.store.ltm_codec import to_number
 from clio.memory.store.record import Note
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.hidden_text import repair_double_utf8
-from clio.text.json_data import decode_json
+from clio.text.json_data import decode_json, repair_double_utf8
 
 VERSION = 1
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")

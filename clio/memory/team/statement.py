@@ -33,7 +33,7 @@ from clio.memory.store.ltm_objects import MAX_CHARS, absorb_memory, get_confirme
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
-from clio.text.quoting import make_inert_line
+from clio.text.untrusted_text import make_inert_line
 
 MAX_BYTES = 256 * 1024
 """Maximum size of a file; a memory with all its texts at their maximum length has about this size."""
