@@ -5,11 +5,11 @@ from itertools import accumulate
 
 from rich.text import Text
 
+from clio.ui.line_rules import USER_SIGN
 from clio.ui.painter import Part, count_cells, split_letters
 from clio.ui.safe_text import clean
 from clio.ui.theme import Theme
 
-USER_SIGN = "› "
 _MIN_TEXT_CELLS = 12  # a deeper indentation would leave too little of a narrow screen for the text
 
 

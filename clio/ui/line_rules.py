@@ -116,6 +116,8 @@ MAX_PASTE_CHARS = 4_000
 MAX_PASTE_LINES = 40
 
 
+USER_SIGN = "❯ "
+"""Sign before the line that is typed, and before the user's messages in the conversation."""
 PLACEHOLDER = "Ask clio, @file, !command, #remember, /help"
 """Shown in an empty input line."""
 

@@ -28,6 +28,7 @@ from clio.agent.user_interface import (
 )
 from clio.messages import Usage
 from clio.text.formatting import describe_cache_use, format_count, format_tokens
+from clio.ui.line_rules import USER_SIGN
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def get_spinner_frame(seconds: float) -> str:
 
 # Characters that clio itself prints, for terminals that are not UTF-8; any other becomes a question mark.
 ASCII_REPLACEMENTS = str.maketrans({
-    "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
+    "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">", "❯": ">",
     "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↓": "v", "↵": "|",
     "✓": "ok", "◆": "*", "☐": "o", "☑": "x",
 })  # fmt: skip
@@ -190,6 +191,10 @@ class PipeScreen:
     def print_note(self, text: str) -> None:
         """Print an informational line."""
         self._print_report(clean(text))
+
+    def show_user_message(self, text: str, *, is_new_turn: bool = False) -> None:
+        """Print a text that the user has sent. is_new_turn: makes no difference."""
+        self._print_report(f"{USER_SIGN}{clean(text)}")
 
     def print_error(self, text: str) -> None:
         """Print an error line."""

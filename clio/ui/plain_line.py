@@ -181,6 +181,10 @@ class PlainLine:
             )
         return message.rstrip()
 
+    def pop_erased_line(self) -> str:
+        """Return "": lines stay as the terminal has shown them."""
+        return ""
+
     async def read_line(self, prompt: str) -> str:
         """Return one line, as typed, after a prompt of its own. Raises EOFError at the end of input."""
         self.keep_early_input()  # what was typed before the prompt does not answer it

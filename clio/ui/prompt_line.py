@@ -21,6 +21,7 @@ from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import HSplit, Window
 from prompt_toolkit.output import Output
+from prompt_toolkit.utils import get_cwidth
 
 from clio.context.message_parts import PendingInput
 from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
@@ -120,6 +121,9 @@ class PromptLine:
         input, output: for tests; by default those of the process.
     """
 
+    _can_erase = True
+    """Whether the terminal can erase a line that was sent."""
+
     def __init__(
         self,
         *,
@@ -145,6 +149,7 @@ class PromptLine:
         self._line_hint = line_hint
         self._held = held
         self._hint = ""
+        self._erased_line = ""
         self._vi = vi
         self._pastes = PastedTexts()
         self._extras = ExtraLineKeys(
@@ -215,6 +220,7 @@ class PromptLine:
         self._hint = self._line_hint(default)
         self._extras.update_labels(default)
         self._session.app.erase_when_done = False
+        self._erased_line = ""
         self._on_ready = on_ready
         self._reserve_menu_rows()
         if on_start:
@@ -237,6 +243,14 @@ class PromptLine:
         """
         pending = processor.key_buffer
         self._session.app.timeoutlen = _ALT_S if pending and pending[-1].key == Keys.Escape else _SEQUENCE_S
+
+    def pop_erased_line(self) -> str:
+        """Return the last line, if it was erased when it was sent because it needs several rows; else "".
+
+        The caller prints it as a message of the conversation. Pastes are placeholders in it.
+        """
+        line, self._erased_line = self._erased_line, ""
+        return line
 
     @property
     def keyboard(self) -> Input:
@@ -397,6 +411,10 @@ class PromptLine:
         if not unfinished:
             if not self._line_hint(buffer.text) or describe_line_prefix(buffer.text):
                 self._add_to_history(buffer.text)
+            is_one_row = get_cwidth(self._text + buffer.text) < app.output.get_size().columns
+            if self._can_erase and ("\n" in buffer.text or not is_one_row):
+                app.erase_when_done = True  # the terminal would break words
+                self._erased_line = buffer.text
             app.exit(result=buffer.text, style="class:accepted")
             return
         if unfinished == "\\" and buffer.document.is_cursor_at_the_end:

@@ -320,6 +320,16 @@ class Screen:
             self._queue_parts("notes", *block.parts, has_blank_before=block.has_blank_before)
         self._draw_if_due(now=True)
 
+    def show_user_message(self, text: str, *, is_new_turn: bool = False) -> None:
+        """Print a text that the user has sent, on rows with a background.
+
+        is_new_turn: it begins a turn, so that the blank line before it is already there.
+        """
+        if is_new_turn:
+            self._section = ""
+        self._queue_parts("prompt", *render_user_message(text, self.theme))
+        self._draw_if_due(now=True)
+
     def show_rows(self, rows: Iterable[Text]) -> None:
         """Print lines of one style each, such as theme samples; lines marked `no_wrap` are cut at the edge."""
         rows = list(rows)

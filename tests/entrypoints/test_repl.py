@@ -185,7 +185,7 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
         leave(clio)
     with place.clio("-c") as clio:
         clio.wait_for("session retries · 2 messages")
-        clio.wait_for("› where is the retry policy?")
+        clio.wait_for("❯ where is the retry policy?")
         clio.wait_for(r"test-model · ask · .*· retries", regex=True)
         clio.line("again?")
         clio.wait_for("As I said.")
@@ -215,7 +215,7 @@ def test_switching_deleting_and_new(place: Place, server: ChatServer) -> None:
         clio.line("second talk")
         clio.wait_for("Answer two.")
         clio.line("/session switch 2")
-        clio.wait_for("› first talk")
+        clio.wait_for("❯ first talk")
         clio.line("/session delete second")
         clio.wait_for("permanently? [y/N]")
         clio.send("n")

@@ -79,7 +79,7 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
     )
     assert done.stdout.splitlines() == [
         "session Retries · 2 messages",
-        "› does the client retry?",
+        "❯ does the client retry?",
         "  it doubles the delay",
         "set()",
     ], done.stderr
@@ -156,7 +156,7 @@ def test_the_users_messages_look_as_in_the_conversation(place: Place) -> None:
     session.close()
     rows = list(render_session_summary(session, LIVE.theme))
     assert [row.plain for row in rows] == [
-        "session Retries · 3 messages", "› does the client retry?", "  it doubles the delay", "› and", "  how long?"
+        "session Retries · 3 messages", "❯ does the client retry?", "  it doubles the delay", "❯ and", "  how long?"
     ]  # fmt: skip
     assert [row.style == LIVE.theme.user_message for row in rows] == [False, True, False, True, True]
 
@@ -184,7 +184,7 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
     with clio() as shell:
         shell.send("and how long?\r")
         shell.wait_for(
-            r"session Retries · 2 messages\n› does the client retry\?\n  it doubles the delay\n\n?❯", regex=True
+            r"session Retries · 2 messages\n❯ does the client retry\?\n  it doubles the delay\n\n?❯", regex=True
         )
         shell.wait_for(r"\d requests? · ", regex=True)
         with clio() as second:
@@ -227,7 +227,7 @@ def test_a_session_open_elsewhere_offers_other_ways_to_go_on(
         session.line("x")
         session.wait_for(r"(Enter to cancel[\s\S]*){2}", regex=True)
         session.line("v")
-        session.wait_for("› newer question")
+        session.wait_for("❯ newer question")
         session.wait_for(r"(Enter to cancel[\s\S]*){3}", regex=True)
         session.line(letter)
         if continued:

@@ -99,6 +99,19 @@ def test_the_terminal_is_not_asked_where_its_cursor_is(place: Place, server: Cha
         assert session.everything.count("❯ first line") == session.everything.count("❯ second line") == 1
 
 
+def test_a_long_line_is_wrapped_at_words_once_it_is_sent(place: Place, server: ChatServer) -> None:
+    server.add(text("Answered."), text("Again."))
+    with place.clio(columns=40) as session:
+        session.wait_for(READY)
+        session.line("please rename the discount function in the prices module")
+        session.wait_for("1 request")
+        at_prompt(session)
+        assert session.lines[:3] == ["❯ please rename the discount function", "  in the prices module", ""]
+        session.line("again")
+        session.wait_for("Again.")
+        assert session.everything.count("please rename") == 1
+
+
 def main() -> None:
     """Check as many starts as the first argument says, from the seed in the second one on."""
     count, first = (int(word) for word in (*sys.argv[1:3], "0")[:2])

@@ -105,7 +105,7 @@ def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: C
         clio.wait_for("steering: use tabs")
         (place.project / "go").touch()
         clio.wait_for("With tabs, then.")
-        assert "› use tabs @style.md\n\n+ style.md · 1 line\n" in clio.text
+        assert "❯ use tabs @style.md\n\n+ style.md · 1 line\n" in clio.text
         assert "steering" not in clio.text
     roles = [one["role"] for one in server.requests[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
@@ -154,7 +154,7 @@ def test_commands_that_look_run_after_the_step(place: Place, server: ChatServer)
         clio.line("/session name later")
         clio.wait_for("queued 1: /session name later")
         (place.project / "go").touch()
-        clio.wait_for("› /todo")
+        clio.wait_for("❯ /todo")
         clio.wait_for("Looking further")
         assert "after this step" not in clio.text
         assert "queued 1: /session name later" in clio.text
@@ -223,7 +223,7 @@ def test_killed_with_a_queue_the_session_is_whole(place: Place, server: ChatServ
         os.kill(clio.pid, signal.SIGKILL)
         clio.wait_exit()
     with place.clio("-c") as clio:
-        clio.wait_for("› use tabs")  # on disk before it was sent
+        clio.wait_for("❯ use tabs")  # on disk before it was sent
         clio.line("go on")
         clio.wait_for("Back.")
     assert [one["role"] for one in server.requests[2].body["messages"]][-2:] == ["tool", "user"]

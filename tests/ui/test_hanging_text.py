@@ -20,7 +20,7 @@ def show_message(text: str, columns: int, palette: str = "dark") -> PictureScree
 
 def test_the_users_turn_has_a_background_over_the_full_width() -> None:
     screen = show_message("why?\n\nsecond line", 40)
-    assert screen_lines(screen)[:4] == ["› why?", "", "  second line", ""]
+    assert screen_lines(screen)[:4] == ["❯ why?", "", "  second line", ""]
     for row in range(3):
         assert {screen.buffer[row][column].bg for column in range(40)} == {"3a3a3a"}
     assert screen.buffer[3][0].bg == "default"
@@ -28,17 +28,17 @@ def test_the_users_turn_has_a_background_over_the_full_width() -> None:
 
 def test_without_colour_the_users_turn_has_no_background() -> None:
     screen = show_message("why?", 40, "none")
-    assert screen_lines(screen)[0] == "› why?"
+    assert screen_lines(screen)[0] == "❯ why?"
     assert {screen.buffer[0][column].bg for column in range(40)} == {"default"}
 
 
 def test_wrapped_rows_of_the_users_turn_stand_below_its_text() -> None:
     rows = [row for row in screen_lines(show_message("one two three four five six seven eight", 20)) if row]
-    assert rows == ["› one two three", "  four five six", "  seven eight"]
+    assert rows == ["❯ one two three", "  four five six", "  seven eight"]
 
 
 def test_control_sequences_of_a_message_are_removed() -> None:
-    assert screen_lines(show_message("a\x1b[2Jb\x1b]0;title\x07c", 40))[0] == "› abc"
+    assert screen_lines(show_message("a\x1b[2Jb\x1b]0;title\x07c", 40))[0] == "❯ abc"
 
 
 @given(st.text(alphabet="ab 漢🎉\u0301-", max_size=80), st.integers(1, 30), st.integers(0, 10))
@@ -57,4 +57,4 @@ def test_words_that_fit_are_not_broken(words: list[str], width: int) -> None:
 def test_a_filled_row_counts_the_columns_of_its_text() -> None:
     theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette("dark")))
     rows = [Painter(theme, lambda: (40, 9)).render_rows(part) for part in render_user_message("abc", theme)]
-    assert [count_row_cells(row) for part in rows for row in part] == [len("› abc")]
+    assert [count_row_cells(row) for part in rows for row in part] == [len("❯ abc")]

@@ -25,7 +25,7 @@ from tests.ui.stage import ANSWER, DIFF
 @each_row(
     ("line", "said"),
     [
-        ("› /context", "you: /context"),
+        ("❯ /context", "you: /context"),
         ("● read app.py … 31 lines", "read app.py, 31 lines"),
         ("Enter to send these · ↑ to edit the last", "Enter to send these, Up to edit the last"),
         ("move a.py → b.py", "move a.py to b.py"),

@@ -216,8 +216,6 @@ class Repl:
         self._catch_interrupts()
         ahead = self._turns.ahead
         if entered := ahead.take_next():
-            sys.stdout.write(f"{self._line.prompt}{entered.text}\n")
-            sys.stdout.flush()
             text = ahead.pastes.expand(entered.text)
         else:
             typed, self._prefill = ahead.take_line() or self._prefill, ""
@@ -231,6 +229,8 @@ class Repl:
             if not text:
                 return True
         parts = await self._behind.wait_until_loaded()
+        if sent := entered.text if entered else self._line.pop_erased_line():
+            parts.screen.show_user_message(sent, is_new_turn=True)
         if entered and entered.is_message:
             await self._run_turn(parts, text)
             return True

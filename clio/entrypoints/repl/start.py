@@ -16,6 +16,7 @@ from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.state import find_first_words
 from clio.text.formatting import format_count
+from clio.ui.line_rules import USER_SIGN
 from clio.ui.safe_text import clean, escape_controls
 from clio.ui.theme import Terminal, Theme
 
@@ -181,7 +182,7 @@ def render_last_messages(
     for message in messages[-count:]:
         match message:
             case UserMessage(origin="user"):
-                yield from _shorten_message(message.content, "› ", max_lines)
+                yield from _shorten_message(message.content, USER_SIGN, max_lines)
             case AssistantMessage() if message.content.strip():
                 yield from _shorten_message(message.content, "  ", max_lines)
             case ToolMessage():
@@ -265,7 +266,7 @@ def render_session_summary(session: "Session", theme: Theme) -> "Iterator[Text]"
     """Yield the lines of `summarize_session`; the user's messages look as in the conversation."""
     from rich.text import Text
 
-    from clio.ui.hanging_text import USER_SIGN, format_user_message
+    from clio.ui.hanging_text import format_user_message
 
     title, *lines = (clean(line) for line in summarize_session(session))
     yield Text(title, theme.faint)

@@ -328,7 +328,7 @@ def run_read_only_command(parts: ReplComponents, line: str) -> bool:
     result = run_command(parts.app, line)
     if result.follow_up is not None:
         return False
-    parts.screen.print_note(f"› {line}")
+    parts.screen.show_user_message(line)
     parts.screen.show_result(result)
     return True
 

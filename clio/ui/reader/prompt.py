@@ -150,6 +150,8 @@ _MAX_WITH_NOTES = 6
 class ReaderLine(PromptLine):
     """`PromptLine` for a screen reader. stream: the terminal. size: its columns and rows. Others: see `PromptLine`."""
 
+    _can_erase = False
+
     def __init__(
         self,
         stream: TextIO,

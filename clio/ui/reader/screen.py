@@ -28,6 +28,7 @@ from clio.agent.user_interface import (
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.footer import Activity
+from clio.ui.line_rules import USER_SIGN
 from clio.ui.markdown import preload_markdown
 from clio.ui.painter import TerminalSize
 from clio.ui.pipe_screen import ANSWER_RESTARTED, TerminalOutput
@@ -301,6 +302,10 @@ class ReaderScreen:
     def print_note(self, text: str) -> None:
         """Print informational lines."""
         self._print_lines(*(speak_line(line) for line in clean(text).rstrip("\n").split("\n")))
+
+    def show_user_message(self, text: str, *, is_new_turn: bool = False) -> None:
+        """Print a text that the user has sent. is_new_turn: makes no difference."""
+        self.print_note(f"{USER_SIGN}{text}")
 
     def print_error(self, text: str) -> None:
         """Print an error."""
