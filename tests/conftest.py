@@ -65,6 +65,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
     pop_damage_notes()  # of the test before, in the same process
+    if keyboard := sys.modules.get("clio.ui.keyboard"):
+        keyboard.pop_saved_text()  # typed in the test before
 
 
 @pytest.fixture(scope="module")

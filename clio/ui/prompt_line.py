@@ -88,8 +88,6 @@ def _use_needed_rows_only(app: Application[str]) -> None:
 
 
 _MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
-_REOPEN_TRIES = 10
-_REOPEN_S = 0.05
 _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
 _ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
@@ -317,21 +315,16 @@ class PromptLine:
         changed.
         """
 
-        def reopen_menu(tries: int = _REOPEN_TRIES) -> None:
+        def reopen_menu() -> None:
             buffer = self._session.default_buffer
-            state = buffer.complete_state
-            is_selected = state is not None and state.complete_index is not None
-            is_reopened = state is not None and tries < _REOPEN_TRIES
+            is_selected = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
             if (
                 self.is_reading
                 and not is_selected
-                and not is_reopened
                 and find_open_mention(buffer.document.text_before_cursor) is not None
             ):
                 buffer.complete_state = None  # prompt_toolkit starts no completion while one is active
                 buffer.start_completion(select_first=False)
-                if tries > 1:  # nor while the end of the last one has not been noticed
-                    asyncio.get_running_loop().call_later(_REOPEN_S, reopen_menu, tries - 1)
 
         if (loop := self._session.app.loop) is not None:
             with suppress(RuntimeError):  # the event loop was closed meanwhile
