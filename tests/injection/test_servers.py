@@ -53,7 +53,7 @@ def test_what_a_server_says_stays_what_it_says(
     first, after_calls, mentioned, called = harness.server.requests
     messages_of(first, "system", "user")
     tools = {tool["function"]["name"]: tool["function"] for tool in first.body["tools"] if "evil" in str(tool)}
-    assert len(tools) == len(NAMES)
+    assert len(tools) == len(NAMES), [event for event in harness.events if "MCP" in str(event)]
     for name, tool in tools.items():
         assert re.fullmatch(r"mcp_evil_\w{1,55}", name)
         assert tool["description"].endswith("(From the MCP server 'evil'.)")
