@@ -291,7 +291,8 @@ class ChatDecoder:
         for part in map(as_dict, as_list(content)):
             thinking = part.get("thinking")
             thought = as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
-            pieces += [("text", as_text(part.get("text"))), ("reasoning", thought)]
+            pieces.append(("text", as_text(part.get("text"))))
+            pieces.append(("reasoning", thought))
         chunks = _make_chunks(pieces)
         if not reasoning:
             return chunks
