@@ -451,16 +451,6 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(table=table, data=_make_view_data(view))
 
 
-def describe_current_style(ctx: CommandContext) -> str:
-    """Return the last answer's style for the status line: "concise", "concise?" if it was explored, "" if there was
-    none.
-    """
-    if ctx.config.incognito or ctx.memory.is_off:
-        return ""
-    chosen = ctx.memory.styles.current
-    return f"{chosen.skill.id}{'?' if chosen.explored else ''}" if chosen else ""
-
-
 def suggest_styles(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the ids of styles."""
     if ctx.config.incognito:

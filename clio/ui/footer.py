@@ -190,7 +190,6 @@ class SessionStatus:
             return StatusValues(
                 model=self._config.model or "", mode=self._config.approve, sandbox=sandbox, privacy=privacy
             )
-        from clio.commands.style_commands import describe_current_style
         from clio.ui.tables import describe_active_todo
 
         self._add_new_bills(ctx.session)
@@ -208,7 +207,7 @@ class SessionStatus:
             branch=self._branch.current_name,
             cost=_format_session_cost(ctx),
             tokens=self._billed_tokens,
-            style=describe_current_style(ctx),
+            style=format_style(ctx),
             name=ctx.session.name or "",
         )
 
@@ -240,6 +239,14 @@ def _format_effort(ctx: "CommandContext") -> str:
     """Return the reasoning effort sent to the model; "" if it is left to the server, or there is no model."""
     effort = ctx.efforts.get_effort(ctx.provider.model)
     return "" if effort == AUTO or ctx.provider.name == OFFLINE else effort
+
+
+def format_style(ctx: "CommandContext") -> str:
+    """Return the last answer's style: "concise", "concise?" if it was explored, "" if there was none."""
+    if ctx.config.incognito or ctx.memory.is_off:
+        return ""
+    chosen = ctx.memory.styles.current
+    return f"{chosen.skill.id}{'?' if chosen.explored else ''}" if chosen else ""
 
 
 def _format_session_cost(ctx: "CommandContext") -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from clio.commands.command import Confirm
 from clio.commands.registry import complete_command_line
-from clio.commands.style_commands import describe_current_style
+from clio.ui.footer import format_style
 from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
 from tests.commands.answers import answer, bucket, make_answering_desk
@@ -45,9 +45,9 @@ def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
     assert answer(harness, "why?") is None
     assert "from the next answer on" in ok(harness, "/style on").text
     assert answer(harness, "why?") is not None
-    assert describe_current_style(harness)
+    assert format_style(harness)
     ok(harness, "/style off")
-    assert describe_current_style(harness) == ""
+    assert format_style(harness) == ""
     assert answer(harness, "why?") is None
 
 
@@ -199,7 +199,7 @@ def test_incognito_has_no_styles(tmp_path: Path) -> None:
     harness = make_answering_desk(tmp_path, incognito=True)
     for line in ("/style", "/style on", "/style list", "/style why", "/style use concise"):
         assert "incognito" in refused(harness, line)
-    assert describe_current_style(harness) == ""
+    assert format_style(harness) == ""
     assert list(complete_command_line(harness, "/style use ")) == []
     assert not (tmp_path / ".clio").exists()
 

@@ -48,7 +48,6 @@ _LISTING_LIMIT_S = 2.0
 _MAX_LISTED_FILES = 50_000
 # Imported while the user types, so that neither the first command nor the first tool calls wait for an import.
 _PRELOADED_MODULES = (
-    "clio.entrypoints.repl.commands",
     "clio.agent.tool_runner",
     "clio.security.command_policy",
     "clio.tools.files.read_file",

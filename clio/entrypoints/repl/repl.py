@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clio.commands.command import is_command
@@ -60,6 +61,7 @@ class LineHints:
 
     def __init__(self, app: "Callable[[], App | None]") -> None:
         self._app = app
+        self._loads_commands = False
 
     def hint(self, text: str) -> str:
         """Return the hint for what Enter will do with the line; "" for a message."""
@@ -67,7 +69,10 @@ class LineHints:
         return rating.hint if rating else describe_line_prefix(text)
 
     async def look_up(self, text: str) -> bool:
-        """Load what completes the line being typed; return whether there are new completions to offer."""
+        """Load what completes and runs the command being typed; return whether there are new completions to offer."""
+        if not self._loads_commands:
+            self._loads_commands = True
+            await asyncio.to_thread(import_module, "clio.entrypoints.repl.commands")
         early, model = self._app() is None, text.startswith("/model ")
         if not early and not model:
             return False
@@ -158,7 +163,7 @@ class Repl:
         self._turns.hotkeys |= {"c-o": self._unfold_or_open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle_consolidation(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
-    # These three are needed once a line is entered, not while it is typed, so they are imported late.
+    # Most sessions need none of these three, or only one, so they are imported late.
 
     @cached_property
     def _commands(self) -> "CommandRunner":
