@@ -459,11 +459,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
     if is_interrogative(lows[at : at + 3]):
         return None
     whole = " ".join(lows)
-    standing_behind = bool(
-        _STANDING_END.search(
-            whole,
-        )
-    )
+    standing_behind = bool(_STANDING_END.search(whole))
     condition = ""
     if earlier:
         last = " ".join(lows[earlier[-1][0] : earlier[-1][1]])
@@ -602,9 +598,7 @@ def starts_task(clause: Clause) -> bool:
             return False
         if head.endswith("s"):
             return False
-    return (is_order(head) is True or head in TASK_VERBS) and not _COMPOUND_NOUN.match(
-        clause.line,
-    )
+    return (is_order(head) is True or head in TASK_VERBS) and not _COMPOUND_NOUN.match(clause.line)
 
 
 def raw_text(clause: Clause) -> str:

@@ -115,9 +115,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     idle = verb in IDLE and not (verb in _ALLOWED_AFTER_NEVER and rest)
     if _is_of_code_to_write(clause, verb, rest):
         return None
-    if verb in ("work", "go", "look", "do", "think") and _WAY_OF_WORKING.match(
-        rest,
-    ):
+    if verb in ("work", "go", "look", "do", "think") and _WAY_OF_WORKING.match(rest):
         return strength_of(clause)
     if verb == "be" and re.match(
         r"(?:clever|smart|creative|verbose|lazy|cute|fancy|chatty|overly|too|polite|wordy)\b", rest
@@ -157,9 +155,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
 
 def _is_of_program(condition: str) -> bool:
     """Whether a condition refers to the program ("as long as the token is valid"), not to the work on it."""
-    return not _ABOUT_WORK.search(
-        condition,
-    )
+    return not _ABOUT_WORK.search(condition)
 
 
 def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
@@ -190,19 +186,12 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
     first = before.split()
     if line.startswith(("not to ",)) and clause.first == 0:
         return None
-    if _STATED_USE.match(
-        before,
-    ):
+    if _STATED_USE.match(before):
         is_short = len(first) <= 2 and not clause.is_standing and not clause.in_project
         if is_short and (is_order(first[0]) is True or first[0] in ("no", "yes", "why")):
             return None
         clause.start = 0 if not clause.start or len(before.split()) <= 10 else clause.start
-        if (
-            _PROGRAM_STEP.match(
-                before,
-            )
-            and not clause.in_project
-        ):
+        if _PROGRAM_STEP.match(before) and not clause.in_project:
             return None
         if before.startswith(("use the", "use a", "use an")):
             return "task"
@@ -277,9 +266,7 @@ def judge_avoid(clause: Clause) -> Strength | None:
         ):
             return None
         return strength_of(clause)
-    if _STAY_AWAY.match(
-        clause.line,
-    ):
+    if _STAY_AWAY.match(clause.line):
         return strength_of(clause, "policy")
     return None
 
@@ -290,23 +277,15 @@ _KEEP = _EN.pattern("keep")
 def judge_keep(clause: Clause) -> Strength | None:
     """ "Leave X alone", "keep X as it is", "hands off X"."""
     line = clause.line
-    if _SKIP_ENTIRELY.match(
-        line,
-    ):
+    if _SKIP_ENTIRELY.match(line):
         return strength_of(clause)
-    if _LET_DO.match(
-        line,
-    ):
-        is_agent = _LET_BOT.match(
-            line,
-        )
+    if _LET_DO.match(line):
+        is_agent = _LET_BOT.match(line)
         if is_agent and not re.match(
             r"let me (?:know|see|do (?:it|that|this))\b|leave .+ to the (?:right|left|top)", line
         ):
             return strength_of(clause)
-    if _KEEP_THINGS.match(
-        line,
-    ):
+    if _KEEP_THINGS.match(line):
         return strength_of(clause)
     if re.match(r"(?:keep )?(?:your |my )?hands off\b", line):
         return strength_of(clause, "policy" if not re.search(r"while you're at it", line) else "task")
@@ -322,13 +301,11 @@ def judge_keep(clause: Clause) -> Strength | None:
         ):
             return None
         if found["how"] in ("small", "short", "minimal", "pure", "simple", "on", "working") and _KEEP_POINTED.match(
-            what,
+            what
         ):
             return None
         return strength_of(clause)
-    if _KEEP_PLURAL.match(
-        line,
-    ):
+    if _KEEP_PLURAL.match(line):
         return strength_of(clause)
     if re.match(r"(?:while |by )?keeping (?:all |the |every |existing )", line) and clause.first:
         return "task"
@@ -353,13 +330,9 @@ def judge_only(clause: Clause) -> Strength | None:
             return "task"
         if verb == "the" and clause.is_contrast and has_path(raw_text(clause)):
             return "task"
-        if _ONLY_WORK.search(
-            f" {rest} ",
-        ) and (clause.in_project or has_artefact(rest)):
+        if _ONLY_WORK.search(f" {rest} ") and (clause.in_project or has_artefact(rest)):
             return "policy"
-        who = _ONLY_ROLE.match(
-            f"{verb} {rest}",
-        )
+        who = _ONLY_ROLE.match(f"{verb} {rest}")
         if who is not None:
             return "policy"
         if re.search(r" (?:in|for) (?:source|code|commit|test|doc)\w*", f" {rest}"):
@@ -393,9 +366,7 @@ def judge_only(clause: Clause) -> Strength | None:
 def judge_no_thing(clause: Clause) -> Strength | None:
     """ "no emojis", "no more mocks", "zero tolerance", "nothing but plain CSS"."""
     line = clause.line
-    if _NOTHING_BUT.match(
-        line,
-    ):
+    if _NOTHING_BUT.match(line):
         return strength_of(clause, "policy")
     if _FREE_EXCEPT.match(line):
         return "policy"
@@ -415,9 +386,7 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         and not FINITE.search(line)
     ):
         return strength_of(clause)
-    if _STAY_WITHIN.match(
-        line,
-    ):
+    if _STAY_WITHIN.match(line):
         if line == "keep out":
             clause.start = 0
         return strength_of(clause)
@@ -465,34 +434,21 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     return strength_of(clause)
 
 
+_MANNERS = (_FORMAT_ORDER, _LANGUAGE_ORDER, _SIZE_BOUND, _ANSWER_FORM)
+_PER_THING = re.compile(r"(?:one|a single|1|exactly one|only one) (?:\w+ )?\w+ per \w+$")
+_SIGNED_COMMITS = re.compile(r"sign(?: off)? (?:all |your |every )?commits?\b")
+
+
 def judge_manner(clause: Clause) -> Strength | None:
     """Judge orders about the form of code and answers: "use 4 spaces", "answer in French", "one commit per fix"."""
     line = clause.line
-    if _FORMAT_ORDER.match(
-        line,
-    ):
-        return strength_of(clause)
-    if _LANGUAGE_ORDER.match(
-        line,
-    ):
-        return strength_of(clause)
-    if _MUST_RUN.match(
-        line,
-    ) and re.search(r"\bmust\b", line):
-        return strength_of(clause)
-    if _SIZE_BOUND.match(
-        line,
-    ):
-        return strength_of(clause)
-    if re.match(r"(?:one|a single|1|exactly one|only one) (?:\w+ )?\w+ per \w+$", line):
-        return strength_of(clause)
-    if _ANSWER_FORM.match(
-        line,
-    ):
-        return strength_of(clause)
-    if re.match(r"sign(?: off)? (?:all |your |every )?commits?\b", line):
-        return strength_of(clause)
-    return None
+    is_manner = (
+        any(pattern.match(line) for pattern in _MANNERS)
+        or (_MUST_RUN.match(line) and re.search(r"\bmust\b", line))
+        or _PER_THING.match(line)
+        or _SIGNED_COMMITS.match(line)
+    )
+    return strength_of(clause) if is_manner else None
 
 
 def judge_ask_first(clause: Clause) -> Strength | None:
@@ -508,13 +464,9 @@ def judge_ask_first(clause: Clause) -> Strength | None:
         r"if (?:you|in doubt|unsure|unclear|anything|something|not sure)", clause.condition or ""
     ):
         return "policy"
-    if _ASK_IN_DOUBT.match(
-        line,
-    ):
+    if _ASK_IN_DOUBT.match(line):
         return "policy"
-    trigger = _TRIGGER.match(
-        line,
-    )
+    trigger = _TRIGGER.match(line)
     if trigger is not None and any(
         is_order(low) is True
         and low not in ("commit", "push", "change", "test", "file", "release", "merge", "log", "edit")
@@ -528,13 +480,9 @@ def judge_ask_first(clause: Clause) -> Strength | None:
         if re.search(r"\b(?:this time|for now)\b", line):
             return "task"
         return "policy"
-    if is_order(line.split()[0]) is True and _BEFORE_FINISHING.search(
-        line,
-    ):
+    if is_order(line.split()[0]) is True and _BEFORE_FINISHING.search(line):
         return strength_of(clause)
-    if _NAME_THINGS.match(
-        line,
-    ):
+    if _NAME_THINGS.match(line):
         return strength_of(clause)
     if is_order(line.split()[0]) is not False and _HABIT_TAIL.search(line) and is_order(line.split()[0]) is True:
         return "policy"
@@ -574,9 +522,7 @@ def judge_always(clause: Clause) -> Strength | None:
     if is_order(words[0]) is True and words[0] not in ("wait",):
         if clause.is_standing or re.search(r"\balways$|\balways,|\bat all times\b", line):
             return None if re.search(r"\b(?:is|are|was|fails|passes|it's) always\b", line) else "policy"
-        if _ANSWER_LANGUAGE.match(
-            line,
-        ):
+        if _ANSWER_LANGUAGE.match(line):
             return "policy"
     if (
         clause.is_standing
@@ -602,14 +548,10 @@ def judge_instead(clause: Clause) -> Strength | None:
         return (
             None if re.match(r"(?:it|that|this|me|the plan|your plan|plan)\b", found["what"]) else strength_of(clause)
         )
-    found = _USE_INSTEAD.match(
-        line,
-    )
+    found = _USE_INSTEAD.match(line)
     if found and (_plain_name(found["this"]) and _plain_name(found["that"])):
         return strength_of(clause)
-    if _RELY_ON.match(
-        line,
-    ):
+    if _RELY_ON.match(line):
         return strength_of(clause)
     found = re.match(r"(?:prefer|favou?r) (?P<what>.+)", line)
     if found and re.search(r"\b(?:if|when)\b", line):
@@ -626,16 +568,12 @@ def judge_instead(clause: Clause) -> Strength | None:
         and (clause.is_reminded or clause.is_standing or has_artefact(bare["this"]))
     ):
         return strength_of(clause, "policy" if clause.is_reminded else "plain")
-    if _ALL_IN.match(
-        line,
-    ):
+    if _ALL_IN.match(line):
         return strength_of(clause)
     found = re.match(r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) over (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line)
     if found and clause.is_standing:
         return "policy"
-    if _TREAT_AS.match(
-        line,
-    ):
+    if _TREAT_AS.match(line):
         return "policy"
     if re.match(r"ignore (?:everything|anything|all files|all) (?:in|under|below|inside)\b", line) and has_path(
         raw_text(clause)
@@ -685,9 +623,7 @@ def judge_without(clause: Clause) -> Strength | None:
 
 def judge_no_way(clause: Clause) -> Strength | None:
     """ "Under no circumstances may you …", "in no case should …"."""
-    if _NO_WAY.match(
-        clause.line,
-    ):
+    if _NO_WAY.match(clause.line):
         return "policy"
     return None
 
@@ -702,13 +638,9 @@ def judge_verbless(clause: Clause) -> Strength | None:
         and not FINITE.search(line)
     ):
         tail = line.split()[-2:]
-        if _ALL_ARE.search(
-            " ".join(tail),
-        ):
+        if _ALL_ARE.search(" ".join(tail)):
             return strength_of(clause)
-    if _SIZE_LIMIT.match(
-        line,
-    ):
+    if _SIZE_LIMIT.match(line):
         behind = clause.sentence.words[clause.end : clause.end + 1]
         if re.search(r"\d", line) or (behind and re.match(r"\d", behind[0].low)):
             if behind and re.match(r"\d", behind[0].low):

@@ -228,9 +228,7 @@ def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
 def _is_repaired(limits: Sequence[tuple[Clause, Strength]], following: OwnSentence) -> bool:
     """Whether the next sentence asks to repair what they describe: "Our deploys take an hour. Make them faster." """
     lows = [word.low for word in following.words]
-    if not _REPAIR_PRONOUN.match(
-        " ".join(lows),
-    ):
+    if not _REPAIR_PRONOUN.match(" ".join(lows)):
         return False
     return all(
         re.match(r"(?:our|the|it|this|we|there|all|every|\w+s)\b", clause.line)
@@ -249,11 +247,7 @@ def _joins(one: Clause, other: Clause) -> bool:
 
 def _is_request(lows: Sequence[str]) -> bool:
     text = " ".join(lows)
-    return bool(
-        _LASTING_REQUEST.search(
-            text,
-        )
-    )
+    return bool(_LASTING_REQUEST.search(text))
 
 
 _NOW = _EN.pattern("now")
