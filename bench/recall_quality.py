@@ -29,7 +29,7 @@ from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for, make_turn_candidates
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
-from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
 
 DEPTH = 50

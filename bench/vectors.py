@@ -21,10 +21,9 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_index import VectorIndex
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
-from clio.text.embedding import embed_text
+from clio.text.embedding import HashedEmbedder, embed_text
 
 SIZES = (2_000, 18_000, 50_000)
 LARGE = 100_000

@@ -21,7 +21,7 @@ from clio.entrypoints.doctor.report import collect_findings
 from clio.entrypoints.project_setup import read_example
 from clio.memory.transcripts.index import FILE, RecallIndex
 from clio.memory.transcripts.session_search import SessionFolder
-from clio.memory.transcripts.transcript_records import SessionDoc
+from clio.memory.transcripts.session_text import SessionDoc
 from clio.messages import AssistantMessage, UserMessage
 from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore

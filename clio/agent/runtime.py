@@ -24,8 +24,8 @@ from clio.errors import ClioError, ConfigError, ToolFailed
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_mcp_servers
 from clio.memory.consolidation.learner import Learner
-from clio.memory.opening import open_memory
 from clio.memory.preferences.task_types import check_task_type, load_task_types
+from clio.memory.system import open_memory
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import OpenedProviders, resolve_alias

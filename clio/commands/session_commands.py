@@ -37,7 +37,7 @@ from clio.commands.session_table import (
 from clio.text.formatting import format_count, format_stored_time, truncate
 
 if TYPE_CHECKING:
-    from clio.memory.transcripts.transcript_records import Recall, RecalledPassage
+    from clio.memory.transcripts.session_text import Recall, RecalledPassage
     from clio.sessions.session import Session
     from clio.sessions.state import SessionInfo
 

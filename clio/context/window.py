@@ -422,7 +422,7 @@ class SummaryMessage:
     def _add_trim(self, trim: Trim, limit: int) -> None:
         self._cover_until(min(self._end_of(trim), limit))
         if trim.dropped:
-            from clio.memory.transcripts.thread_archive import extract_first_user_text
+            from clio.memory.transcripts.session_text import extract_first_user_text
 
             indexes = (self._short_term.place_of(id) for id in trim.dropped)
             own = [

@@ -172,7 +172,7 @@ class SubcommandContext:
     @property
     def memory(self) -> "MemorySystem":
         """The same as in a conversation."""
-        from clio.memory.opening import open_memory
+        from clio.memory.system import open_memory
 
         if self._memory is None:
             self._memory = open_memory(

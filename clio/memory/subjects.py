@@ -2,7 +2,7 @@
 
 "The API listens on port 8080" and "… on port 9090" are about one subject whose value changed; "HTTP 404 means …" and
 "HTTP 409 means …" are about two. A statement is divided into its topic (subject and qualifiers such as "in staging"),
-its predicate and its value by the word tables of `subject_words`. Pure functions, English first; a rule that cannot
+its predicate and its value by the tables in `subject_words.json`. Pure functions, English first; a rule that cannot
 tell answers "unclear" or "different", so that both statements stay.
 """
 
@@ -10,13 +10,93 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct, structs
 
-from clio.memory import subject_words as words
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.text.vocabulary import stem_word
+
+
+class _Tables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of the file.
+
+    Attributes:
+        phrases: by name, alternatives of regular expressions.
+        words: by name, word lists.
+        maps: by name, words and what each stands for or belongs to.
+        opposites: pairs of words of which a statement can have one.
+        alternatives: families of names that usually replace each other.
+    """
+
+    phrases: dict[str, tuple[str, ...]]
+    words: dict[str, tuple[str, ...]]
+    maps: dict[str, dict[str, str]]
+    opposites: tuple[str, ...]
+    alternatives: tuple[str, ...]
+
+    def phrase(self, name: str) -> str:
+        return "|".join(self.phrases[name])
+
+    def word_set(self, name: str) -> frozenset[str]:
+        return frozenset(" ".join(self.words[name]).split())
+
+
+_TABLES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Tables)
+
+CHANGE_PHRASES = _TABLES.phrase("change")
+"""Phrases that announce that something has changed."""
+CHANGE_VERBS = _TABLES.phrase("change_verbs")
+REVOKED = _TABLES.phrase("revoked")
+"""Participles that say that something no longer exists."""
+LEADS = rf"(?:{_TABLES.phrase('leads')})\b[\s,:;.!–—-]*"
+"""Introductions that are not part of a statement."""
+TAILS = rf"[\s,]*\b(?:{_TABLES.phrase('tails')})$"
+"""Endings that are not part of a statement."""
+
+PREPOSITIONS = _TABLES.word_set("prepositions")
+LOCATIVE = _TABLES.word_set("locative")
+AGENTIVE = _TABLES.word_set("agentive")
+STOP_WORDS = _TABLES.word_set("stop_words")
+"""Words that do not distinguish subjects."""
+GENERIC_NOUNS = _TABLES.word_set("generic_nouns")
+"""Nouns that only one of two statements about the same subject may contain."""
+ATTRIBUTES = _TABLES.word_set("attributes")
+"""Attributes that have one value at a time, so that another word after "is" is a new value."""
+EXCLUSIVE_ROLES = _TABLES.word_set("exclusive_roles")
+"""Adjectives of roles that only one thing has at a time: "Node 20 is the minimum version"."""
+ADDING_VERBS = _TABLES.word_set("adding_verbs")
+"""Verbs with which "now" announces an additional value, not another one: "the build now includes docs"."""
+SINGLE_VERBS = _TABLES.word_set("single_verbs")
+"""Verbs with one value at a time."""
+MULTIPLE_VERBS = _TABLES.word_set("multiple_verbs")
+"""Verbs with several values at a time; the number in one value may still change."""
+ADDITIVE_VERBS = _TABLES.word_set("additive_verbs")
+"""Verbs with which another number is another case: "supports TLS 1.2", "supports TLS 1.3"."""
+EXCLUSIVE_OWNERS = _TABLES.word_set("exclusive_owners")
+"""Verbs whose object has one subject at a time, if the new statement announces a change: "Tom owns billing now"."""
+SOLE_OWNERS = _TABLES.word_set("sole_owners")
+"""Verbs whose object has one subject at a time, even if no change is announced: "Tom owns billing"."""
+POSITIONS = _TABLES.word_set("positions")
+"""Positions that one person has at a time, after "the": "Tom is the product owner"."""
+PARTICLES = _TABLES.word_set("particles")
+"""Words that belong to the verb before them: "times out", "backs up"."""
+OBJECT_VERBS = _TABLES.word_set("object_verbs")
+"""Verbs whose object is the topic if a place or number follows: "pin numpy at 1.26"."""
+CORRECTION_FILLERS = _TABLES.word_set("correction_fillers")
+"""Words of a correction that do not say what it is about."""
+
+SYNONYMS = _TABLES.maps["synonyms"]
+NUMBER_WORDS = _TABLES.maps["numbers"]
+IRREGULAR = _TABLES.maps["irregular"]
+PREDICATE_GROUPS = _TABLES.maps["predicate_groups"]
+"""Groups of verbs with the same meaning in statements."""
+OPPOSITES = tuple((one, other) for one, other in map(str.split, _TABLES.opposites))
+ALTERNATIVES = tuple(frozenset(family.split()) for family in _TABLES.alternatives)
+"""Names that usually replace each other: "we switched to pnpm" corrects "we use npm"."""
+
 
 Relation = Literal["same", "supersedes", "unclear", "different"]
 """The relation of a later statement to an earlier one.
@@ -33,9 +113,9 @@ _MAX_CHARS = 1_000
 """Number of characters of a sentence that are read."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
 _TOKEN = re.compile(r"[,;→]|->|=>|=|:(?=\s|$)|--?\w[\w=-]*|[~.]?/?\w(?:[\w./\\:@+#%*'-]*[\w/%*+#])?", re.UNICODE)
-_CHANGE = re.compile(rf"\b(?:{words.CHANGE_PHRASES})\b", re.I)
-_LEAD = re.compile(rf"^(?:{words.LEADS})+", re.I)
-_TAIL = re.compile(words.TAILS, re.I)
+_CHANGE = re.compile(rf"\b(?:{CHANGE_PHRASES})\b", re.I)
+_LEAD = re.compile(rf"^(?:{LEADS})+", re.I)
+_TAIL = re.compile(TAILS, re.I)
 _CONTRACTIONS = (
     (re.compile(r"\bcan't\b|\bcannot\b", re.I), "can not"),
     (re.compile(r"\bwon't\b", re.I), "will not"),
@@ -48,7 +128,7 @@ _CONTRACTIONS = (
     (re.compile(r"(\d)\s+%"), r"\1%"),
     (re.compile(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
 )
-_VERB = rf"(?:{words.CHANGE_VERBS})"
+_VERB = rf"(?:{CHANGE_VERBS})"
 _FROM_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", re.I)
 _TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", re.I)
 _REPLACED = re.compile(
@@ -96,8 +176,8 @@ _CHANGE_IN_OTHER_LANGUAGES = (
     ),
 )
 _REVOKED = re.compile(
-    rf"^(?P<subject>.+?) (?:is|are|was|were|has been|have been|got) (?:{words.REVOKED})\b"
-    rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{words.REVOKED}) (?P<object>[^,;]+)",
+    rf"^(?P<subject>.+?) (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b"
+    rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{REVOKED}) (?P<object>[^,;]+)",
     re.I,
 )
 _LATER_CLAUSE = re.compile(
@@ -356,7 +436,7 @@ def _parse_plain(text: str) -> Statement:
     value, quantities, qualifiers = _split_value(rest)
     if quantities and value and not any(map(_is_number, value)):
         value, qualifiers, preposition = quantities, [*value, *qualifiers], preposition or "at"
-    elif verb in words.OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
+    elif verb in OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
         value, qualifiers, preposition = [*qualifiers, *quantities], value, "at"
     else:
         value = [*value, *quantities]
@@ -377,12 +457,12 @@ def _build_from_parts(
         return _build_statement([*qualifiers, verb], [verb], subject, qualifiers, f"{verb} role", kind, negated)
     if verb == "be" and not preposition and _is_role(value):
         return _build_statement([*value, *qualifiers], value, subject, qualifiers, "role", "role", negated)
-    if verb == "be" or verb in words.SINGLE_VERBS or (is_passive and preposition):
+    if verb == "be" or verb in SINGLE_VERBS or (is_passive and preposition):
         kind = "single"
-    elif verb in words.ADDITIVE_VERBS:
+    elif verb in ADDITIVE_VERBS:
         kind = "additive"
-    elif (preposition in words.AGENTIVE and verb not in ("use", "depend", "rely")) or (
-        preposition and (verb not in words.MULTIPLE_VERBS or preposition in ("every", "until", "at"))
+    elif (preposition in AGENTIVE and verb not in ("use", "depend", "rely")) or (
+        preposition and (verb not in MULTIPLE_VERBS or preposition in ("every", "until", "at"))
     ):
         kind = "single"
     else:
@@ -391,12 +471,10 @@ def _build_from_parts(
         preposition or is_passive
     ):
         kind = "single" if verb in ("return", "start", "end") else "multiple"
-    group = (
-        words.PREDICATE_GROUPS.get(verb, verb) if preposition or verb not in ("run", "set", "log", "parse") else verb
-    )
-    if verb == "be" and preposition in words.LOCATIVE:
+    group = PREDICATE_GROUPS.get(verb, verb) if preposition or verb not in ("run", "set", "log", "parse") else verb
+    if verb == "be" and preposition in LOCATIVE:
         group = "be at"
-    elif preposition in words.AGENTIVE:
+    elif preposition in AGENTIVE:
         group = f"{group} by"
     elif verb == "name" and not is_passive and not preposition and kind != "single":
         group = "call"
@@ -415,7 +493,7 @@ def _build_statement(
     kind: str,
     negated: bool,
 ) -> Statement:
-    head = [stem_word(token.casefold()) for token in subject if token.casefold() not in words.STOP_WORDS]
+    head = [stem_word(token.casefold()) for token in subject if token.casefold() not in STOP_WORDS]
     quantities = [token for token in topic if token.startswith("-") and len(token) > 1]  # flags are values, not names
     topic = [token for token in topic if token not in quantities]
     value = [*value, *quantities]
@@ -465,12 +543,12 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
         if verb is None:
             continue
         before = folded[place - 1]
-        if before in words.PREPOSITIONS or before in _DETERMINERS:
+        if before in PREPOSITIONS or before in _DETERMINERS:
             continue  # a noun or an infinitive: "for tests", "to build"
         if token == verb and not _allows_base_form(before):
             continue
         is_past = before in _PRONOUNS or _is_number(before)
-        if token != verb and token.endswith("ed") and not is_past and token not in words.IRREGULAR:
+        if token != verb and token.endswith("ed") and not is_past and token not in IRREGULAR:
             continue  # a participle after a noun belongs to the noun
         following = folded[place + 1] if place + 1 < len(folded) else ""
         is_verb = place + 2 < len(folded) and following and _find_base_verb(following) == following
@@ -502,19 +580,15 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
     """
     folded = [token.casefold() for token in tokens]
     for place, token in enumerate(folded):
-        if not place or not token.isalpha() or token in words.STOP_WORDS or token in words.PREPOSITIONS:
+        if not place or not token.isalpha() or token in STOP_WORDS or token in PREPOSITIONS:
             continue
         before, following = folded[place - 1], folded[place + 1] if place + 1 < len(folded) else ""
-        is_finite = token.endswith("s") and not token.endswith(("ss", "us", "is")) and before not in words.STOP_WORDS
+        is_finite = token.endswith("s") and not token.endswith(("ss", "us", "is")) and before not in STOP_WORDS
         is_finite = is_finite and not _is_number(before)  # the unit in "30 s"
-        has_particle = following in words.PARTICLES
-        has_object = (
-            not following or has_particle or following in _DETERMINERS | words.PREPOSITIONS or _is_id(following)
-        )
+        has_particle = following in PARTICLES
+        has_object = not following or has_particle or following in _DETERMINERS | PREPOSITIONS or _is_id(following)
         after_pronoun = before in _PRONOUNS and place == 1
-        if not (
-            (is_finite and has_object and before not in words.PREPOSITIONS) or after_pronoun or before in _NEGATIONS
-        ):
+        if not ((is_finite and has_object and before not in PREPOSITIONS) or after_pronoun or before in _NEGATIONS):
             continue
         start, negated = place, False
         while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
@@ -536,9 +610,9 @@ def _parse_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
         negated |= folded[skipped] in _NEGATIONS
         skipped += 1
     participle = folded[skipped] if skipped < len(folded) else ""
-    verb = words.IRREGULAR.get(participle) or (_find_base_verb(participle) if participle.endswith("ed") else None)
+    verb = IRREGULAR.get(participle) or (_find_base_verb(participle) if participle.endswith("ed") else None)
     if verb is None and participle.endswith("ed") and len(participle) > 4 and skipped + 1 < len(folded):
-        verb = stem_word(participle) if folded[skipped + 1] in words.PREPOSITIONS else None
+        verb = stem_word(participle) if folded[skipped + 1] in PREPOSITIONS else None
     if verb is not None and (verb in _ROLE_VERBS or participle not in _OPPOSITE_WORDS):
         return start, f"passive {verb}", skipped + 1, negated
     return start, "be", skipped, negated
@@ -546,8 +620,8 @@ def _parse_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
 
 def _find_base_verb(token: str) -> str | None:
     """Return the base form of a verb in the tables; None for any other word."""
-    if token in words.IRREGULAR:
-        return words.IRREGULAR[token]
+    if token in IRREGULAR:
+        return IRREGULAR[token]
     for form in (token, token[:-1], token[:-2], f"{token[:-3]}y", token[:-3]):
         ends = token[len(form) :] if token.startswith(form) else "ies"
         if form in _VERBS and ends in ("", "s", "es", "ed", "d", "ies", form[-1:] + "ed"):
@@ -557,7 +631,7 @@ def _find_base_verb(token: str) -> str | None:
 
 def _allows_base_form(before: str) -> bool:
     return before in _PRONOUNS | _AUXILIARIES | _NEGATIONS or (
-        before.endswith("s") and not before.endswith("ss") and before not in words.STOP_WORDS
+        before.endswith("s") and not before.endswith("ss") and before not in STOP_WORDS
     )
 
 
@@ -580,7 +654,7 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]
         while end < len(tokens) and not _is_preposition(tokens[end]):
             end += 1
         phrase = [token for token in tokens[place + 1 : end] if token not in (",", ";")]
-        known = [token for token in phrase if token.casefold() not in words.STOP_WORDS]
+        known = [token for token in phrase if token.casefold() not in STOP_WORDS]
         if known and (_is_number(known[0]) or known[0].startswith("-")):
             quantities.extend(phrase)
         elif tokens[place].casefold() != "after" or not any(map(_is_number, [*value, *quantities])):
@@ -594,7 +668,7 @@ def _is_role(value: Sequence[str]) -> bool:
     return (
         len(folded) > 1
         and folded[0] in ("the", "our", "my")
-        and (folded[-1] in words.POSITIONS or any(token in words.EXCLUSIVE_ROLES for token in folded))
+        and (folded[-1] in POSITIONS or any(token in EXCLUSIVE_ROLES for token in folded))
     )
 
 
@@ -607,11 +681,11 @@ def _tokenize(text: str) -> list[str]:
         if place and (is_name or (len(token) == 1 and token.isupper() and token != "I")):
             # A name, as in "field a is required" or "topic B": the underscore keeps it from being a stop word.
             found[place] = f"{token}_"
-    return [words.NUMBER_WORDS.get(token.casefold(), token) for token in found if token]
+    return [NUMBER_WORDS.get(token.casefold(), token) for token in found if token]
 
 
 def _is_preposition(token: str) -> bool:
-    return token.casefold() in words.PREPOSITIONS and not (token.isupper() and len(token) > 1)
+    return token.casefold() in PREPOSITIONS and not (token.isupper() and len(token) > 1)
 
 
 def _is_number(token: str) -> bool:
@@ -625,7 +699,7 @@ def _is_id(token: str) -> bool:
 
 
 def _is_named(value: Sequence[str]) -> bool:
-    kept = [token for token in value if token.casefold() not in words.STOP_WORDS]
+    kept = [token for token in value if token.casefold() not in STOP_WORDS]
     return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
 
 
@@ -634,7 +708,7 @@ def _extract_stems(tokens: Iterable[str]) -> frozenset[str]:
         _normalize_word(token)
         for token in tokens
         if token not in (",", ";", ":", "=", "→", "->", "=>")
-        and token.casefold() not in words.STOP_WORDS
+        and token.casefold() not in STOP_WORDS
         and not (_is_preposition(token) and token.casefold() not in ("on", "off", "under"))
     )
 
@@ -651,14 +725,14 @@ def _normalize_word(token: str) -> str:
     folded = token.casefold()
     if _is_id(folded):
         return folded
-    folded = words.SYNONYMS.get(folded, folded)
-    return words.SYNONYMS.get(stem_word(folded), stem_word(folded))
+    folded = SYNONYMS.get(folded, folded)
+    return SYNONYMS.get(stem_word(folded), stem_word(folded))
 
 
-_VERBS = words.SINGLE_VERBS | words.MULTIPLE_VERBS | words.ADDITIVE_VERBS
-_GENERIC = frozenset(map(_normalize_word, words.GENERIC_NOUNS))
-_ATTRIBUTE_STEMS = frozenset(map(stem_word, words.ATTRIBUTES))
-_OPPOSITE_WORDS = frozenset(word for pair in words.OPPOSITES for word in pair)
+_VERBS = SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
+_GENERIC = frozenset(map(_normalize_word, GENERIC_NOUNS))
+_ATTRIBUTE_STEMS = frozenset(map(stem_word, ATTRIBUTES))
+_OPPOSITE_WORDS = frozenset(word for pair in OPPOSITES for word in pair)
 _UNITS = frozenset(
     map(
         stem_word,
@@ -719,7 +793,7 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         return "unclear"
     if old.value < new.value or new.value < old.value:
         return "supersedes" if new.is_change and not old.value <= new.value else "unclear"
-    is_addition = new.predicate == old.predicate and new.predicate in words.ADDING_VERBS
+    is_addition = new.predicate == old.predicate and new.predicate in ADDING_VERBS
     is_addition = is_addition and not old.value & new.value
     announced = new.is_change and not is_addition and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
     if old.numbers and new.numbers:
@@ -780,9 +854,9 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
         return False
     if not (old.subject and new.subject and old.value) or old.value != new.value or old.topic_ids | new.topic_ids:
         return False
-    if old.predicate in words.SOLE_OWNERS:
+    if old.predicate in SOLE_OWNERS:
         return True
-    return new.is_change and (old.predicate in words.EXCLUSIVE_OWNERS or old.predicate == "be at")
+    return new.is_change and (old.predicate in EXCLUSIVE_OWNERS or old.predicate == "be at")
 
 
 def _is_compatible(old: Statement, new: Statement) -> bool:
@@ -842,4 +916,4 @@ def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!;, ")
 
 
-_OPPOSITE_STEMS = frozenset(frozenset((_normalize_word(a), _normalize_word(b))) for a, b in words.OPPOSITES)
+_OPPOSITE_STEMS = frozenset(frozenset((_normalize_word(a), _normalize_word(b))) for a, b in OPPOSITES)

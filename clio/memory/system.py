@@ -1,9 +1,12 @@
-"""Everything clio remembers about one project: memories, preferences, notes, documents and earlier sessions."""
+"""Everything clio remembers about one project: memories, preferences, notes, documents and earlier sessions.
+
+`open_memory` opens it with the settings of the configuration, for conversations, sub-commands and the MCP server.
+"""
 
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.config.trust import seal_memory
-from clio.errors import ToolFailed
+from clio.config.loaded import LoadedConfig
+from clio.config.schema import Config
+from clio.config.trust import load_or_create_key, seal_memory
+from clio.errors import ClioError, ToolFailed
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
-from clio.memory.preferences.task_types import TaskTypes
+from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.candidates import search_project
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
@@ -23,14 +28,13 @@ from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
 from clio.memory.store.typed_store import Decide
-from clio.memory.styles.style_state import DIMENSIONS, intent_of
-from clio.memory.styles.styles import Styles
-from clio.memory.vectors.embedders import Embedder
+from clio.memory.styles.styles import DIMENSIONS, Styles, intent_of
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder
+from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE
 from clio.threads import never_stop
 
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.team.share import Sharing
     from clio.memory.transcripts.session_search import SessionRecall
-    from clio.memory.transcripts.transcript_records import Recall
+    from clio.memory.transcripts.session_text import Recall
     from clio.memory.vectors.documents import Documents
 
 DEFAULT_SESSIONS = 10
@@ -584,3 +588,57 @@ class MemorySystem:
                 cache = None if self._incognito else self._project / ".clio" / "cache"
                 self._recall = SessionRecall(self._session_store, cache)
             return self._recall
+
+
+def open_memory(
+    loaded: LoadedConfig,
+    store: SessionStore,
+    *,
+    redact: Callable[[str], str],
+    env: Mapping[str, str],
+    scenarios: TaskTypes | None = None,
+    clock: Callable[[], float] = time.time,
+) -> MemorySystem:
+    """Return the memory of a project and its user.
+
+    Args:
+        redact: removes secrets from everything that is stored.
+        env: the environment variables, which may contain API keys of embedding servers.
+        scenarios: the user's task types, if they were already read; otherwise they are read from the home folder.
+    """
+    config = loaded.config
+    if loaded.has_foreign_memory and not config.incognito:
+        with suppress(OSError, ClioError):
+            # Before this run is recorded in the ledger of costs: a new key lists the projects of that ledger as used
+            # before, and this project must not be among them.
+            load_or_create_key(loaded.home)
+    return MemorySystem(
+        loaded.main_project,
+        store,
+        incognito=config.incognito,
+        ltm=config.ltm,
+        redact=redact,
+        clock=clock,
+        home=loaded.home,
+        is_foreign=loaded.has_foreign_memory,
+        embedder=make_embedder(config, env),
+        across_sessions=config.brain_across_sessions,
+        near_distance=config.brain_distance,
+        scenarios=scenarios or load_task_types(loaded.home),
+        fading=Fading(half_life_days=config.preference_half_life_days, floor=config.preference_floor),
+    )
+
+
+def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
+    """Return the configured embedder. Imports only that one, and opens no connection."""
+    match config.embedder:
+        case "hashed":
+            return HashedEmbedder()
+        case "minilm":
+            from clio.memory.vectors.model_embedders import MiniLmEmbedder
+
+            return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
+        case "endpoint":
+            from clio.memory.vectors.model_embedders import make_endpoint_embedder
+
+            return make_endpoint_embedder(config, env)

@@ -31,9 +31,21 @@ def resolve_links(path: str | Path) -> Path:
     The system may refuse to read a link, such as those of another user's process in /proc.
     """
     try:
-        return Path(os.path.realpath(path))
+        return _follow_links(path)
     except OSError:
         return Path("/")
+
+
+def _follow_links(path: str | Path) -> Path:
+    """Return a path with its links resolved. Raises OSError if one cannot be read.
+
+    From Python 3.13 on, `realpath` returns a link that it could not read as if it were no link.
+    """
+    real = Path(os.path.realpath(path))
+    for place in (real, *real.parents):
+        if place.is_symlink():
+            place.readlink()  # works for a loop of links, which leads nowhere
+    return real
 
 
 class Workspace:
@@ -61,7 +73,7 @@ class Workspace:
             raise ValueError(f"the path {text!r} contains a NUL character")
         path = Path(text).expanduser()
         try:
-            return Path(os.path.realpath(path if path.is_absolute() else self.root / path))
+            return _follow_links(path if path.is_absolute() else self.root / path)
         except OSError as error:  # reading the target of a link can be denied, for example in /proc
             raise ValueError(f"the path {text!r} cannot be followed: {error.strerror}") from None
 

@@ -1,4 +1,7 @@
-"""Hashed embeddings: texts as vectors of 384 numbers, without a model; and the windows documents are cut into. Pure."""
+"""Texts as vectors of 384 numbers: the interface of embedders, the default one that needs no model, and windows.
+
+Windows are the pieces that documents are cut into.
+"""
 
 import math
 import re
@@ -6,6 +9,7 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol, TypeAlias
 
 from clio.text.vocabulary import SYNONYMS, WORD_TABLES, extract_terms, get_canonical_stem, split_words, stem_word
 
@@ -119,3 +123,54 @@ def filter_near_best(distances: Sequence[float]) -> list[float]:
     """Return the distances that are at most 1.10 × the smallest, in the given order."""
     limit = min(distances, default=0.0) * _MAX_RELATIVE_DISTANCE
     return [distance for distance in distances if distance <= limit + 1e-12]
+
+
+Row: TypeAlias = "array[float]"
+"""One vector: 384 numbers of typecode "f", of length one; all zeros for a text without a word."""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of 384 numbers."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, usable as a folder name. Vectors of differently named embedders are never compared."""
+        ...
+
+    @property
+    def piece_words(self) -> int:
+        """The number of words up to which one vector represents a text well; longer texts are split."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether it sends requests to a server, which takes time and may fail."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        """Return one vector per text, in order. Raises EmbeddingFailed, mostly if a server does not answer."""
+        ...
+
+
+class EmbeddingFailed(Exception):
+    """An embedder could not make vectors. The message is a sentence with the reason, for the user.
+
+    Callers continue with the hashed embedder or without vectors.
+    """
+
+
+class HashedEmbedder:
+    """The default embedder, which needs no model, no data and no network.
+
+    It hashes words and parts of words, so it finds texts with similar words, not with similar meaning.
+    """
+
+    piece_words = 24
+    remote = False
+
+    @property
+    def name(self) -> str:
+        return f"hashed-{EMBEDDING_DIMENSIONS}-{compute_embedding_fingerprint()}"
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        return [embed_text(text) for text in texts]

@@ -13,8 +13,15 @@ from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.transcripts.thread_archive import ThreadArchive, replace_unknown_terms
-from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
+from clio.memory.transcripts.session_text import (
+    MessageExcerpt,
+    Recall,
+    RecalledPassage,
+    SessionHit,
+    Signals,
+    ThreadArchive,
+    replace_unknown_terms,
+)
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session

@@ -24,8 +24,9 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
+    check_content,
+    check_type,
 )
-from clio.memory.store.record_rules import check_content, check_type
 from clio.memory.store.typed_store import Compacted, Scope
 from clio.memory.system import MemorySystem
 from clio.messages import Message, ToolMessage, UserMessage, message_text

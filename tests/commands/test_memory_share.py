@@ -20,8 +20,7 @@ from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
 from clio.memory.consolidation.stores import ConsolidationStores, copied
-from clio.memory.portability.export import make_bundle
-from clio.memory.portability.inventory import MemoryPaths, list_file_sets, summarize_file_sets, wipe
+from clio.memory.portability.export import MemoryPaths, list_file_sets, make_bundle, summarize_file_sets, wipe
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 TURN = """
 import sys
 from pathlib import Path
-import clio.memory.consolidation.learner, clio.memory.opening
+import clio.memory.consolidation.learner, clio.memory.system
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -33,9 +33,9 @@ print(*sys.modules)
 """
 LATE = """
     consolidation.consolidation preferences.session_start retrieval.retriever
-    store.deduplication store.ltm_archive store.ltm_objects
+    store.deduplication store.ltm_objects
     store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
-    team.share transcripts.thread_archive transcripts.index transcripts.session_search transcripts.session_text
+    team.share transcripts.index transcripts.session_search transcripts.session_text
     vectors.documents
     vectors.model_embedders vectors.vector_index
 """.split()

@@ -1,6 +1,6 @@
 """How the offline provider reads what memory_operations answered."""
 
-from clio.memory.transcripts.transcript_records import Recall, RecalledPassage, SessionHit, Signals
+from clio.memory.transcripts.session_text import Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import ToolMessage
 from clio.providers.offline import (
     Lookup,

@@ -16,8 +16,8 @@ from clio.errors import UserError
 from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
+from clio.memory.team.folder import get_git_author
 from clio.memory.team.share import find_ignore_problem, uncommitted
-from clio.memory.team.statement import get_git_author
 from clio.readonly_git import list_filter_options
 from clio.security.actions import ReadFiles, Workspace
 from clio.tokens import TokenEstimator

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.consolidation import is_same_day
-from clio.memory.team.statement import format_month, get_month_start
+from clio.memory.team.folder import format_month, get_month_start
 from clio.text.formatting import format_stored_time
 from tests.support.rows import each_row
 

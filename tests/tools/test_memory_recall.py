@@ -4,7 +4,7 @@ import re
 
 from msgspec import structs
 
-from clio.memory.transcripts.transcript_records import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
+from clio.memory.transcripts.session_text import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import Commit
 from clio.tools.memory import render_recall, render_signals
 from tests.support.wording import mentions

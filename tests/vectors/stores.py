@@ -32,7 +32,6 @@ from clio.memory.retrieval.turn_memory import (
 )
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.semantic_index import ArchivedTurns
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, Fragment, UserMessage
@@ -40,6 +39,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.text.bandit import Arm, choose_arm
+from clio.text.embedding import HashedEmbedder
 from clio.text.scoring import DEFAULT_SCORE
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.tokens import TokenEstimator

@@ -35,8 +35,16 @@ from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, MemoryDraft, MemoryRecord, Saved, get_kind_label
-from clio.memory.store.record_rules import shorten_content
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    TYPED_KINDS,
+    Kind,
+    MemoryDraft,
+    MemoryRecord,
+    Saved,
+    get_kind_label,
+    shorten_content,
+)
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, truncate_line

@@ -34,7 +34,7 @@ from clio.config.show import list_start_notes
 from clio.config.trust import TrustStore, describe_key_damage
 from clio.entrypoints.disk_usage import measure_disk_usage
 from clio.errors import NewerDocument, StorageError, ToolFailed
-from clio.memory.portability.inventory import MemoryPaths, list_file_sets
+from clio.memory.portability.export import MemoryPaths, list_file_sets
 from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
 from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing

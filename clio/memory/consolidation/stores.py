@@ -16,7 +16,7 @@ from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
-from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
+from clio.memory.consolidation.stated_facts import Correction, Stated, is_restated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.ltm_codec import normalize_rule_path, to_record
@@ -26,18 +26,18 @@ from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     PROGRESS_KEY,
     PROJECT_KINDS,
+    TRUST,
     Kind,
     MemoryDraft,
     MemoryRecord,
     Provenance,
     Saved,
     get_kind_label,
+    shorten_content,
 )
-from clio.memory.store.record_rules import TRUST, shorten_content
 from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
-from clio.memory.value_changes import is_restated
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired

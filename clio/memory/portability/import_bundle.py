@@ -22,27 +22,29 @@ from clio.memory.portability.export import (
     FeedbackPart,
     KnowledgePart,
     MemoriesPart,
+    MemoryPaths,
     RecordsPart,
     Section,
     StylesPart,
     is_missing,
+    read_typed_memories,
 )
-from clio.memory.portability.inventory import MemoryPaths, read_typed_memories
 from clio.memory.preferences.preferences import thing
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import find_nearest_memory
-from clio.memory.store.ltm_archive import EndedVersion, make_archive_changes, make_version_changes
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
-from clio.memory.store.record import MemoryRecord, Note, Provenance
-from clio.memory.store.record_rules import (
+from clio.memory.store.record import (
     TRUST,
     Clean,
+    MemoryRecord,
+    Note,
+    Provenance,
     check_record,
     clean_json,
     clean_note,
@@ -52,8 +54,9 @@ from clio.memory.store.record_rules import (
 )
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, decode_former, logged_changes
 from clio.memory.store.typed_store import Scope
+from clio.memory.store.versions import EndedVersion, make_archive_changes, make_version_changes
 from clio.memory.styles.feedback import RatingLine, Trajectories
-from clio.memory.styles.style_state import FORMAT, StyleState
+from clio.memory.styles.styles import FORMAT, StyleState
 from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines

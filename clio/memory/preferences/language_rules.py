@@ -15,8 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.preferences.rule_files import load_rule_file
-from clio.memory.preferences.sentences import read_own_sentences
+from clio.memory.preferences.rule_files import load_rule_file, read_own_sentences
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember"]
@@ -191,7 +190,7 @@ _MAX_ALONE = 12
 
 
 class FoundWithdrawal(Struct, frozen=True, kw_only=True):
-    """See `clio.memory.preferences.withdrawals.Withdrawal`."""
+    """See `clio.memory.consolidation.live_corrections.Withdrawal`."""
 
     kind: WithdrawalKind
     about: str

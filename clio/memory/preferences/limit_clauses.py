@@ -6,8 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import is_pasted_line, mask_blocks, mask_quotes
+from clio.memory.preferences.rule_files import english_rules, is_pasted_line, mask_blocks, mask_quotes
 from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 

@@ -20,8 +20,7 @@ from clio.memory.preferences.limit_clauses import (
     strength_of,
     text_before,
 )
-from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import FILLER
+from clio.memory.preferences.rule_files import FILLER, english_rules
 from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 

@@ -51,8 +51,7 @@ from clio.memory.preferences.limit_statements import (
     judge_forbidden,
     judge_modal,
 )
-from clio.memory.preferences.rule_files import Triggers, english_rules
-from clio.memory.preferences.sentences import FILLER
+from clio.memory.preferences.rule_files import FILLER, Triggers, english_rules
 from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")

@@ -16,8 +16,16 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.task_types import TaskTypes
-from clio.memory.store.record import NOTED_BY_MODEL, Action, MemoryRecord, Provenance, Saved
-from clio.memory.store.record_rules import check_content, clean_tags, shorten_content
+from clio.memory.store.record import (
+    NOTED_BY_MODEL,
+    Action,
+    MemoryRecord,
+    Provenance,
+    Saved,
+    check_content,
+    clean_tags,
+    shorten_content,
+)
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import format_count, truncate

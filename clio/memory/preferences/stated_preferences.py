@@ -11,8 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.sentences import FILLER, WrittenSentence, read_own_sentences
+from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 

@@ -34,7 +34,7 @@ from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.transcript_records import TurnHit, TurnHits, WordCounts
+from clio.memory.transcripts.session_text import TurnHit, TurnHits, WordCounts
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.vocabulary import parse_question_words

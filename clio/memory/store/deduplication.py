@@ -14,8 +14,16 @@ from msgspec import Struct, structs
 
 from clio.errors import ProviderError
 from clio.memory.store.memory_index import MemoryIndex
-from clio.memory.store.record import Action, MemoryRecord, Saved, add_confirmation
-from clio.memory.store.record_rules import TRUST, default_confidence, has_same_text, update_since
+from clio.memory.store.record import (
+    TRUST,
+    Action,
+    MemoryRecord,
+    Saved,
+    add_confirmation,
+    default_confidence,
+    has_same_text,
+    update_since,
+)
 from clio.memory.store.typed_codec import FormerVersion, make_former
 from clio.memory.subjects import Relation, announces_change, relate_statements, telling_terms, topic_terms
 from clio.prompt_files import fill_prompt

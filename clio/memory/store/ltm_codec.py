@@ -1,26 +1,134 @@
-"""The layout of `ltm.json`: its objects as memories and back, and the document, in which unknown fields survive."""
+"""Read `ltm.json`: its objects as memories and back, and the document, in which unknown fields survive.
+
+`LtmReader` reads it on every turn, so nothing that only writing needs is imported here. It also tells whether the files
+that a memory names as examples have changed since it was stored.
+"""
 
 import hashlib
 import math
+import os
 import re
+import stat
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Struct, structs
 
+from clio.config.project_links import SHARED_NAME, has_shared_memory
 from clio.errors import NewerDocument, UserError
-from clio.memory.store.example_files import stored_hashes
-from clio.memory.store.record import DEFAULT_CONFIDENCE, PROJECT_KINDS, Kind, Knowledge, MemoryRecord, Provenance
+from clio.memory.store.record import (
+    DEFAULT_CONFIDENCE,
+    PROJECT_KINDS,
+    Freshness,
+    Kind,
+    Knowledge,
+    MemoryRecord,
+    Provenance,
+)
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from clio.memory.team.knowledge import TeamKnowledge
+
+MAX_FILE_BYTES = 2_000_000
+MAX_FILES = 20
+"""Of one memory; further examples get no hash."""
+_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
+_HASH_CHARS = 32
+
+
+class ExampleFiles:
+    """The files of one project. A file is read again only if its size or modification time has changed."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._known: dict[tuple[str, int, int, int], str] = {}
+
+    def hashes(self, examples: Iterable[str]) -> dict[str, str]:
+        """Return a hash for each example that is a file of the project of at most 2 MB: half a SHA-256, in hexadecimal.
+
+        Links that lead out of the project, folders, pipes and unreadable files have none.
+        """
+        root = self._project.resolve()
+        found: dict[str, str] = {}
+        for example in list(dict.fromkeys(examples))[:MAX_FILES]:
+            path = _path(root, example)
+            if path and (digest := self._hash(path)):
+                found[example] = digest
+        return found
+
+    def freshness(self, bound: Iterable[Mapping[str, str]]) -> list[Freshness]:
+        """Return for each mapping of examples to hashes whether the files have changed. Each file is read once."""
+        root, now = self._project.resolve(), dict[str, str | None]()
+        found: list[Freshness] = []
+        for row in bound:
+            for example in row:
+                if example not in now:
+                    path = _path(root, example)
+                    now[example] = self._hash(path) if path else None
+            found.append(_freshness([(now[example], digest) for example, digest in row.items()]))
+        return found
+
+    def _hash(self, path: Path) -> str:
+        """Return the hash of a regular file; "" if it has none."""
+        try:
+            # A pipe that took the file's place between the look and the opening must not make clio wait.
+            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        except OSError:
+            return ""
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
+                return ""
+            key = (str(path), info.st_ino, info.st_size, info.st_mtime_ns)
+            if key not in self._known:
+                with os.fdopen(os.dup(fd), "rb") as file:
+                    self._known[key] = hashlib.sha256(file.read(MAX_FILE_BYTES)).hexdigest()[:_HASH_CHARS]
+            return self._known[key]
+        except OSError:
+            return ""
+        finally:
+            os.close(fd)
+
+
+def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
+    """Return the state from pairs of present and stored hash; None is a missing file."""
+    if not pairs:
+        return "unbound"
+    if all(now is None for now, _ in pairs):
+        return "gone"
+    return "fresh" if all(now == digest for now, digest in pairs) else "drifted"
+
+
+def _path(root: Path, example: str) -> Path | None:
+    """Return the file that an example names, also as `path:12` or `path:12-20`; None if there is none."""
+    for name in (example, *(match[1] for match in [_LINES.fullmatch(example)] if match)):
+        try:
+            path = (root / name).resolve()
+            if path.is_relative_to(root) and path.is_file():
+                return path
+        except (OSError, ValueError, RuntimeError):
+            continue  # a name no file can have, a circle of links
+    return None
+
+
+def stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes that an object of the file stores for its examples."""
+    hashes, examples = raw.get("example_hashes"), raw.get("examples")
+    if not isinstance(hashes, dict) or not isinstance(examples, list):
+        return {}
+    named = {item for item in cast(list[Any], examples) if isinstance(item, str)}
+    pairs = cast(dict[str, Any], hashes).items()
+    return {name: digest for name, digest in pairs if name in named and isinstance(digest, str)}
 
 
 def to_number(raw: object, default: float) -> float:
@@ -579,3 +687,82 @@ def _require_object(value: object, what: str) -> Json:
     if not isinstance(value, dict):
         raise ValueError(f"{what} is not an object")
     return cast(Json, value)
+
+
+_MOST_TRIES = 5
+"""Limit for reading again because another process wrote meanwhile; the last result is used then."""
+
+
+class LtmReader:
+    """Reads the project's memory. Nothing is cached between calls, so results are never out of date.
+
+    Args:
+        project: the folder to which the paths of example files are relative.
+        home: clio's own folder, which records whether the user trusts shared memory; None to ignore shared memory.
+
+    Methods raise CorruptDocument after setting the file aside, NewerDocument, OSError.
+    """
+
+    def __init__(self, path: Path, *, project: Path, clock: Callable[[], float], home: Path | None = None) -> None:
+        self._path = path
+        self._project = project
+        self._clock = clock
+        self._home = home
+        self._examples = ExampleFiles(project)
+
+    def read(self) -> Knowledge:
+        """Return all memories. Invalid ones are skipped and stay in the file."""
+        return self._document().knowledge()
+
+    def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
+        """Return whether each memory still agrees with its example files, by id. Reads only files that have changed."""
+        listed = list(entries)
+        states = self._examples.freshness(entry.hashes for entry in listed)
+        return dict(zip((entry.id for entry in listed), states, strict=True))
+
+    def _document(self) -> LtmDocument:
+        return read_ltm_and_shared(self._path, lambda: self._team)
+
+    @cached_property
+    def _team(self) -> "TeamKnowledge":
+        """The memory that team members share; most projects share nothing and never import it."""
+        from clio.memory.team.knowledge import TeamKnowledge
+
+        return TeamKnowledge(self._path, self._project, self._home, self._clock)
+
+
+def read_ltm_and_shared(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
+    """Return the memories in `path` and in the shared folder beside it, as of one moment.
+
+    Readers hold no lock. Another process may move memories between the two while they are read; then both are read
+    again. Raises what `read_ltm` raises, and OSError.
+
+    Args:
+        team: returns the shared memory; called only if the shared folder exists.
+    """
+    shared = path.with_name(SHARED_NAME)
+    tries = 0
+    while True:
+        tries += 1
+        before = _stamps(path, shared)
+        document = read_ltm(path)
+        if has_shared_memory(shared) and (found := team()) is not None and found.in_use:
+            found.put_into(document)
+        if tries == _MOST_TRIES or _stamps(path, shared) == before:
+            return document
+
+
+def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
+    """Return a value that differs after any change: every writer replaces a file in one of these folders."""
+    places = [path, shared]
+    if shared.is_dir():
+        places += [shared / kind for kind in PROJECT_KINDS]
+    return [_stamp(place) for place in places]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_mtime_ns, info.st_size

@@ -39,8 +39,7 @@ from clio.memory.store.ltm_codec import (
     to_text,
     to_texts,
 )
-from clio.memory.store.record import Because, Kind, MemoryRecord, Provenance, add_confirmation
-from clio.memory.store.record_rules import TRUST
+from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 

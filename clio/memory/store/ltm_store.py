@@ -13,15 +13,16 @@ from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
-from clio.memory.store.ltm_archive import LtmArchive, is_substitute_id
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
+    LtmReader,
     assign_handles,
     find_handle,
     get_handle,
     get_identity,
     make_handle,
+    read_ltm_and_shared,
     set_handle,
     to_number,
     to_raw,
@@ -52,7 +53,6 @@ from clio.memory.store.ltm_objects import (
     set_since,
     start_new_version,
 )
-from clio.memory.store.ltm_reader import LtmReader, read_ltm_and_shared
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
@@ -67,10 +67,11 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
+    clean_draft,
+    clean_value,
     get_kind_label,
 )
-from clio.memory.store.record_rules import clean_draft, clean_value
-from clio.memory.store.versions import Version, list_ltm_versions
+from clio.memory.store.versions import LtmArchive, Version, is_substitute_id, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder

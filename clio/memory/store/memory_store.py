@@ -11,8 +11,7 @@ from msgspec import structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
-from clio.memory.store.example_files import ExampleFiles
-from clio.memory.store.ltm_reader import LtmReader
+from clio.memory.store.ltm_codec import ExampleFiles, LtmReader
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import (
     ALL_KINDS,
@@ -29,8 +28,10 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
+    check_content,
+    has_same_text,
+    shorten_content,
 )
-from clio.memory.store.record_rules import check_content, has_same_text, shorten_content
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.vocabulary import parse_question_words
 

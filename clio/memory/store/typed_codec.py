@@ -18,8 +18,7 @@ from msgspec import Struct
 from clio.errors import CorruptDocument, UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Logged, new_change
 from clio.memory.store.memory_index import MemoryIndex
-from clio.memory.store.record import MemoryRecord
-from clio.memory.store.record_rules import is_other_version
+from clio.memory.store.record import MemoryRecord, is_other_version
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line

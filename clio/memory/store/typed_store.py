@@ -12,8 +12,11 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
-from clio.memory.store.record import Kind, MemoryRecord, Provenance, Saved
-from clio.memory.store.record_rules import (
+from clio.memory.store.record import (
+    Kind,
+    MemoryRecord,
+    Provenance,
+    Saved,
     check_record,
     check_type,
     default_confidence,

@@ -1,17 +1,289 @@
-"""The versions of each memory, when each was valid, and the changes between them."""
+"""The versions of each memory, when each was valid, the changes between them, and the archive of removed memories.
 
+All are derived from the change log. The `ltm.archive.json` and `ltm.history.jsonl` of earlier clio versions are read as
+well, and never written.
+"""
+
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct, structs
 
-from clio.memory.store.ltm_archive import EndedVersion
-from clio.memory.store.ltm_codec import Json, LtmDocument, get_handle, is_ltm_object, to_record
-from clio.memory.store.ltm_objects import ArchivedMemory, get_since
+from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, list_record_ids, new_change
+from clio.memory.store.ltm_codec import (
+    Json,
+    LtmDocument,
+    get_handle,
+    get_identity,
+    is_ltm_object,
+    to_record,
+)
+from clio.memory.store.ltm_objects import ArchivedMemory, EndReason, ObjectState, get_since, read_states_or_none
 from clio.memory.store.ltm_objects import is_other_ltm_version as entry_says_else
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance
-from clio.memory.store.record_rules import is_other_version
+from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
+from clio.storage.documents import DocumentFormat, load_document
+from clio.storage.jsonl import read_lines
+from clio.text.json_data import decode_json
+
+
+class EndedVersion(Struct, frozen=True, kw_only=True):
+    """A former version of a memory: its JSON object, when and why it ended."""
+
+    kind: Kind
+    id: str
+    ended: float
+    because: EndReason
+    entry: Json
+
+
+class _Archive(Struct, frozen=True, kw_only=True):
+    """The `ltm.archive.json` of earlier clio versions, oldest first."""
+
+    entries: tuple[ArchivedMemory, ...] = ()
+
+
+_EARLIER_ARCHIVE = DocumentFormat(schema="clio.ltm_archive", version=1, type=_Archive)
+_EARLIER_HISTORY = "ltm.history.jsonl"
+_MADE_ID = re.compile(r"a-[0-9]+")
+
+
+def is_substitute_id(handle: str) -> bool:
+    """Return whether an id was made only to find a memory of `ltm.archive.json` that has none."""
+    return _MADE_ID.fullmatch(handle) is not None
+
+
+class _Item:
+    """A memory that left. back: the handle it has had since it came back, if it did."""
+
+    def __init__(self, kept: ArchivedMemory, back: str = "") -> None:
+        self.kept = kept
+        self.handle = get_handle(kept.entry)
+        self.words = _get_identity(kept)
+        self.back = back
+
+    def is_back(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
+        """Whether the file has it: again, or still because the process that archived it died."""
+        if self.back:
+            return self.back in live
+        twin = live.get(self.handle)
+        return twin is not None and (twin[0], *get_identity(*twin)) == self.words
+
+
+class LtmArchive:
+    """What left an `ltm.json`, derived from the change log and the `ltm.archive.json` of earlier clio versions.
+
+    Whether a memory is archived also depends on the file: see `_Item.is_back`. All methods raise CorruptDocument after
+    setting an `ltm.archive.json` aside, NewerDocument, OSError.
+    """
+
+    def __init__(self, log: ChangeLog) -> None:
+        self._log = log
+        self._earlier = log.path.with_name("ltm.archive.json")
+        self._position = Position()
+        self._stamp: tuple[int, int, int] | None = None
+        self._items: list[_Item] = []
+        self._by_words: dict[tuple[str, ...], list[_Item]] = {}
+        self._handles: Counter[str] = Counter()
+
+    def read(self, document: LtmDocument) -> tuple[ArchivedMemory, ...]:
+        """Return the archived memories, oldest first."""
+        self._catch_up()
+        live = document.by_handle()
+        return tuple(item.kept for item in self._items if not item.is_back(live))
+
+    def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
+        """Return the archived memories as records, the latest archived first."""
+        found: list[MemoryRecord] = []
+        for kept in reversed(self.read(document)):
+            if kind := kept.known_kind:
+                found.append(to_record(kind, kept.entry, get_handle(kept.entry)))
+        return tuple(found)
+
+    def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
+        """Return the latest archived memory with the same meaning as `wanted`."""
+        self._catch_up()
+        found = self._by_words.get((kind, *get_identity(kind, wanted)))
+        if not found:
+            return None
+        live = document.by_handle()
+        return next((item.kept for item in reversed(found) if not item.is_back(live)), None)
+
+    def handles(self) -> frozenset[str]:
+        """Return the ids of archived memories, which no new memory may have."""
+        self._catch_up()
+        return frozenset(self._handles)
+
+    def endings(self) -> tuple[EndedVersion, ...]:
+        """Return the former versions in the order they ended; lines that do not parse are skipped."""
+        path = self._log.path.with_name(_EARLIER_HISTORY)
+        found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
+        for logged in self._log.read_changes():
+            change = logged.change
+            if change.store != "ltm":
+                continue
+            if logged.undone_at is not None:
+                ends = {one.id: End(because="undone", at=logged.undone_at) for one in read_states_or_none(change.after)}
+                pieces = read_states_or_none(change.after)
+            else:
+                ends, pieces = change.ended, read_states_or_none(change.before)
+            for one in pieces:
+                if (
+                    one.kept is None
+                    and (end := ends.get(one.id))
+                    and (ending := _make_ended_version(one, end, change.at))
+                ):
+                    found.setdefault(_ending_key(ending), ending)
+        return tuple(found.values())
+
+    def size(self) -> int:
+        """Return the size of the files it is derived from, in bytes."""
+        stamp = _stamp(self._earlier)
+        return self._log.size() + (stamp[1] if stamp else 0)
+
+    def _catch_up(self) -> None:
+        """Follow the log; what was undone since then needs all of it."""
+        new = self._log.read(self._position)
+        goes_on = new.goes_on and _stamp(self._earlier) == self._stamp
+        if goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
+            self._position = new.position
+            for line in new.lines:
+                if isinstance(line, Change):
+                    self._apply(line)
+            return
+        self._read_all(self._log.read() if new.goes_on else new)
+
+    def _read_all(self, new: NewLines) -> None:
+        self._items, self._by_words, self._handles = [], {}, Counter()
+        undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+        self._stamp = _stamp(self._earlier)
+        document = load_document(self._earlier, _EARLIER_ARCHIVE)
+        for place, kept in enumerate(document.value.entries if document else ()):
+            if not get_handle(kept.entry):
+                kept = structs.replace(kept, entry=kept.entry | {"id": f"a-{place}"})
+            self._add(_Item(kept))
+        for change in reversed(self._log.read_earlier() if undone else ()):
+            if change.id in undone:
+                self._take_back(change)
+        for line in new.lines:
+            if isinstance(line, Change) and line.id not in undone:
+                self._apply(line)
+        self._position = new.position
+
+    def _take_back(self, change: Change) -> None:
+        """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
+        later = {one.id for one in read_states_or_none(change.after)}
+        for one in read_states_or_none(change.before):
+            if one.kept is not None:
+                self._add(_Item(one.kept))
+            elif one.id not in later:
+                for item in [item for item in self._items if item.handle == one.id]:
+                    self._drop(item)
+
+    def _apply(self, change: Change) -> None:
+        if change.store != "ltm":
+            return
+        later = list_record_ids(change.after)
+        back = {id: id for id in later if id in self._handles} | change.restored
+        if back:
+            for item in self._items:
+                if not item.back:
+                    item.back = back.get(item.handle, "")
+        leaving = {id: end for id, end in change.ended.items() if id not in later and not end.is_version}
+        if not leaving:
+            return
+        if back_again := [item for item in self._items if item.back in leaving]:
+            for item in back_again:
+                self._drop(item)
+        for one in read_states_or_none(change.before):
+            if one.kept is None and (end := leaving.get(one.id)):
+                entry = add_successor(one.entry | {"id": one.id}, end.successor)
+                self._add(
+                    _Item(ArchivedMemory(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry))
+                )
+
+    def _add(self, item: _Item) -> None:
+        self._items.append(item)
+        self._by_words.setdefault(item.words, []).append(item)
+        self._handles[item.handle] += 1
+
+    def _drop(self, item: _Item) -> None:
+        self._items.remove(item)
+        self._by_words[item.words].remove(item)
+        self._handles[item.handle] -= 1
+        if not self._handles[item.handle]:
+            del self._handles[item.handle]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except FileNotFoundError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
+    kind = kept.known_kind
+    return (kind, *get_identity(kind, kept.entry)) if kind else ()
+
+
+def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
+    """Return log lines that add memories of another archive to this one."""
+    return [
+        new_change(
+            "ltm",
+            "",
+            at=kept.archived,
+            before=[ObjectState(kind=kind, id=get_handle(kept.entry), entry=kept.entry)],
+            ended={get_handle(kept.entry): End(because=kept.because)},
+        )
+        for kept in found
+        if (kind := kept.known_kind)
+    ]
+
+
+def make_version_changes(found: Iterable[EndedVersion]) -> list[Change]:
+    """Return log lines that store former versions which archiving does not."""
+    return [
+        new_change(
+            "ltm",
+            "",
+            at=one.ended,
+            before=[ObjectState(kind=one.kind, id=one.id, entry=one.entry)],
+            ended={one.id: End(because=one.because, is_version=True)},
+        )
+        for one in found
+    ]
+
+
+def _make_ended_version(one: ObjectState, end: End, at: float) -> EndedVersion | None:
+    try:
+        because = msgspec.convert(end.because, EndReason)
+    except msgspec.ValidationError:
+        return None
+    entry = add_successor(one.entry, end.successor)
+    return EndedVersion(kind=one.kind, id=one.id, ended=end.at or at, because=because, entry=entry)
+
+
+def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
+    return ending.kind, ending.id, ending.ended, ending.because
+
+
+def add_successor(raw: Json, successor: str) -> Json:
+    """Return the object with the id of its successor, if it has one."""
+    return raw | {"superseded_by": successor} if successor else raw
+
+
+def _decode(line: bytes) -> EndedVersion | None:
+    try:
+        return decode_json(line, type=EndedVersion)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 class Version(Struct, frozen=True, kw_only=True):

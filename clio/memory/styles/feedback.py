@@ -12,13 +12,13 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.memory.styles.feedback_signals import Category, check_rating_text, find_signals, infer_reason
 from clio.memory.styles.styles import Learned, Styles
-from clio.memory.vectors.embedders import Embedder
 from clio.messages import Message, is_turn_start
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
 from clio.storage.locks import FileLock
+from clio.text.embedding import Embedder
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
 
@@ -198,7 +198,7 @@ QUESTION_CHARS = 80
 CONTENT_COMPLAINT_FACTOR = 0.25
 """Factor on the weight of a complaint about the content, for which the style is not the main cause."""
 _ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
-# The values of `style_state.DIMENSIONS` towards which a complaint moves the user's taste.
+# The values of `styles.DIMENSIONS` towards which a complaint moves the user's taste.
 _TARGET_DIMENSIONS: Mapping[Category, Mapping[str, float]] = {
     "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
     "too_brief": {"verbosity": 1.0, "explanation_depth": 1.0, "patience": 1.0},

@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions.side_effects import find_side_effects
+from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex

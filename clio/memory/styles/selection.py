@@ -17,11 +17,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import UserError
-from clio.memory.preferences.rule_files import RuleSection
-from clio.memory.preferences.sentences import WrittenSentence, read_own_sentences
+from clio.memory.preferences.rule_files import RuleSection, WrittenSentence, read_own_sentences
 from clio.memory.preferences.task_types import trace
-from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
-from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.memory.styles.styles import StyleSkill, StyleState, parse_skill
 from clio.prompt_files import list_prompt_names, load_prompt
 from clio.storage.files import open_regular
 from clio.text.bandit import (
@@ -39,6 +37,7 @@ from clio.text.bandit import (
     is_trigger_match,
     select_candidates,
 )
+from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, has_phrase, stem_word, tokenize
 

@@ -26,10 +26,11 @@ from clio.memory.store.ltm_codec import (
 )
 from clio.memory.store.ltm_objects import get_confirmed_at
 from clio.memory.store.record import Because, Kind
-from clio.memory.team.folder import Files, TeamFolder
-from clio.memory.team.statement import (
+from clio.memory.team.folder import (
     MAX_NAMED,
+    Files,
     Statement,
+    TeamFolder,
     copy_shared_entry,
     find_living,
     format_month,

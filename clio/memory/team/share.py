@@ -16,11 +16,9 @@ from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted,
 from clio.errors import UserError
 from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_record, write_ltm
 from clio.memory.store.ltm_store import LtmStore
-from clio.memory.store.record import MemoryRecord
-from clio.memory.store.record_rules import Clean, clean_json
-from clio.memory.team.folder import Problem
+from clio.memory.store.record import Clean, MemoryRecord, clean_json
+from clio.memory.team.folder import Problem, find_hidden_changes
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
-from clio.memory.team.statement import find_hidden_changes
 from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 

@@ -25,7 +25,7 @@ from msgspec import Struct
 from clio.errors import StorageError
 from clio.memory.transcripts.query import Query, Term
 from clio.memory.transcripts.ranking import SessionKind, Turn, classify_session
-from clio.memory.transcripts.transcript_records import Role
+from clio.memory.transcripts.session_text import Role
 from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
 VERSION = 3

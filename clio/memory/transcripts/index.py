@@ -26,7 +26,7 @@ from clio.memory.transcripts.database import (
 )
 from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index
 from clio.memory.transcripts.search import Search
-from clio.memory.transcripts.transcript_records import (
+from clio.memory.transcripts.session_text import (
     RecalledPassage,
     SessionDoc,
     SessionHit,

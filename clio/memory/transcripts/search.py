@@ -44,7 +44,7 @@ from clio.memory.transcripts.ranking import (
     sort_by_score,
     sort_same_subject_first,
 )
-from clio.memory.transcripts.transcript_records import MessageExcerpt, RecalledPassage, SessionHit, Signals, TurnHit
+from clio.memory.transcripts.session_text import MessageExcerpt, RecalledPassage, SessionHit, Signals, TurnHit
 from clio.text.formatting import split_passages
 from clio.text.vocabulary import porter_stem
 

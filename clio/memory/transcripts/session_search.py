@@ -28,8 +28,18 @@ from clio.ids import new_id
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse_query
-from clio.memory.transcripts.session_text import OutputReader, extract_turns, get_preview, make_session_title
-from clio.memory.transcripts.transcript_records import Recall, SessionDoc, SessionHit, TurnHit, TurnHits, WordCounts
+from clio.memory.transcripts.session_text import (
+    OutputReader,
+    Recall,
+    SessionDoc,
+    SessionHit,
+    TurnHit,
+    TurnHits,
+    WordCounts,
+    extract_turns,
+    get_preview,
+    make_session_title,
+)
 from clio.sessions import session_format
 from clio.sessions.loading import load_session
 from clio.sessions.session_files import output_readers

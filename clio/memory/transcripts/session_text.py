@@ -1,15 +1,20 @@
-"""Extract the searchable text of a session's messages: their content, and one summary line per tool call."""
+"""The text of sessions as it is searched: what is stored in the index, and access to every message of one session.
+
+The searchable text of a message is its content, and one summary line per tool call. `ThreadArchive` also reaches the
+messages that trimming removed from the window, the part of a session that is sent to the model; a trim is one removal.
+The specification calls the archive "YaRN" (yet another recurrence navigation); it is unrelated to the method of that
+name for extending rotary position embeddings. Times are seconds since the epoch.
+"""
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, assert_never, cast
+from typing import Any, Literal, assert_never, cast
 
 import msgspec
 from msgspec import Struct
 
-from clio.memory.transcripts.transcript_records import TurnDoc
 from clio.messages import (
     AssistantMessage,
     Commit,
@@ -20,12 +25,190 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
+from clio.sessions.session import Session
 from clio.sessions.session_files import BLOB_HANDLE
 from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
-from clio.sessions.state import SessionState, find_first_words
+from clio.sessions.state import SessionState, Trim, find_first_words
 from clio.storage.files import open_regular
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
+from clio.text.vocabulary import (
+    compute_coverage,
+    compute_rarity,
+    expand_query_word,
+    extract_terms,
+    has_phrase,
+    is_misspelling,
+    list_members_of_kind,
+    tokenize,
+)
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class TurnDoc(Struct, frozen=True, kw_only=True):
+    """One message of a session, as the index stores it.
+
+    Attributes:
+        text: the message text; for an assistant also one summary line per tool call. It contains no system prompt, no
+            text that clio inserted and no earlier search result.
+        output: the whole output of a tool; only a query with `in:output` searches it.
+        commits: the commits made by its tool calls.
+    """
+
+    message_id: str
+    role: Role
+    created: float
+    text: str
+    output: str = ""
+    commits: tuple[Commit, ...] = ()
+
+
+class SessionDoc(Struct, frozen=True, kw_only=True):
+    """A session as the index stores it.
+
+    Attributes:
+        updated: time of the last change.
+        stamp: changes whenever the session's files do, so that a session with an equal stamp need not be read again.
+    """
+
+    id: str
+    title: str
+    updated: float
+    stamp: str
+    turns: tuple[TurnDoc, ...]
+
+
+class Signals(Struct, frozen=True, kw_only=True):
+    """Points that explain to the user why a passage was found. The ranking does not use them.
+
+    Attributes:
+        exact: 3 if it contains the words of the query next to each other and in order.
+        keywords: about one for each query word it contains, more for a rare word and less for a common one.
+        density: up to 1.5 for the share of its words that are in the query.
+        title: up to 0.5 for the share of the query in the session's title.
+    """
+
+    exact: float = 0.0
+    keywords: float = 0.0
+    density: float = 0.0
+    title: float = 0.0
+
+
+class MessageExcerpt(Struct, frozen=True, kw_only=True):
+    """The beginning of a message that is near a passage, shown as context of the passage."""
+
+    message_id: str
+    role: str
+    created: float
+    text: str
+
+
+class RecalledPassage(Struct, frozen=True, kw_only=True):
+    """A passage of an earlier session: the text around the match, its session and its message.
+
+    Attributes:
+        snippet: the text around the match.
+        asked: the user message that began its turn; None if the passage is that message.
+        between: the assistant messages of its turn that are nearest to it.
+        concluded: the last message of its turn; None if the passage is that message.
+        is_older: whether a newer passage among the results is about the same subject.
+    """
+
+    session_id: str
+    session_name: str
+    message_id: str
+    role: str
+    created: float
+    snippet: str
+    score: float
+    signals: Signals = Signals()
+    asked: MessageExcerpt | None = None
+    between: tuple[MessageExcerpt, ...] = ()
+    concluded: MessageExcerpt | None = None
+    is_older: bool = False
+
+
+class SessionHit(Struct, frozen=True, kw_only=True):
+    """A session that matches a query, with its best passages: highest score first, of equal scores the newest first.
+
+    Attributes:
+        current: whether it is the running session.
+        handle: the end of its id, long enough to be unique.
+        commits: commits made in it, oldest first; if there are many, those nearest in time to the passages.
+        more_commits: the number of its commits that are not in `commits`.
+    """
+
+    session_id: str
+    session_name: str
+    updated: float
+    score: float
+    passages: tuple[RecalledPassage, ...]
+    current: bool = False
+    handle: str = ""
+    commits: tuple[Commit, ...] = ()
+    more_commits: int = 0
+
+
+class TurnHit(Struct, frozen=True, kw_only=True):
+    """One message that matches a query, as the index ranks it.
+
+    Attributes:
+        text: its best passage, up to about 700 characters.
+        share: its score divided by the best score of the search, 0.0 to 1.0.
+        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0.
+        words: the number of query words that these messages contain.
+        is_dated: whether it is from a date that the query names.
+        title: the share of the query that the session's title contains, 0.0 to 1.0.
+        only_asks: whether it is a user message that asks something and states nothing.
+    """
+
+    session_id: str
+    session_name: str
+    message_id: str
+    role: str
+    created: float
+    text: str
+    share: float
+    covered: float = 0.0
+    words: int = 0
+    is_dated: bool = False
+    title: float = 0.0
+    only_asks: bool = False
+
+
+class TurnHits(Struct, frozen=True, kw_only=True):
+    """The messages that match a query, best first. For `unreadable` and `unsearched` see `Recall`."""
+
+    turns: tuple[TurnHit, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    unsearched: int = 0
+
+
+class WordCounts(Struct, frozen=True, kw_only=True):
+    """The number of passages in the index, and the number of them that contain each word of a query."""
+
+    passages: int = 0
+    words: dict[str, int] = {}
+
+
+class Recall(Struct, frozen=True, kw_only=True):
+    """The result of a search of earlier sessions, best session first.
+
+    Attributes:
+        unreadable: ids of sessions that could not be read.
+        unsearched: the number of sessions that were not indexed before the deadline; a later search includes them.
+    """
+
+    sessions: tuple[SessionHit, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    unsearched: int = 0
+
+    @property
+    def passages(self) -> tuple[RecalledPassage, ...]:
+        """Return the passages of all sessions, in the order of the sessions."""
+        return tuple(passage for session in self.sessions for passage in session.passages)
+
 
 UNINDEXED_TOOLS = frozenset({"memory_operations", "read_output"})
 """Tools whose calls and outputs are not indexed, since they only repeat text that is indexed elsewhere."""
@@ -340,3 +523,147 @@ def _read_ends(path: Path) -> str:
         tail = file.read(OUTPUT_END_BYTES)
     # "ignore": the cut may have split a character.
     return head.decode("utf-8", "ignore") + _OMISSION + tail.decode("utf-8", "ignore")
+
+
+_PHRASE_BONUS = 1.0
+"""Bonus for the exact phrase. Other scores are at most 1.0, so a message with the phrase always comes first."""
+_POSITION_BONUS = 1e-6
+"""Bonus per position in the session: it only decides between equal scores."""
+
+
+class ArchiveHit(Struct, frozen=True, kw_only=True):
+    """A message found by a search. Scores are comparable only within one search; higher is better."""
+
+    message: Message
+    score: float
+
+
+class ArchiveStats(Struct, frozen=True, kw_only=True):
+    """The number of messages, of archived messages, and of trims; times of the first and the last message."""
+
+    messages: int
+    archived: int
+    trims: int
+    first_created: float = 0.0
+    last_created: float = 0.0
+
+
+class ThreadArchive:
+    """All messages of one session, accessible by id, by span and by search."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._positions_by_id: dict[str, int] = {}
+        self._indexed = 0
+
+    def get(self, ids: Iterable[str]) -> tuple[Message, ...]:
+        """Return the messages with these ids, in the order of the ids; unknown ids are ignored."""
+        positions = self._update_index()
+        return tuple(self._session.messages[positions[id]] for id in ids if id in positions)
+
+    def trim(self, handle: str) -> Trim | None:
+        """Return the trim with a handle such as "t3", or None."""
+        folded = handle.strip().casefold()
+        return next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
+
+    def list_messages_of_trim(self, handle: str) -> tuple[Message, ...]:
+        """Return the messages that a trim removed from the window, oldest first; for the session's id, all messages."""
+        if handle.strip() == self._session.id:
+            return tuple(self._session.messages)
+        found = self.trim(handle)
+        return self.get(found.dropped) if found else ()
+
+    def list_messages_between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
+        """Return the messages from one id to the other, inclusive; the ids may be given in any order.
+
+        An id may be abbreviated to a unique beginning of at least four characters, or a unique end of at least eight.
+        The result is empty if one of them is unknown.
+        """
+        ends = [self._find_position(id.strip()) for id in (first_id, last_id)]
+        if None in ends:
+            return ()
+        first, last = sorted(position for position in ends if position is not None)
+        return tuple(self._session.messages[first : last + 1])
+
+    def search(
+        self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None
+    ) -> tuple[ArchiveHit, ...]:
+        """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
+
+        Messages without a word of the query, and texts that clio inserted, are not found. A word that no message
+        contains is replaced by a synonym or a similarly spelt word.
+
+        Args:
+            limit: maximum number of messages; None for all.
+            within: search only these messages.
+        """
+        found = _rank_messages(query, self._session.messages if within is None else within)
+        return found if limit is None else found[: max(limit, 0)]
+
+    def compute_stats(self) -> ArchiveStats:
+        """Return the size of the archive."""
+        messages = self._session.messages
+        times = [message.created for message in messages if message.created]
+        return ArchiveStats(
+            messages=len(messages),
+            archived=len(messages) - len(set(self._session.window_ids) & self._update_index().keys()),
+            trims=len(self._session.trims),
+            first_created=min(times, default=0.0),
+            last_created=max(times, default=0.0),
+        )
+
+    def _find_position(self, start: str) -> int | None:
+        """Return the position of the message with this id or abbreviated id; None if unknown or ambiguous."""
+        positions = self._update_index()
+        if start in positions:
+            return positions[start]
+        found = [position for id, position in positions.items() if id.startswith(start)] if len(start) >= 4 else []
+        if not found and len(start) >= 8:
+            found = [position for id, position in positions.items() if id.endswith(start)]
+        return found[0] if len(found) == 1 else None
+
+    def _update_index(self) -> dict[str, int]:
+        """Return the position of each message by id, after adding messages that are new since the last call."""
+        messages = self._session.messages
+        for position in range(self._indexed, len(messages)):
+            self._positions_by_id.setdefault(messages[position].id, position)
+        self._indexed = len(messages)
+        return self._positions_by_id
+
+
+def _rank_messages(query: str, messages: Sequence[Message]) -> tuple[ArchiveHit, ...]:
+    texts = [(message, extract_searchable_text(message)) for message in messages]
+    terms_of_texts = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
+    phrase = tokenize(query)
+    terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
+    matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
+    weights = compute_rarity(matched_terms, terms)
+    found: list[tuple[float, ArchiveHit]] = []
+    for position, ((message, text), matched) in enumerate(zip(texts, matched_terms, strict=True)):
+        score = compute_coverage(weights, matched)
+        if score > 0:
+            score += _PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
+            found.append((score + _POSITION_BONUS * position, ArchiveHit(message=message, score=round(score, 6))))
+    return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
+
+
+def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
+    """Return the stems of a query, with each stem that is not in `known` replaced by stems that are.
+
+    Synonyms are preferred to similarly spelt stems. A stem that has neither is returned unchanged.
+    """
+    replaced: set[str] = set()
+    for term in terms:
+        same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
+        candidates = known if term.isalpha() and not same else set[str]()
+        similar = {word for word in candidates if word.isalpha() and is_misspelling(word, term)}
+        replaced |= same or similar or {term}
+    return replaced
+
+
+def extract_first_user_text(messages: Sequence[Message]) -> str:
+    """Return the first 80 characters of the first of these messages that the user typed; "" if there is none."""
+    for message in messages:
+        if isinstance(message, UserMessage) and message.origin == "user" and message.content.strip():
+            return " ".join(message.content[:400].split())[:80]
+    return ""

@@ -26,12 +26,11 @@ from msgspec import Struct
 
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderError, ProviderRefused, ServerFailed, UserError
-from clio.memory.vectors.embedders import EmbeddingFailed, Row
 from clio.memory.vectors.vector_index import load_numpy
 from clio.providers.failure import TransportFailed, read_retry_after
 from clio.providers.profiles import PRESETS, find_preset, find_preset_by_url
 from clio.providers.urls import is_loopback, normalise_base_url, strip_login, url_host
-from clio.text.embedding import EMBEDDING_DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, Row
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:

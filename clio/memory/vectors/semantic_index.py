@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.errors import ClioError
-from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorItem, VectorStore
 from clio.messages import Message, ToolMessage
 from clio.sessions.session import Session
 from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
+from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE, MAX_NEAREST
 from clio.threads import Worker, never_stop
 
 if TYPE_CHECKING:
     from clio.memory.transcripts.session_search import SessionFolder
-    from clio.memory.transcripts.transcript_records import TurnDoc
+    from clio.memory.transcripts.session_text import TurnDoc
 
 
 PIECE_WORDS = 24

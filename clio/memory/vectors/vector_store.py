@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
 from clio.storage.locks import FileLock
-from clio.text.embedding import EMBEDDING_DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS, Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.json_data import JsonDecoder
 
 if TYPE_CHECKING:

@@ -258,7 +258,9 @@ def _iter_syntax_secrets(text: str, name: str, start: int, end: int) -> Iterator
             if (match := pattern.match(text, end)) and _is_paired_secret(match["v"], name):
                 yield Span(match.start("v"), match.end("v"), get_secret_kind(name), 300)
                 break
-    if sign in "\"'`*_)=: \t\r\n,<":
+    # An indented line with the word "pass" alone is a statement of Python.
+    is_statement = name == "pass" and sign in ("\r", "\n") and before.rpartition("\n")[2].isspace()
+    if sign in "\"'`*_)=: \t\r\n,<" and not is_statement:
         for pattern in _WORDS_BEHIND:
             if (match := pattern.match(text, end)) and _is_lone_secret(value := match["b"].rstrip(".,;:!?)`*"), name):
                 yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)

@@ -7,9 +7,9 @@ from pathlib import Path
 from clio.memory.retrieval.scoring import RecallAnswer
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.vectors.embedders import Embedder, Row
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
+from clio.text.embedding import Embedder, Row
 
 NOW = 1_780_000_000.0
 DAY = 86_400.0

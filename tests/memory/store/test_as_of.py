@@ -6,14 +6,13 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from clio.memory.store.ltm_archive import LtmArchive
 from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.typed_codec import FormerVersion, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.versions import records_at
+from clio.memory.store.versions import LtmArchive, records_at
 from tests.memory.store.ltm_support import write_json
 from tests.memory.store.versions_support import DAY, NOW, Time, by
 

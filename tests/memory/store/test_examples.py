@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.example_files import MAX_FILE_BYTES, MAX_FILES, ExampleFiles
+from clio.memory.store.ltm_codec import MAX_FILE_BYTES, MAX_FILES, ExampleFiles
 from clio.memory.store.record import Freshness, MemoryRecord
 from tests.memory.store.ltm_support import NOW, PERL, add, ltm, read_json, write_json
 

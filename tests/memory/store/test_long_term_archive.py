@@ -8,9 +8,9 @@ from msgspec import structs
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.store import change_log, ltm_store
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
-from clio.memory.store.ltm_archive import LtmArchive
 from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.record import AssertedBy, Bar
+from clio.memory.store.versions import LtmArchive
 from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, write_json
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
-from clio.memory.store.ltm_archive import LtmArchive
 from clio.memory.store.ltm_codec import normalize_text, read_ltm
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, MemoryRecord
+from clio.memory.store.versions import LtmArchive
 from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by
 
 WORDS = ("alpha", "Alpha.", "beta", "src/A.py", "src/a.py", "naïve")

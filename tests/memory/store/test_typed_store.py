@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
-from clio.memory.store.record import MemoryRecord, Provenance
-from clio.memory.store.record_rules import MAX_CHARS
+from clio.memory.store.record import MAX_CHARS, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
 from tests.support.clock import Clock
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, infer_reason
-from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
+from clio.text.embedding import EmbeddingFailed, HashedEmbedder, Row
 
 OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example in examples}
 

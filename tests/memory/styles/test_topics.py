@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from clio.memory.styles.selection import compute_topic_similarity
-from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
-from clio.text.embedding import EMBEDDING_DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, HashedEmbedder, Row
 
 
 class Meaning:

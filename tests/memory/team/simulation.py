@@ -18,8 +18,8 @@ from pathlib import Path
 from clio.config.project_links import trust_team
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Provenance
+from clio.memory.team.folder import get_shared_fields
 from clio.memory.team.share import Sharing, add_ignore_lines
-from clio.memory.team.statement import get_shared_fields
 
 DAY = 86_400.0
 SAID = Provenance(session="s", message="m", asserted_by="user")

@@ -8,9 +8,8 @@ from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_codec import Json
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryRecord
-from clio.memory.team.folder import TeamFolder
+from clio.memory.team.folder import Statement, TeamFolder, make_statement, read
 from clio.memory.team.share import Sharing
-from clio.memory.team.statement import Statement, make_statement, read
 
 NOW = 1_800_000_000.0
 

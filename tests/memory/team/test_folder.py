@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import NewerDocument
 from clio.memory.team import folder as folder_module
-from clio.memory.team.statement import MAX_BYTES
+from clio.memory.team.folder import MAX_BYTES
 from tests.memory.team.team_support import NOW, Person, said
 
 NAME = "d-abc123.0123456789abcdef"

@@ -12,7 +12,7 @@ from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import find_memory_changes
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.versions import records_at
-from clio.memory.team.statement import get_month_start
+from clio.memory.team.folder import get_month_start
 from tests.memory.store.ltm_support import FROM, add, read_json, said_by, write_json
 from tests.memory.team.team_support import NOW, Person, again, said
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.ltm_codec import Json, SharedMemory
-from clio.memory.team.statement import (
+from clio.memory.team.folder import (
     MAX_TIMES,
     Statement,
     copy_shared_entry,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clio.errors import StorageError
 from clio.memory.transcripts.database import VERSION, RecallIndexUnusable
 from clio.memory.transcripts.index import RecallIndex
-from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.formatting import PASSAGE_CHARS
 
 HOSTILE = [
@@ -420,7 +420,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.memory.transcripts.index import RecallIndex
 index = RecallIndex.open(Path(sys.argv[1]))
 for number in range(40):

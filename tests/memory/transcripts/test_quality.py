@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clio.memory.transcripts.index import RecallIndex
-from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 
 DATA = Path(__file__).parents[3] / "bench" / "data" / "recall_coding.json"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.transcript_records import Recall
+from clio.memory.transcripts.session_text import Recall
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.memory.transcripts.sessions import said, saved

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.transcripts.thread_archive import ThreadArchive, extract_first_user_text
+from clio.memory.transcripts.session_text import ThreadArchive, extract_first_user_text
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim

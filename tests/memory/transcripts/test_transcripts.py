@@ -9,11 +9,11 @@ from clio.memory.transcripts.session_text import (
     LINE_CHARS,
     OUTPUT_END_BYTES,
     OutputReader,
+    TurnDoc,
     extract_turns,
     make_session_title,
     summarize_call,
 )
-from clio.memory.transcripts.transcript_records import TurnDoc
 from clio.messages import (
     AssistantMessage,
     ChangedFile,

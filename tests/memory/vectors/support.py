@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.semantic_index import ArchivedTurns
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
+from clio.text.embedding import EmbeddingFailed, HashedEmbedder, Row
 
 NAME = HashedEmbedder().name
 

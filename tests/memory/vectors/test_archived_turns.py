@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.transcripts.transcript_records import TurnDoc
+from clio.memory.transcripts.session_text import TurnDoc
 from clio.memory.vectors import semantic_index
 from clio.memory.vectors.semantic_index import MAX_PIECES, ArchivedTurns, split_turn
 from clio.memory.vectors.vector_store import VectorStore

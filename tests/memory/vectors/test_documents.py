@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, UserError
 from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents, count_tokens, split_document
-from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorStore
-from clio.text.embedding import compute_windows
+from clio.text.embedding import HashedEmbedder, compute_windows
 from tests.memory.vectors.support import Counting, Failing
 
 STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"

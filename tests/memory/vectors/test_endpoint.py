@@ -13,12 +13,11 @@ import pytest
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
-from clio.memory.opening import make_embedder
-from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
+from clio.memory.system import make_embedder
 from clio.memory.vectors.model_embedders import fit_dimensions, make_embedding_server
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import UserMessage
-from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
+from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, HashedEmbedder, embed_text
 from tests.memory.vectors.support import a_session, drop, said
 
 Answer = tuple[int, Any]

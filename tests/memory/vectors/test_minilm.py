@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.vectors.embedders import EmbeddingFailed
 from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder, split_wordpiece_words
+from clio.text.embedding import EmbeddingFailed
 
 WIDTH, INNER = 384, 64
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "port", "the", "data", "##base", "is", "open", ".", "a"]

@@ -3,8 +3,7 @@
 import math
 from pathlib import Path
 
-from clio.memory.vectors.embedders import HashedEmbedder
-from clio.text.embedding import embed_text
+from clio.text.embedding import HashedEmbedder, embed_text
 
 PAIRS = Path(__file__).parent / "pairs.txt"
 
