@@ -31,7 +31,7 @@ from clio.memory.styles.selection import (
     load_built_in_styles,
     time_of_day,
 )
-from clio.memory.styles.styles import StyleState
+from clio.memory.styles.style_state import StyleState
 
 CHART = Path(__file__).parent.parent / "docs" / "styles.svg"
 SEEDS, RATINGS, NOISE = 40, 100, 0.1

@@ -24,7 +24,7 @@ from clio.commands.command import (
 from clio.commands.memory.memory_text import format_short_age, format_time_ago, requires_memory, suggest_options
 from clio.errors import ClioError, UsageError
 from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify_complaint
-from clio.memory.styles.styles import DIMENSIONS, StyleSkill, Trigger
+from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import DAY_S
@@ -32,7 +32,8 @@ from clio.text.scoring import DAY_S
 if TYPE_CHECKING:
     from clio.memory.styles.feedback import Noted, Rating
     from clio.memory.styles.selection import ArmAccount, Choice
-    from clio.memory.styles.styles import Earned, Learned, Styles, StyleView
+    from clio.memory.styles.style_state import Earned
+    from clio.memory.styles.styles import Learned, Styles, StyleView
 
 
 SIGNS = {1: "+", 0: "0", -1: "−"}

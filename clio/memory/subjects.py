@@ -2,7 +2,7 @@
 
 "The API listens on port 8080" and "… on port 9090" are about one subject whose value changed; "HTTP 404 means …" and
 "HTTP 409 means …" are about two. A statement is divided into its topic (subject and qualifiers such as "in staging"),
-its predicate and its value by the tables in `subject_words.json`. Pure functions, English first; a rule that cannot
+its predicate and its value by the tables in `subjects.json`. Pure functions, English first; a rule that cannot
 tell answers "unclear" or "different", so that both statements stay.
 """
 

@@ -28,7 +28,8 @@ from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
 from clio.memory.store.typed_store import Decide
-from clio.memory.styles.styles import DIMENSIONS, Styles, intent_of
+from clio.memory.styles.style_state import DIMENSIONS, intent_of
+from clio.memory.styles.styles import Styles
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session

@@ -43,7 +43,8 @@ def _follow_links(path: str | Path) -> Path:
     """
     real = Path(os.path.realpath(path))
     for place in (real, *real.parents):
-        if place.is_symlink():
+        # False for what cannot be examined; `realpath` does not follow that either.
+        if os.path.islink(place):  # noqa: PTH114
             place.readlink()  # works for a loop of links, which leads nowhere
     return real
 

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_path
+from clio.memory.store.ltm_codec import EVERYWHERE, normalize_rule_path
+from clio.memory.store.ltm_reader import LtmReader
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate

@@ -16,13 +16,11 @@ from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
-    LtmReader,
     assign_handles,
     find_handle,
     get_handle,
     get_identity,
     make_handle,
-    read_ltm_and_shared,
     set_handle,
     to_number,
     to_raw,
@@ -53,6 +51,7 @@ from clio.memory.store.ltm_objects import (
     set_since,
     start_new_version,
 )
+from clio.memory.store.ltm_reader import LtmReader, read_ltm_and_shared
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
-from clio.memory.store.ltm_codec import ExampleFiles, LtmReader
+from clio.memory.store.ltm_codec import ExampleFiles
+from clio.memory.store.ltm_reader import LtmReader
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import (
     ALL_KINDS,

@@ -198,7 +198,7 @@ QUESTION_CHARS = 80
 CONTENT_COMPLAINT_FACTOR = 0.25
 """Factor on the weight of a complaint about the content, for which the style is not the main cause."""
 _ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
-# The values of `styles.DIMENSIONS` towards which a complaint moves the user's taste.
+# The values of `style_state.DIMENSIONS` towards which a complaint moves the user's taste.
 _TARGET_DIMENSIONS: Mapping[Category, Mapping[str, float]] = {
     "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
     "too_brief": {"verbosity": 1.0, "explanation_depth": 1.0, "patience": 1.0},

@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.memory.preferences.rule_files import RuleSection, WrittenSentence, read_own_sentences
 from clio.memory.preferences.task_types import trace
-from clio.memory.styles.styles import StyleSkill, StyleState, parse_skill
+from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
 from clio.prompt_files import list_prompt_names, load_prompt
 from clio.storage.files import open_regular
 from clio.text.bandit import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clio.memory.store.record import MemoryDraft
 from clio.memory.styles.feedback import Trajectories
-from clio.memory.styles.styles import StyleFile
+from clio.memory.styles.style_state import StyleFile
 from tests.memory.portability.home_support import BY_USER, House
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from clio.memory.styles.selection import INTENTS, SENTIMENTS, TIMES, load_built_in_styles
-from clio.memory.styles.styles import DIMENSIONS, NEUTRAL, StyleSkill
+from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, StyleSkill
 from clio.prompt_files import load_prompt
 from clio.text.bandit import compute_trigger_score, is_applicable, is_trigger_match
 

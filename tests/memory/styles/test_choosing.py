@@ -10,7 +10,8 @@ from msgspec import structs
 
 from clio.errors import UserError
 from clio.memory.styles.selection import Situation, choose_style, load_built_in_styles
-from clio.memory.styles.styles import DIMENSIONS, NEUTRAL, Earned, Styles, StyleSkill, StyleState, Trigger, parse_skill
+from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, Earned, StyleSkill, StyleState, Trigger, parse_skill
+from clio.memory.styles.styles import Styles
 from clio.text.bandit import MIN_CONFIDENCE
 from clio.text.scoring import DAY_S
 
