@@ -552,8 +552,9 @@ class MemorySystem:
         """Update the index of earlier sessions, and return how many were read. Runs in a background thread."""
         if self._incognito:
             return 0
-        self._meaning.refresh(self._session_store, stop, all_sessions=self._across_sessions)
-        return self._sessions().refresh(stop, progress)
+        read = self._sessions().refresh(stop, progress)
+        self._meaning.refresh(self._session_store, stop, all_sessions=self._across_sessions)  # a model takes minutes
+        return read
 
     def undo(self) -> str:
         """Undo the last change of memory, by the user, the model or clio; return a sentence that names it."""

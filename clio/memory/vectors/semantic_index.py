@@ -1,7 +1,8 @@
-"""Search archived turns and documents by meaning.
+"""Search earlier turns and documents by meaning.
 
-An archived turn is one that trimming removed from the context window. It is split into pieces, and each piece is
-embedded once.
+A turn is split into pieces, and each piece is embedded once. Of the running session only archived turns are searched,
+those that trimming removed from the context window. Of the other sessions a model embeds all turns. The hashed embedder
+embeds only the archived ones, because it finds little that the search by words does not.
 """
 
 import re
@@ -38,6 +39,8 @@ MAX_PIECES = 80
 SHOWN_WORDS = 60
 _PAUSE_S = 0.003
 """Pause after each session read in the background, so that the prompt stays responsive."""
+_WHOLE_MARK = " whole"
+"""Follows the stamp of a session all of whose turns are embedded."""
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
@@ -112,13 +115,14 @@ class ArchivedTurns:
         """Wait until the worker thread has embedded everything that `index` gave it."""
         self._worker.wait()
 
-    def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never_stop) -> int:
+    def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never_stop, *, whole: bool = False) -> int:
         """Update the vectors from the session files, for a background thread; return how many sessions were read.
 
         Only changed sessions are read. The texts of deleted sessions are removed from the files. Raises OSError if the
         folder of the sessions cannot be read.
 
         stop: called between sessions; true ends the update.
+        whole: embed all turns of the sessions, not only archived ones.
         """
         from clio.sessions.loading import load_session
 
@@ -131,14 +135,14 @@ class ArchivedTurns:
         for id in newest:
             if stop():
                 break
-            stamp = folder.stamps[id].encode()
+            stamp = folder.stamps[id].encode() + (_WHOLE_MARK if whole else "")
             if known.get(id) == stamp:
                 continue
             try:
                 state = load_session(SessionFiles(store.folder, id), outputs=False).state
             except (ClioError, OSError):
                 continue  # retried at the next start; the user sees the reason when opening the session
-            self._put(id, _list_archived(state.messages, state.window_ids))
+            self._put(id, _list_archived(state.messages, () if whole else state.window_ids))
             self._vectors.mark(id, stamp)
             read += 1
             time.sleep(_PAUSE_S)
@@ -312,10 +316,11 @@ class SemanticIndex:
     def refresh(self, store: SessionStore, stop: Callable[[], bool] = never_stop, *, all_sessions: bool) -> None:
         """Update the vectors from sessions and documents, for a background thread.
 
-        all_sessions: also embed the archived turns of sessions that are not open. Raises StorageError and OSError.
+        all_sessions: also embed the archived turns of sessions that are not open; a model embeds all turns of them in
+            any case. Raises StorageError and OSError.
         """
-        if all_sessions:
-            self.archived_turns.rebuild(store, stop)
+        if all_sessions or self.uses_model:
+            self.archived_turns.rebuild(store, stop, whole=self.uses_model)
         else:
             self.archived_turns.forget_deleted(store)
         if self.has_documents and not stop():

@@ -10,7 +10,7 @@ import pytest
 
 from clio.memory.transcripts.session_text import TurnDoc
 from clio.memory.vectors import semantic_index
-from clio.memory.vectors.semantic_index import MAX_PIECES, ArchivedTurns, split_turn
+from clio.memory.vectors.semantic_index import MAX_PIECES, ArchivedTurns, SemanticIndex, split_turn
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.memory.transcripts.sessions import called
@@ -166,6 +166,23 @@ def test_a_deleted_folder_is_rebuilt_from_the_archive(tmp_path: Path) -> None:
     one.append(UserMessage(content="more"))
     assert turns(tmp_path).rebuild(sessions(tmp_path)) == 1
     one.close()
+
+
+@pytest.mark.parametrize("model", [True, False], ids=["a model", "the hashed embedder"])
+def test_a_model_also_embeds_turns_that_never_left_their_window(tmp_path: Path, model: bool) -> None:
+    a_session(tmp_path, said(PORT, "noted"), dropped=0).close()
+    with_model = Failing(answers=100)
+    with_model.remote = False
+    index = SemanticIndex(
+        tmp_path, with_model if model else None, persist=True, redact=lambda text: text, clock=lambda: 0.0
+    )
+    index.refresh(sessions(tmp_path), all_sessions=not model)
+    requests_left = with_model.answers
+    index.refresh(sessions(tmp_path), all_sessions=not model)
+    assert with_model.answers == requests_left
+    found = index.archived_turns.search(ASKED, sessions=None)
+    index.close()
+    assert [hit.text for hit in found] == ([PORT] if model else [])
 
 
 def test_a_rebuild_stops_when_it_is_told_to(tmp_path: Path) -> None:
