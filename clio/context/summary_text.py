@@ -49,14 +49,18 @@ def fit_text_to_tokens(budget_tokens: int, estimator: TokenEstimator, make: Call
     return ""
 
 
-MAX_REQUESTS_TOKENS = 1_500
+MAX_REQUESTS_TOKENS = 3_000
 """Limit for all user requests together, on any window."""
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _MIN_REQUEST, _MAX_REQUEST = 48, 2_000
+_GOOD_REQUEST = 64
+"""Weight of a request that is understood. All get it before other sections get more than their minimum."""
+_REQUESTS_SHARE = 0.5  # of the space beyond the minimums of the other sections, at most, for that
 _FIRST_REQUEST_SHARES = 3  # the first request may be this many times as long as others: it states the purpose
 _MIN_REQUESTS, _MIN_FILES, _MIN_TODOS, _MIN_COMMANDS = 200.0, 160.0, 140.0, 120.0
 _FIRST = 120.0  # of requests and todos, before any other section gets its minimum
 _MIN_ASSISTANT_TEXTS, _MIN_TESTS, _MIN_ATTEMPTS = 160.0, 160.0, 80.0
+_OTHER_MINIMUMS = _MIN_FILES + _MIN_TODOS + _MIN_COMMANDS + _MIN_ASSISTANT_TEXTS + _MIN_TESTS + _MIN_ATTEMPTS
 # The newest text of the assistant may be this many times as long as others, because it states how far the work is.
 _NEWEST_TEXT_SHARES = 4
 _SUBJECT, _COMMAND = 120, 160
@@ -105,7 +109,7 @@ def render_summary(
         extent = f"It sums up {format_count(summary.messages, 'message')}."
     else:
         extent = f"{format_count(archived, 'message')} left for the archive; the current request is below."
-    requests = tuple(ask for ask in summary.requests if ask.id not in shown)
+    requests = _without_repeated([ask for ask in summary.requests if ask.id not in shown])
     most = MAX_REQUESTS_TOKENS * estimator.ratio
     current = summary if later is None else _without_resolved(summary, later)
     return fit_text_to_tokens(
@@ -141,11 +145,12 @@ def _render(
         return ""
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     failing = _still_failing(summary.runs)
+    for_requests = _REQUESTS_SHARE * (left - _OTHER_MINIMUMS)
     main_sections = (
         _Section(
             fit=lambda units: _render_requests(requests, min(units, max_requests)),
             share=9,
-            least=_MIN_REQUESTS,
+            least=max(_MIN_REQUESTS, min(_weigh_good_requests(requests), for_requests, max_requests)),
             first=_FIRST,
         ),
         _Section(fit=lambda units: _render_decisions(summary.decisions, units), share=3),
@@ -207,6 +212,17 @@ def _divide_space(sections: Sequence[_Section], total: float) -> list[str]:
         free -= sum(needs[index] - least[index] for index in satisfied)
         unsatisfied = [index for index in unsatisfied if index not in satisfied]
     return [text for text in texts if text]
+
+
+def _without_repeated(requests: Sequence[UserRequest]) -> tuple[UserRequest, ...]:
+    """Return the requests without those that were made again later in the same words, such as "continue"."""
+    newest = {request.text: request for request in requests}
+    return tuple(request for request in requests if newest[request.text] is request or request is requests[0])
+
+
+def _weigh_good_requests(requests: Sequence[UserRequest]) -> float:
+    """Return the weight of all requests at a length at which they are understood."""
+    return _NOTE + sum(min(weigh_prose(quote_lines(request.text)), _GOOD_REQUEST) + _ITEM for request in requests)
 
 
 def _render_requests(requests: Sequence[UserRequest], units: float) -> str:

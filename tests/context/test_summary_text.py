@@ -188,6 +188,24 @@ def test_words_of_any_language_survive_on_their_lines() -> None:
     assert "- Füge 漢字 hinzu:\n  | - ζήτα\n  | - 👩‍💻 и всё\n" in text
 
 
+def test_seventy_requests_begin_readably_in_the_summary_of_a_small_window() -> None:
+    asks = tuple(
+        UserRequest(id=str(n), text=f"`go env -w GOPRIVATE={n}` in /src/pkg/{n}/a.go:{n}; " + "then go on, " * 30)
+        for n in range(70)
+    )
+    files = {f"/home/me/src/providers/{n}/file_{n}.go": FileSummary(uncommitted_lines=((1, 2),)) for n in range(60)}
+    text = rendered(ThreadSummary(messages=999, requests=asks, files=files), 2_560)
+    assert [n for n, ask in enumerate(asks) if ask.text[:40] not in text] == []
+    assert "file_59.go" in text
+
+
+def test_a_request_made_again_in_the_same_words_is_listed_once() -> None:
+    words = ["fix the parser", "continue", "continue", "now the docs", "continue"]
+    asks = tuple(UserRequest(id=str(n), text=text) for n, text in enumerate(words))
+    text = rendered(ThreadSummary(messages=9, requests=asks))
+    assert "- fix the parser\n- now the docs\n- continue\n" in text
+
+
 def test_all_requests_share_their_tokens_and_the_first_has_most() -> None:
     asks = tuple(UserRequest(id=str(n), text=f"request number {n} " + "with many words " * 90) for n in range(40))
     lines = [
