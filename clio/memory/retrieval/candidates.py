@@ -1,13 +1,18 @@
-"""Make candidates for ranking from memories of all kinds, notes, styles, archived turns and documents."""
+"""Make candidates for ranking from memories of all kinds, notes, styles, archived turns and documents.
+
+The stores are read one by one (`ErrorIsolation`), so that an error in one of them does not affect the others.
+"""
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from clio.errors import ClioError, CorruptDocument
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import Candidate, Place, rank
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import NOTED_BY_MODEL, Hit, Kind, MemoryRecord, Provenance
+from clio.storage.locks import error_cause
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
@@ -158,3 +163,39 @@ def _place(provenance: Provenance | None) -> Place | None:
     if provenance is None or not provenance.session:
         return None
     return Place(session=provenance.session, message=provenance.message)
+
+
+T = TypeVar("T")
+
+
+class ErrorIsolation:
+    """Runs parts of memory and collects a sentence for the user about each part that failed."""
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def run(self, what: str, part: Callable[[], T], default: T) -> T:
+        """Return the result of a part; `default` and a collected message if it fails.
+
+        what: the part with its verb, such as "notes are", for the message "notes are left out: …".
+        """
+        # A damaged file has been moved aside when CorruptDocument is raised, so the second attempt finds no file.
+        for _ in range(2):
+            try:
+                return part()
+            except CorruptDocument as error:
+                self.add_message(str(error))
+            except (ClioError, OSError) as error:  # includes TimeoutError, for a lock that is never released
+                self.add_message(f"{what} left out: {error_cause(error)}")
+                break
+        return default
+
+    def take_messages(self) -> list[str]:
+        """Return the messages collected since the last call."""
+        messages, self.left_out = self.left_out, []
+        return messages
+
+    def add_message(self, sentence: str) -> None:
+        """Add a message, unless it is already in the list."""
+        if sentence not in self.left_out:
+            self.left_out.append(sentence)

@@ -8,8 +8,16 @@ from contextlib import contextmanager, suppress
 from msgspec import structs
 
 from clio.errors import ClioError
-from clio.memory.error_isolation import ErrorIsolation
-from clio.memory.retrieval.candidates import of_document, of_entry, of_memories, of_note, of_record, of_style, of_turn
+from clio.memory.retrieval.candidates import (
+    ErrorIsolation,
+    of_document,
+    of_entry,
+    of_memories,
+    of_note,
+    of_record,
+    of_style,
+    of_turn,
+)
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     DEFAULT_LIMIT,
