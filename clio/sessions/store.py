@@ -86,6 +86,8 @@ FOREIGN_NOTICE = (
 INTERRUPTED = "interrupted: clio stopped before there was a result; the call may have run in part"
 
 
+_NEWEST = 10
+"""How many of the sessions changed last are looked through for the last conversation."""
 SHOWN_END_CHARS = 8
 MIN_END_CHARS = 6
 """An end of a session's id with at least this many characters names the session."""
@@ -240,6 +242,14 @@ class SessionStore:
         # Other directories count too, since the project may have been moved, but not worktrees beside it.
         moved = [info for info in conversations if not info.working_directory.startswith(f"{self._here}-")]
         return next((info.id for info in (here if self._only_here else here or moved)), None)
+
+    def last_conversation(self) -> SessionInfo | None:
+        """Return the user's own conversation whose files changed last; None if there is none among the newest ten."""
+        from clio.sessions.listing import find_newest
+
+        infos = [info for info in find_newest(self.folder, _NEWEST) if info.is_conversation and info.messages]
+        foreign = self.find_foreign({info.id for info in infos})
+        return next((info for info in infos if info.id not in foreign), None)
 
     def explain_no_latest(self, alternative: str) -> str:
         """Return a sentence that says why `latest` found nothing and what to do instead.

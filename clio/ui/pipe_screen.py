@@ -3,7 +3,7 @@
 import errno
 import math
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
 
@@ -187,6 +187,10 @@ class PipeScreen:
                 pass
             case _:
                 assert_never(event)
+
+    def show_header(self, lines: Sequence[str]) -> None:
+        """Print the lines of the first screen."""
+        self.print_note("\n".join(lines))
 
     def print_note(self, text: str) -> None:
         """Print an informational line."""

@@ -310,6 +310,15 @@ class Screen:
         """Print an informational line in a faint style."""
         self._print_message(text, self.theme.faint)
 
+    def show_header(self, lines: Sequence[str]) -> None:
+        """Print the lines of the first screen, the first one in a strong style, and a blank line below.
+
+        Each has one row: of parts separated by " · " those that fit.
+        """
+        fitted = [fit_parts(clean_line(line).split(" · "), self._painter.width - 1) for line in lines]
+        styles = (self.theme.strong, *[self.theme.faint] * (len(lines) - 1))
+        self.show_rows([*map(Text, fitted, styles), Text("")])
+
     def print_error(self, text: str) -> None:
         """Print an error line."""
         self._print_message(text, self.theme.bad)

@@ -1,6 +1,7 @@
 """A clio in a pseudo-terminal, with a model server on loopback and a home of its own."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from tests.support.forked_clio import run_clio
 from tests.support.pty_session import PtySession
 
 ROOT = Path(__file__).parent.parent.parent
+_HEADER = re.compile(r"^clio \d\S*\n(?:.*\n)+?/help for commands.*\n\n?", re.M)
 
 
 @dataclass
@@ -48,6 +50,14 @@ def at_prompt(session: PtySession) -> None:
     """Wait until no turn runs and an empty line can be typed on, the line about model and mode below it."""
     is_idle = r"\A(?![\s\S]*to interrupt)[\s\S]*[❯>] Ask[^\n]*\n[^\n❯]*\w · \w[^\n]*\Z"
     session.wait_for_screen(is_idle)
+
+
+def without_header(shown: str) -> str:
+    """What is on a screen, without the lines of the first screen: they name the test's folder.
+
+    A clio to which a line is sent before it has loaded does not print them.
+    """
+    return _HEADER.sub("", shown, count=1)
 
 
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:

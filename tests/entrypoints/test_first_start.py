@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from clio import __version__
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.repl.welcome import describe_start
-from tests.entrypoints.repl_support import Place, make_place
-from tests.support.chat_server import ChatServer
+from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.support.chat_server import ChatServer, text
 from tests.support.harness import git
 
 
-def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, str, str]:
+def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, ...]:
+    """The lines below the name."""
     home = place.parent / "home"
     loaded = load_config(Options(cwd=place), env | {"HOME": str(home)})
-    return describe_start(loaded, env, model=model, server=server, user_home=home)
+    return describe_start(loaded, env, model=model, server=server, user_home=home)[1:]
 
 
 @pytest.fixture
@@ -75,22 +77,44 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
     with ChatServer([]) as server:
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         place.project.mkdir(parents=True)
-        with place.clio(columns=columns, lines=rows) as clio:
-            clio.wait_for(r"help for commands\n❯ Ask[^\n]*\n+test-model · ask", regex=True)
-            told = clio.text[: clio.text.index("❯")]
+        with place.clio(columns=columns, lines=rows) as session:
+            session.wait_for(r"help for commands[^\n]*\n\n❯ Ask[^\n]*\n+test-model · ask", regex=True)
+            told = session.text[: session.text.index("❯")]
             assert told.index("test-model at") < told.index("~/shop · no git") < told.index("/help")
-            assert all(len(line) <= columns for line in clio.lines)
-            assert len(told.strip().splitlines()) == 3 or columns < 80
-            clio.key("ctrl-d")
-            assert clio.wait_exit() == 0
+            assert all(len(line) <= columns for line in session.lines)
+            assert len(told.strip().splitlines()) == 4
+            session.key("ctrl-d")
+            assert session.wait_exit() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_later_start_says_what_is_remembered_and_what_was_last(tmp_path: Path, columns: int) -> None:
+    with ChatServer([text("Hello.")]) as server:
+        place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
+        place.project.mkdir(parents=True)
+        git(place.project, "init", "--quiet", "--initial-branch=work")
+        assert clio(place, "memory", "remember", "staging listens on port 5433").returncode == 0
+        assert clio(place, "-p", "fix the parser").returncode == 0
+        (place.home / ".clio" / "history").touch()
+        with place.clio("--effort", "high", columns=columns) as session:
+            session.wait_for(r"/help for commands[^\n]*\n\n❯ Ask", regex=True)
+            told = session.text[: session.text.index("\n\n❯")].splitlines()
+        memory = "1 memory · last session just now: fix the parser"
+        assert told[:3] == [f"clio {__version__}", "test-model · high · ask", "~/shop · work"]
+        assert told[3] == (memory if columns == 80 else "1 memory")
+        with place.clio("-c", columns=columns) as session:
+            session.wait_for("test-model")
+            session.take_in(0.5)
+            assert "help for commands" not in session.everything
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
     place = make_place(tmp_path, visited=False, starts_python=True)
     for greeted in (True, False):
-        with place.clio("--provider", "offline", TERM="dumb") as clio:
-            clio.wait_for(r"^> ?$|\n>", regex=True)
-            clio.line("/exit")
-            assert clio.wait_exit() == 0
-            assert ("help for commands" in clio.everything) is greeted
+        with place.clio("--provider", "offline", TERM="dumb") as session:
+            session.wait_for(r"^> ?$|\n>", regex=True)
+            session.line("/exit")
+            assert session.wait_exit() == 0
+            assert ("help for commands" in session.everything) is greeted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place
+from tests.entrypoints.repl_support import Place, without_header
 from tests.support.chat_server import ChatServer, Pause, Reply, chunk, text, tool_calls
 from tests.support.pty_session import PtySession
 
@@ -49,7 +49,7 @@ def editor(place: Place, shell: str) -> str:
 def picture(clio: PtySession) -> str:
     """Scrollback and screen without what differs from run to run."""
     clio.take_in(0.3)
-    return re.sub(r"· [\d.]+ s\b", "· N s", clio.everything) + "\n"
+    return re.sub(r"· [\d.]+ s\b", "· N s", without_header(clio.everything)) + "\n"
 
 
 def check(name: str, shown: str) -> None:

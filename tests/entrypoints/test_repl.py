@@ -275,7 +275,7 @@ def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
 def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server, visited=False, starts_python=True)
     with place.clio() as clio:
-        clio.wait_for(r"/help for commands\n❯ Ask[^\n]*\n+test-model · ask\Z", regex=True)
+        clio.wait_for(r"/help for commands[^\n]*\n\n❯ Ask[^\n]*\n+test-model · ask\Z", regex=True)
         assert "test-model at" in clio.text
         clio.line("/exit")
         assert clio.wait_exit() == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, at_prompt, make_place
+from tests.entrypoints.repl_support import Place, at_prompt, make_place, without_header
 from tests.support.chat_server import ChatServer, text
 from tests.support.pty_session import PtySession
 
@@ -66,7 +66,7 @@ def check_start(place: Place, server: ChatServer, seed: int) -> None:
                 typed += keys
         terminal.run_until(lambda: READY in session.text)
         terminal.run_for(0.5)
-        rows = [row for row in session.everything.splitlines() if row.strip()]
+        rows = [row for row in without_header(session.everything).splitlines() if row.strip()]
         assert rows[0].strip() == f"❯ {typed}".strip(), (seed, rows)
         assert rows[1].startswith(READY) and len(rows) == 2, (seed, rows)
         session.send(" end\r")
@@ -106,7 +106,11 @@ def test_a_long_line_is_wrapped_at_words_once_it_is_sent(place: Place, server: C
         session.line("please rename the discount function in the prices module")
         session.wait_for("1 request")
         at_prompt(session)
-        assert session.lines[:3] == ["❯ please rename the discount function", "  in the prices module", ""]
+        assert without_header(session.text).splitlines()[:3] == [
+            "❯ please rename the discount function",
+            "  in the prices module",
+            "",
+        ]
         session.line("again")
         session.wait_for("Again.")
         assert session.everything.count("please rename") == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.entrypoints.repl_support import Place
+from tests.entrypoints.repl_support import Place, without_header
 from tests.support.chat_server import DONE, ChatServer, Part, Pause, Recorded, Reply, chunk, pieces_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -58,7 +58,7 @@ def test_thoughts_shown_from_the_start_come_before_the_answer(place: Place, serv
         clio.wait_for("thinking")
         clio.send(CTRL_T)
         clio.wait_for("1 request")
-        shown = clio.everything.splitlines()
+        shown = without_header(clio.everything).splitlines()
     assert_order_kept(shown)
     assert THOUGHTS[-1] in shown
 
@@ -77,4 +77,4 @@ def test_thinking_switched_at_random_times_is_never_torn(place: Place, server: C
             while time.monotonic() < end:
                 clio.take_in(0.01)
         clio.wait_for("1 request")
-        assert_order_kept(clio.everything.splitlines())
+        assert_order_kept(without_header(clio.everything).splitlines())

@@ -94,7 +94,7 @@ class Session:
         self.walk.look(name, shows, since, counts=counts)
 
     def beginning(self) -> None:
-        self.look("first-start", r"for commands\n+❯ Ask[^\n]*\n+test-model · ask")
+        self.look("first-start", r"for commands[^\n]*\n+❯ Ask[^\n]*\n+test-model · ask")
         self.clio.line("/contxt")
         self.look("mistyped", r"/context[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /contxt")
         self.clio.line("/help")

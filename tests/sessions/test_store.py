@@ -20,7 +20,7 @@ def make(store: SessionStore, name: str | None = None, words: str = "hello", *, 
 
 def test_a_missing_folder_has_no_sessions(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    assert (store.list(), store.latest()) == ([], None)
+    assert (store.list(), store.latest(), store.last_conversation()) == ([], None, None)
     for selector in ("", "1", "abc", "../x"):
         with pytest.raises(SessionNotFound):
             store.find(selector)
@@ -46,6 +46,7 @@ def test_list_newest_first_running_or_killed_or_closed(tmp_path: Path) -> None:
     assert {info.working_directory for info in infos} == {"/project"}
     assert all(0 < info.created_at <= info.updated_at for info in infos)
     assert store.latest() == running.id
+    assert store.last_conversation() == infos[0]
     running.close()
 
 

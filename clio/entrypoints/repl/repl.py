@@ -293,14 +293,17 @@ class Repl:
             self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
         from clio.entrypoints.repl.welcome import render_welcome
 
-        lines = render_welcome(
-            self._loaded,
-            model=app.provider.model,
-            server=app.provider.name,
+        header, notes = await asyncio.to_thread(
+            render_welcome,
+            app,
             first=self._first_start,
+            with_header=self._terminal.live and not app.session.messages and not self._terminal.for_screen_reader,
             user_home=user_home(os.environ),
         )
-        if notice := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
+        # A message that was entered meanwhile is on the screen; the header would be below it.
+        if header and (self._first_start or self._line.is_reading):
+            await self._line.print_above(lambda: parts.screen.show_header(header))
+        if notice := "\n".join([*notes, *filter(None, (self._colours.problem,))]):
             await self._line.print_above(lambda: parts.screen.print_note(notice))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)

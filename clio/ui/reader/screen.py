@@ -1,7 +1,7 @@
 """The screen for a screen reader: every line is printed once, in order, and nothing is drawn again."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
 
@@ -298,6 +298,10 @@ class ReaderScreen:
                 self._print_lines(f"started: {speak_line(call.title)}")
         if now - self._printed_at >= _REPORT_PERIOD_S:
             self._print_lines(self._describe_progress(now))
+
+    def show_header(self, lines: Sequence[str]) -> None:
+        """Print the lines of the first screen."""
+        self.print_note("\n".join(lines))
 
     def print_note(self, text: str) -> None:
         """Print informational lines."""
