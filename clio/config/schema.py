@@ -221,10 +221,19 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
     reasoning: ShowReasoning = "fold"
     """How the model's reasoning is shown: fold (one line with the seconds), show, hide."""
-    notify: Notify = "off"
-    """How the end of a long turn is notified: off, bell, osc9 or osc777 (a notification of the terminal), auto."""
+    notify: Notify = "auto"
+    """How the end of a turn and a question are notified: auto (by the terminal, or a bell, and only while its window is
+    known not to be in front), bell, osc9 or osc777 (a notification of the terminal; not while its window is in front),
+    off.
+    """
     notify_after_s: PositiveInt = 10
-    """Minimum duration in seconds of a turn that is notified."""
+    """Minimum duration in seconds of a turn that is notified where the terminal does not report whether its window is
+    in front.
+    """
+    terminal_title: bool = True
+    """Whether the title of the terminal's window names the project and says whether clio works or asks; also the
+    progress in its tab or in the task bar, in terminals known to support it.
+    """
     debug: bool = False
     """Show tracebacks."""
 

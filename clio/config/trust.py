@@ -486,6 +486,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "reasoning": _waits(_CHANGES_SCREEN),
     "notify": _waits(_CHANGES_SCREEN),
     "notify_after_s": _waits(_CHANGES_SCREEN),
+    "terminal_title": _waits(_CHANGES_SCREEN),
     "debug": _waits("prints tracebacks, which show the user's files and values"),
 }
 """A rule for every setting of the schema. A new setting needs a rule here; a test reports missing ones."""

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from msgspec import Struct
 from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
@@ -24,6 +25,11 @@ from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 
 T = TypeVar("T")
+_FOCUS_IN, _FOCUS_OUT = "\x1b[I", "\x1b[O"
+"""What a terminal sends when its window comes to the front or leaves it, if it was asked to report that."""
+_ENABLE_FOCUS_REPORTS, _DISABLE_FOCUS_REPORTS = "\x1b[?1004h", "\x1b[?1004l"
+# Otherwise prompt_toolkit takes them for Esc and two letters.
+ANSI_SEQUENCES.update({_FOCUS_IN: Keys.Ignore, _FOCUS_OUT: Keys.Ignore})
 _WORD_AFTER = re.compile(r"\s*\S+")
 NEWLINE_MARK = "↵"
 
@@ -421,6 +427,7 @@ class QuestionInput(Input):
         return self._filter_keys(self._keyboard.flush_keys())
 
     def _filter_keys(self, presses: list[KeyPress]) -> list[KeyPress]:
+        presses = [press for press in presses if press.key != Keys.Ignore]  # no answer to "press any key"
         now = time.monotonic()
         if self._is_drawn and now >= self._open_from:
             return presses
@@ -577,6 +584,7 @@ class KeyWatch:
         on_change: called after keys that may have changed the line.
         hotkeys: actions of further keys by prompt_toolkit's names, such as "c-t"; these keys are not typed.
         write: takes control sequences for the terminal; without it, each line of a paste ends with Enter.
+        on_focus: called with whether the terminal's window is in front, when the terminal reports a change.
     """
 
     def __init__(
@@ -587,9 +595,11 @@ class KeyWatch:
         on_change: Callable[[], None] | None = None,
         hotkeys: Mapping[str, Callable[[], None]] | None = None,
         write: Callable[[str], None] | None = None,
+        on_focus: Callable[[bool], None] | None = None,
         stdin: TextIO | None = None,
         keyboard: Input | None = None,
     ) -> None:
+        self._on_focus = on_focus
         self._on_interrupt = on_interrupt
         self._typed = typed or TypedKeys()
         self._on_change = on_change
@@ -637,7 +647,7 @@ class KeyWatch:
             stack.enter_context(self._keyboard.attach(self._read_keys))
             self._attached = stack.pop_all()
         if self._write is not None:
-            self._write(_ENABLE_BRACKETED_PASTE)
+            self._write(_ENABLE_BRACKETED_PASTE + (_ENABLE_FOCUS_REPORTS if self._on_focus else ""))
         if early := pop_saved_text():
             self._typed.line.insert(early)
             if self._on_change is not None:
@@ -653,7 +663,7 @@ class KeyWatch:
         attached, self._attached = self._attached, None
         attached.close()
         if self._write is not None:
-            self._write(_DISABLE_BRACKETED_PASTE)
+            self._write(_DISABLE_BRACKETED_PASTE + (_DISABLE_FOCUS_REPORTS if self._on_focus else ""))
         self._handle_keys(self._keyboard.flush_keys())
 
     def _read_keys(self) -> None:
@@ -684,6 +694,9 @@ class KeyWatch:
                 self._on_interrupt()
             elif isinstance(press.key, Keys) and (act := self._hotkeys.get(press.key.value)) is not None:
                 act()
+            elif press.key == Keys.Ignore:
+                if self._on_focus is not None and press.data in (_FOCUS_IN, _FOCUS_OUT):
+                    self._on_focus(press.data == _FOCUS_IN)
             elif press.key != Keys.Escape:
                 typed = True
                 self._typed_at = time.monotonic()

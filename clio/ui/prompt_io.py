@@ -39,6 +39,7 @@ from clio.ui.plain_line import PlainLine
 from clio.ui.safe_text import clean_line
 from clio.ui.tables import render_table, render_todos
 from clio.ui.terminal_handoff import Suspender
+from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Terminal, Theme
 
 if TYPE_CHECKING:
@@ -694,6 +695,7 @@ class PromptIO:
         suspended: makes contexts in which nothing else draws or reads keys.
         on_interrupt: called when the user answers with Esc or Ctrl-C.
         is_typing: whether the user has been typing just now.
+        signals: say outside of the text that a question is open.
     """
 
     def __init__(
@@ -705,9 +707,11 @@ class PromptIO:
         on_interrupt: Callable[[], None],
         *,
         is_typing: Callable[[], bool] = lambda: False,
+        signals: TerminalSignals | None = None,
         keyboard: Input | None = None,
         display: Display | None = None,
     ) -> None:
+        self._signals = signals or TerminalSignals()
         self.theme = terminal.theme
         self.size = size
         self._suspended = suspended
@@ -730,7 +734,11 @@ class PromptIO:
         """
         async with self._suspended():
             self.questions.keep_early_input()
-            yield
+            self._signals.begin_question()
+            try:
+                yield
+            finally:
+                self._signals.end_question()
 
     @property
     def width(self) -> int:

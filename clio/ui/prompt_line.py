@@ -45,6 +45,7 @@ from clio.ui.line_rules import (
 from clio.ui.painter import truncate_to_cells
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
+from clio.ui.terminal_handoff import is_terminal_handed_over
 from clio.ui.theme import Theme
 
 
@@ -275,10 +276,20 @@ class PromptLine:
 
         in_thread: `show` takes long, such as a pager.
         """
-        if self._session.app.is_running:
+        app = self._session.app
+        if not app.is_running:
+            show()
+        elif in_thread or is_terminal_handed_over():
             await run_in_terminal(show, in_executor=in_thread)
         else:
-            show()
+            # `run_in_terminal` leaves raw mode meanwhile: keys typed in that moment would be echoed, and the terminal
+            # itself would act on Ctrl-R and Ctrl-W.
+            app.renderer.erase()
+            try:
+                show()
+            finally:
+                app.renderer.reset()
+                app.invalidate()
 
     def announce_change(self, text: str) -> None:
         """Redraw the line, because a value of the status line has changed.

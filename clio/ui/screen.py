@@ -50,10 +50,10 @@ from clio.ui.pipe_screen import (
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
 from clio.ui.tables import count_done, render_bar, render_pinned_todos, render_table, render_todos
+from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Terminal, Theme
 from clio.ui.turn_display import (
     CallRows,
-    Notifier,
     ReasoningStream,
     Ticker,
     run_in_background,
@@ -198,7 +198,7 @@ class Screen:
         get_status_parts: returns the values of the status line, most important first; called for every frame.
         get_todos: returns the session's task list; called for every frame.
         prompt: the prompt of the input line, as between turns.
-        notifier: notifies the user of the end of a long turn.
+        signals: the title, the progress and the notifications of the terminal.
         clock: returns seconds; only differences matter.
     """
 
@@ -212,14 +212,14 @@ class Screen:
         get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
         get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
         prompt: str = "❯ ",
-        notifier: Notifier = Notifier(),  # noqa: B008  # frozen
+        signals: TerminalSignals | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.theme = terminal.theme
         self._get_status_parts = get_status_parts
         self._get_todos = get_todos
         self._prompt = prompt
-        self._notifier = notifier
+        self._signals = signals or TerminalSignals()
         self._painter = Painter(self.theme, size)
         self._size = size
         self._clock = clock
@@ -389,10 +389,12 @@ class Screen:
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._end_stream()
         self._draw_if_due(now=True)
+        self._signals.close()
 
     def _begin_turn(self) -> None:
         self._turn_started = self._activity.since = self._clock()
         self._section = "prompt"
+        self._signals.begin_turn()
         self._ticker.start()
         run_in_background(preload_markdown)
 
@@ -407,7 +409,7 @@ class Screen:
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._ticker.stop()
         self._draw_if_due(now=True)
-        self._output.write(self._notifier.format_for(event))
+        self._signals.end_turn(event)
 
     def _add_streamed_text(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
@@ -550,14 +552,14 @@ def open_screen(
     get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
     get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
     prompt: str = "❯ ",
-    notifier: Notifier = Notifier(),  # noqa: B008  # frozen
+    signals: TerminalSignals | None = None,
 ) -> Screen | PipeScreen:
     """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
     if terminal.live:
         return Screen(
             stream, terminal, size,
             reasoning=reasoning, get_status_parts=get_status_parts, get_todos=get_todos, prompt=prompt,
-            notifier=notifier,
+            signals=signals,
         )  # fmt: skip
     return PipeScreen(stream, stream, show_footer=True)
 

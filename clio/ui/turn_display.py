@@ -3,15 +3,15 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from msgspec import Struct
 from rich.padding import Padding
 from rich.text import Text
 
-from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted, TurnFinished
-from clio.config.schema import Notify, ShowReasoning
+from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted
+from clio.config.schema import ShowReasoning
 from clio.context.command_results import weigh_error_line
 from clio.text.formatting import format_count
 from clio.ui.diff_view import render_diff
@@ -442,52 +442,6 @@ def _count_explored(calls: Sequence[_Call]) -> str:
         for kind, found in titles.items()
     ]
     return f"explored {', '.join(counts)}"
-
-
-_BELL = "\a"
-_NOTIFICATION_CELLS = 120
-_OSC9_PROGRAMS = frozenset(("iTerm.app", "WezTerm", "ghostty"))
-_OSC777_TERMS = ("foot", "rxvt-unicode")
-
-
-class Notifier(Struct, frozen=True, kw_only=True):
-    """Writes a notification when a turn has ended. kind: as the setting `notify`, with "auto" resolved."""
-
-    kind: Notify = "off"
-    after_s: float = 10.0
-
-    def format_for(self, event: TurnFinished) -> str:
-        """Return control sequences for the terminal; "" if the turn was short or was stopped by the user."""
-        if self.kind == "off" or event.seconds < self.after_s or event.status == "interrupted":
-            return ""
-        outcome = "is done" if event.status == "done" else "has ended"
-        reason = f": {event.error}" if event.error else ""
-        return format_notification(self.kind, "clio", f"{outcome} after {format_seconds(event.seconds)}{reason}")
-
-
-def format_notification(kind: Notify, title: str, text: str) -> str:
-    """Return the notification in this terminal's format; control characters are removed from the text."""
-    text = truncate_to_cells(clean_line(text), _NOTIFICATION_CELLS)
-    match kind:
-        case "osc9":
-            return f"\x1b]9;{title} {text}\a"
-        case "osc777":
-            return f"\x1b]777;notify;{title};{text.replace(';', ',')}\a"
-        case "bell":
-            return _BELL
-        case "off" | "auto":
-            return ""
-
-
-def resolve_notify(kind: Notify, env: Mapping[str, str]) -> Notify:
-    """Resolve "auto" to what this terminal is known to support; a bell if nothing is known."""
-    if kind != "auto":
-        return kind
-    if env.get("TMUX") or env.get("STY"):
-        return "bell"  # multiplexers do not pass notifications on
-    if env.get("TERM_PROGRAM") in _OSC9_PROGRAMS or env.get("KITTY_WINDOW_ID"):
-        return "osc9"
-    return "osc777" if env.get("TERM", "").startswith(_OSC777_TERMS) else "bell"
 
 
 _MAX_LINE_CHARS = 2000  # characters after which a line without newline is broken, because each delta renders it again

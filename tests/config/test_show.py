@@ -77,8 +77,9 @@ theme                      auto                         default
 hyperlinks                 auto                         default
 screen_reader              false                        default
 reasoning                  fold                         default
-notify                     off                          default
+notify                     auto                         default
 notify_after_s             10                           default
+terminal_title             true                         default
 debug                      false                        default
 
 Not in effect until this project is trusted (trust it with: clio config trust):

@@ -34,7 +34,7 @@ class Place:
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
         self.colours.choose_theme(
-            ReplComponents(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None), name
+            ReplComponents(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None, signals=None), name
         )  # type: ignore[arg-type]
         return self.stream.getvalue()
 

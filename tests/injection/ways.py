@@ -41,8 +41,8 @@ from clio.ui.prompt_io import PromptIO, Questions
 from clio.ui.reader.prompt import ReaderPromptIO
 from clio.ui.reader.screen import ReaderScreen
 from clio.ui.terminal_handoff import show_in_pager
+from clio.ui.terminal_signals import format_notification
 from clio.ui.theme import Terminal
-from clio.ui.turn_display import format_notification
 from tests.ui.stage import Stage, end, start
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)

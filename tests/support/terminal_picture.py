@@ -78,6 +78,24 @@ class PictureScreen(pyte.HistoryScreen):
                     self.buffer[self.cursor.y][self.cursor.x - 1] = self.cursor.attrs._replace(data="")
                 self._append(letters[1:])
 
+    def resize(self, lines: int | None = None, columns: int | None = None) -> None:
+        """Change the size as today's terminals do: rows below the cursor go first, then the top ones, into scrollback.
+
+        pyte alone deletes the top rows and leaves the cursor where it is, on another text.
+        """
+        if lines is not None and lines < self.lines:
+            over = max(self.cursor.y + 1 - lines, 0)
+            if over:
+                row, self.cursor.y = self.cursor.y, self.lines - 1
+                for _ in range(over):
+                    self.index()
+                self.cursor.y = row - over
+            for row in range(lines, self.lines):
+                self.buffer.pop(row, None)
+            self.lines = lines
+            self.set_margins()
+        super().resize(lines, columns)
+
     def _append(self, marks: str) -> None:
         """Give these to the letter before the cursor."""
         cells = self.buffer[self.cursor.y]

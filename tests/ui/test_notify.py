@@ -1,12 +1,14 @@
 """Links and notifications: which terminals take them, and what may go into one."""
 
+from typing import Any
+
 import pytest
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.links import is_safe_link, supports_links
+from clio.ui.terminal_signals import TerminalSignals, format_notification, resolve_notify, supports_progress
 from clio.ui.theme import detect_terminal
-from clio.ui.turn_display import Notifier, format_notification, resolve_notify
 from tests.support.rows import each_row
 
 
@@ -14,18 +16,84 @@ def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished
     return TurnFinished(status=status, text="", steps=1, usage=Usage(), seconds=seconds, error=error)  # pyright: ignore
 
 
+class Window:
+    """A terminal's window, and what was written to it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.written = ""
+        self.signals = TerminalSignals(self._write, **options)
+
+    def _write(self, text: str) -> None:
+        self.written += text
+
+    def take(self) -> str:
+        taken, self.written = self.written, ""
+        return taken
+
+
 def test_a_short_turn_and_one_that_was_stopped_are_not_told() -> None:
-    notifier = Notifier(kind="bell", after_s=10)
-    assert notifier.format_for(ended(9.9)) == ""
-    assert notifier.format_for(ended(10.0)) == "\a"
-    assert notifier.format_for(ended(60, "interrupted")) == ""
-    assert Notifier().format_for(ended(60)) == ""
+    window = Window(notify="bell", after_s=10)
+    for event, written in ((ended(9.9), ""), (ended(10.0), "\a"), (ended(60, "interrupted"), "")):
+        window.signals.end_turn(event)
+        assert window.take() == written
+    silent = Window()
+    silent.signals.end_turn(ended(60))
+    assert silent.take() == ""
+
+
+@pytest.mark.parametrize("only_away", [True, False])
+def test_a_window_in_front_is_not_notified_and_one_behind_is_at_once(only_away: bool) -> None:
+    window = Window(notify="bell", only_away=only_away)
+    window.signals.end_turn(ended(60))
+    assert window.take() == ("" if only_away else "\a")
+    window.signals.note_focus(True)
+    window.signals.end_turn(ended(60))
+    assert window.take() == ""
+    window.signals.note_focus(False)
+    window.signals.begin_turn()
+    window.signals.begin_question()
+    assert window.take() == "\a"
+    window.signals.end_question()
+    window.signals.end_turn(ended(0.5))
+    assert window.take() == "\a"
+
+
+def test_title_and_progress_follow_the_turn_and_the_title_is_restored() -> None:
+    window = Window(title="clio · shop\x1b]2;evil\a", progress=True)
+    window.signals.begin_turn()
+    assert window.take() == ""
+    window.signals.end_turn(ended(1))
+    window.signals.open()
+    assert window.take() == "\x1b[22;2t\x1b]2;clio · shop\a\x1b]9;4;0\a"
+    window.signals.begin_turn()
+    window.signals.begin_question()
+    window.signals.end_question()
+    assert window.take() == (
+        "\x1b]2;⋯ clio · shop\a\x1b]9;4;3\a\x1b]2;? clio · shop\a\x1b]9;4;4;100\a\x1b]2;⋯ clio · shop\a\x1b]9;4;3\a"
+    )
+    window.signals.close()
+    window.signals.close()
+    assert window.take() == "\x1b]2;clio · shop\a\x1b]9;4;0\a\x1b[23;2t"
+
+
+@pytest.mark.parametrize(
+    ("env", "takes"),
+    [
+        ({"WT_SESSION": "1"}, True),
+        ({"TERM_PROGRAM": "ghostty"}, True),
+        ({"TERM_PROGRAM": "iTerm.app"}, False),  # older ones show a notification
+        ({"WT_SESSION": "1", "TMUX": "x"}, False),
+    ],
+)
+def test_progress_only_where_it_is_known(env: dict[str, str], takes: bool) -> None:
+    assert supports_progress(env) is takes
 
 
 def test_nothing_in_an_error_ends_the_sequence_early() -> None:
     error = "bad\x07\x1b]0;title\x07; \x9cworse\nline"
-    told = Notifier(kind="osc777").format_for(ended(12, "failed", error))
-    assert told == "\x1b]777;notify;clio;has ended after 12 s: bad, worse line\a"
+    window = Window(notify="osc777")
+    window.signals.end_turn(ended(12, "failed", error))
+    assert window.take() == "\x1b]777;notify;clio;has ended after 12 s: bad, worse line\a"
     assert format_notification("osc9", "clio", "a" * 500).count("a") <= 120
 
 

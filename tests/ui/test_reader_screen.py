@@ -7,11 +7,11 @@ import pytest
 
 from clio.agent.user_interface import Event, Notice, ReasoningDelta, Steered, StreamRestarted, TextDelta, ToolStarted
 from clio.commands.command import CommandResult, Table
-from clio.config.schema import ShowReasoning
+from clio.config.schema import Notify, ShowReasoning
 from clio.sessions.state import Todo
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.reader.screen import ReaderScreen
-from clio.ui.turn_display import Notifier
+from clio.ui.terminal_signals import TerminalSignals
 from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 
@@ -22,12 +22,19 @@ DRAWN = re.compile("[\x00-\x07\x09\x0b-\x1f\x7f-\x9f\u2500-\u25ff\u2800-\u28ff\u
 class Listener:
     """A screen, what it has said, and a clock that stands still unless it is told."""
 
-    def __init__(self, reasoning: ShowReasoning = "fold", notifier: Notifier = Notifier()) -> None:  # noqa: B008
+    def __init__(self, reasoning: ShowReasoning = "fold", notify: Notify = "off") -> None:
         self.now = 0.0
         self.stream = io.StringIO()
         self.screen = ReaderScreen(
-            self.stream, lambda: (80, 24), reasoning=reasoning, notifier=notifier, clock=lambda: self.now
+            self.stream,
+            lambda: (80, 24),
+            reasoning=reasoning,
+            signals=TerminalSignals(self._write, notify=notify),
+            clock=lambda: self.now,
         )
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
 
     def play(self, *events: Event) -> None:
         for event in events:
@@ -201,7 +208,7 @@ def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
 
 
 def test_a_bell_is_rung_where_it_was_asked_for() -> None:
-    listener = Listener(notifier=Notifier(kind="bell", after_s=10))
+    listener = Listener(notify="bell")
     listener.play(*start(), end())
     assert listener.said.endswith("seconds\n\a")
 

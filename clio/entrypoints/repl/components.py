@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from clio.ui.reader.screen import ReaderScreen
     from clio.ui.screen import Screen
     from clio.ui.terminal_handoff import Suspender
+    from clio.ui.terminal_signals import TerminalSignals
 
 
 # Files are listed before the first "@" so that its menu opens at once (16 to 39 ms instead of 225 to 324 in a project
@@ -67,6 +68,7 @@ class ReplComponents(Struct, frozen=True):
         suspended: gives the terminal to another program while its context is open.
         plans: asks the user about a proposed plan.
         prompt_io: asks the user questions and prints around them.
+        signals: the terminal's title, progress and notifications.
     """
 
     app: "App"
@@ -74,6 +76,7 @@ class ReplComponents(Struct, frozen=True):
     suspended: "Suspender"
     plans: "PlanReviewer"
     prompt_io: "PromptIO"
+    signals: "TerminalSignals"
 
 
 def make_prompt_line(
@@ -168,21 +171,25 @@ def make_components(
     from clio.app import build_app
     from clio.security.actions import Workspace
     from clio.ui.approval_dialog import PlanReviewer, TerminalApprover, TerminalAsker
+    from clio.ui.pipe_screen import TerminalOutput
     from clio.ui.terminal_handoff import make_suspender
+    from clio.ui.terminal_signals import make_signals
 
     def is_typing() -> bool:
         running = watch()
         return running is not None and running.has_typed_within(_TYPING_S)
 
     config = loaded.config
-    screen = make_screen(config, terminal, facts)
+    write = TerminalOutput(sys.stdout).write
+    signals = make_signals(config, os.environ, loaded.project, write, live=terminal.live)
+    screen = make_screen(config, terminal, facts, signals)
 
     def show(event: Event) -> None:
         facts.handle_event(event)
         screen.handle(event)
 
     suspended = make_suspender(screen, watch)
-    prompt_io = make_prompt_io(terminal, suspended, interrupt, is_typing)
+    prompt_io = make_prompt_io(terminal, suspended, interrupt, is_typing, signals)
     approver = TerminalApprover(prompt_io, Workspace(loaded.project).display)
     app = build_app(
         loaded,
@@ -190,18 +197,17 @@ def make_components(
         env=os.environ,
         pending_input=pending_input,
     )
-    return ReplComponents(app, screen, suspended, PlanReviewer(prompt_io), prompt_io)
+    return ReplComponents(app, screen, suspended, PlanReviewer(prompt_io), prompt_io, signals)
 
 
-def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "Screen | PipeScreen | ReaderScreen":
+def make_screen(
+    config: Config, terminal: Terminal, facts: "SessionStatus", signals: "TerminalSignals"
+) -> "Screen | PipeScreen | ReaderScreen":
     """Make the screen that shows turns on this terminal. facts: for the status line of a running turn."""
-    from clio.ui.turn_display import Notifier, resolve_notify
-
-    notifier = Notifier(kind=resolve_notify(config.notify, os.environ), after_s=config.notify_after_s)
     if terminal.for_screen_reader:
         from clio.ui.reader.screen import ReaderScreen
 
-        return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, notifier=notifier)
+        return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, signals=signals)
     from clio.ui.screen import open_screen
 
     return open_screen(
@@ -212,21 +218,27 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "
         get_status_parts=facts.list_parts,
         get_todos=facts.get_todos,
         prompt=first_paint.prompt_text(),
-        notifier=notifier,
+        signals=signals,
     )
 
 
 def make_prompt_io(
-    terminal: Terminal, suspended: "Suspender", interrupt: Callable[[], None], is_typing: Callable[[], bool]
+    terminal: Terminal,
+    suspended: "Suspender",
+    interrupt: Callable[[], None],
+    is_typing: Callable[[], bool],
+    signals: "TerminalSignals",
 ) -> "PromptIO":
     """Make the dialog that asks questions on this terminal."""
     if terminal.for_screen_reader:
         from clio.ui.reader.prompt import ReaderPromptIO
 
-        return ReaderPromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+        return ReaderPromptIO(
+            sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing, signals=signals
+        )
     from clio.ui.prompt_io import PromptIO
 
-    return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing, signals=signals)
 
 
 def detect_this_terminal(loaded: LoadedConfig) -> Terminal:

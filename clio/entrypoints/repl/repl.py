@@ -212,7 +212,11 @@ class Repl:
                 if self._terminal.live:
                     sys.stdout.write("\n")
         finally:
-            await self._leave()
+            try:
+                await self._leave()
+            finally:
+                if (parts := self._behind.parts) is not None:
+                    parts.signals.close()
             self._colours.stop_asking()
         return 0
 
@@ -293,6 +297,7 @@ class Repl:
             self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
         from clio.entrypoints.repl.welcome import render_welcome
 
+        parts.signals.open()
         header, notes = await asyncio.to_thread(
             render_welcome,
             app,

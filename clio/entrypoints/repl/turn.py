@@ -298,8 +298,14 @@ class Turns:
             on_key=ahead.other_key,
             paste=ahead.pastes.convert,
         )
+        signals = parts.signals
         self.watch = KeyWatch(
-            self.interrupt, typed=typed, on_change=self._show, hotkeys=self.hotkeys, write=_write_to_terminal
+            self.interrupt,
+            typed=typed,
+            on_change=self._show,
+            hotkeys=self.hotkeys,
+            write=_write_to_terminal,
+            on_focus=signals.note_focus if signals.follows_focus else None,
         )
         try:
             self._show()

@@ -45,6 +45,7 @@ from clio.ui.reader.spoken_text import remove_drawn, speak_diff, speak_line, spe
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
 from clio.ui.tables import render_plain_todos
 from clio.ui.terminal_handoff import Suspender
+from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Terminal, Theme
 
 _SPOKEN_CHOICES = {
@@ -355,9 +356,12 @@ class ReaderPromptIO(PromptIO):
         on_interrupt: Callable[[], None],
         *,
         is_typing: Callable[[], bool] = lambda: False,
+        signals: TerminalSignals | None = None,
         keyboard: Input | None = None,
     ) -> None:
-        super().__init__(stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, keyboard=keyboard)
+        super().__init__(
+            stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, signals=signals, keyboard=keyboard
+        )
         self._lines = TerminalOutput(stream)
         self._question_count = 0
 

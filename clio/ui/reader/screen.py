@@ -50,8 +50,9 @@ from clio.ui.reader.spoken_text import (
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
 from clio.ui.tables import count_done, render_plain_todos
+from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Theme
-from clio.ui.turn_display import SHOW_PROGRESS_AFTER_S, Notifier, ReasoningStream, Ticker, run_in_background
+from clio.ui.turn_display import SHOW_PROGRESS_AFTER_S, ReasoningStream, Ticker, run_in_background
 
 if TYPE_CHECKING:
     from clio.ui.keyboard import TypingState, WaitingText
@@ -203,7 +204,7 @@ class ReaderScreen:
 
     Args:
         reasoning: how to show the model's reasoning at first.
-        notifier: notifies the user of the end of a long turn.
+        signals: the title, the progress and the notifications of the terminal.
         clock: seconds.
         on_broken: called when the output has no reader any more.
     """
@@ -214,12 +215,12 @@ class ReaderScreen:
         size: TerminalSize,
         *,
         reasoning: ShowReasoning = "fold",
-        notifier: Notifier = Notifier(),  # noqa: B008  # frozen
+        signals: TerminalSignals | None = None,
         clock: Callable[[], float] = time.monotonic,
         on_broken: Callable[[], None] | None = None,
     ) -> None:
         self._size = size
-        self._notifier = notifier
+        self._signals = signals or TerminalSignals()
         self._clock = clock
         self._output = TerminalOutput(stream, on_broken)
         self._echo = EchoedLine(self._output.write, lambda: size()[0])
@@ -362,8 +363,10 @@ class ReaderScreen:
         self._echo.end()
         self._end_stream()
         self._print_pending()
+        self._signals.close()
 
     def _begin_turn(self) -> None:
+        self._signals.begin_turn()
         self._is_turn_running, self._in_answer = True, False
         self._printed_at = self._activity.since = self._clock()
         self._ticker.start()
@@ -380,7 +383,7 @@ class ReaderScreen:
         if event.error and event.status != "interrupted":
             self.print_error(event.error)
         self._print_lines(speak_footer(event))
-        self._output.write(self._notifier.format_for(event))
+        self._signals.end_turn(event)
 
     def _print_reasoning(self, text: str) -> None:
         if self._thinking_since is None:
