@@ -261,8 +261,12 @@ class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
 class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
     """Let the user choose a row of a table; run the command `then` with the row's value appended.
 
-    values: one for each row. start: the row selected first. If no list can be drawn, the result's own text and table
-    explain how to choose.
+    If no list can be drawn, the result's own text and table explain how to choose.
+
+    Attributes:
+        values: one for each row.
+        start: the row selected first.
+        preview: returns a text about a value, shown while its row is selected.
     """
 
     title: str
@@ -270,6 +274,7 @@ class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
     values: tuple[str, ...]
     then: str
     start: int = 0
+    preview: Callable[[str], str] | None = None
 
 
 class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):

@@ -5,10 +5,11 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from clio.commands.arguments import parse_options
 from clio.commands.command import (
+    Choose,
     Command,
     CommandContext,
     CommandResult,
@@ -30,6 +31,7 @@ from clio.commands.session_table import (
     format_short_title,
     format_title,
     make_session_table,
+    preview_session,
     suggest_export,
     suggest_sessions,
     unique_id_length,
@@ -155,6 +157,12 @@ def show_session(ctx: CommandContext, argument: str) -> CommandResult:
     info = next((info for info in ctx.store.list() if info.id == session_id), None)
     # In memory only: looking at a session must not take its lock or change a file of it.
     return _describe_session(ctx, ctx.store.open(session_id, persist=False), info)
+
+
+def offer_sessions(ctx: CommandContext, argument: str) -> CommandResult:
+    """Let the user choose a session to switch to; where no list can be drawn, show the running one."""
+    shown = show_session(ctx, argument)
+    return shown if argument else structs.replace(shown, follow_up=_offer_sessions(ctx))
 
 
 def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
@@ -425,12 +433,32 @@ def _make_passage_data(passage: "RecalledPassage") -> dict[str, object]:
     }
 
 
+def _offer_sessions(ctx: CommandContext) -> Choose | None:
+    """Return the list of sessions to switch to; None if there is no other one."""
+    infos = ctx.store.list()
+    if not [info for info in infos if info.id != ctx.session.id]:
+        return None
+    previews = {info.id: preview_session(info) for info in infos}
+    ids = tuple(previews)
+    return Choose(
+        title="Switch to which session?",
+        table=make_session_table(infos, running=ctx.session.id, now=time.time()),
+        values=ids,
+        then="/session switch",
+        start=ids.index(ctx.session.id) if ctx.session.id in previews else 0,
+        preview=previews.__getitem__,
+    )
+
+
 def switch_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Switch to another session."""
     given = parse_options(argument)
     if not given.words:
-        return make_refusal(
-            "Which session? Write /session switch with a number, an id or a name; /session list shows them"
+        return structs.replace(
+            make_refusal(
+                "Which session? Write /session switch with a number, an id or a name; /session list shows them"
+            ),
+            follow_up=_offer_sessions(ctx),
         )
     session_id = ctx.store.find(given.text)
     if session_id == ctx.session.id:
@@ -447,7 +475,7 @@ SESSION = (
     Command(
         name="session",
         summary="the running session, and earlier ones",
-        handler=show_session,
+        handler=offer_sessions,
         subcommands=(
             Command(
                 name="show",

@@ -73,6 +73,12 @@ def format_short_title(info: "SessionInfo", chars: int) -> str:
     return truncate(format_title(info), chars)
 
 
+def preview_session(info: "SessionInfo") -> str:
+    """Return more about a session than its row: its first words, its length and its folder."""
+    first = f"first message: {info.first_words}\n" if info.name and info.first_words else ""
+    return f"{first}{format_count(info.messages, 'message')} · {info.working_directory or 'folder unknown'}"
+
+
 def format_last_used(info: "SessionInfo", running: str | None, now: float) -> str:
     """Return how long ago a session was last used."""
     return "this one" if info.id == running else "in use" if info.running else format_ago(now - info.updated_at)

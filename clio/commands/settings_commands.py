@@ -71,6 +71,17 @@ def set_theme(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(follow_up=SetTheme(name=argument))
 
 
+def make_theme_choice(ctx: CommandContext) -> Choose:
+    """Return the list of themes to choose from."""
+    names = theme_names(ctx.loaded.home)
+    rows = tuple(
+        ("→" if name == ctx.config.theme else "", name, THEMES.get(name, "your own")) for name in names
+    )  # fmt: skip
+    table = Table(columns=("", "theme", ""), rows=rows, wide_column=2)
+    start = names.index(ctx.config.theme) if ctx.config.theme in names else 0
+    return Choose(title="Theme", table=table, values=tuple(names), then="/theme", start=start)
+
+
 def suggest_themes(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the theme names, each with its description."""
     for name in theme_names(ctx.loaded.home):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from clio.commands.arguments import ParsedArguments, join_arguments, parse_options
 from clio.commands.command import (
+    Choose,
     Command,
     CommandContext,
     CommandResult,
@@ -181,6 +182,11 @@ def explain_conflicts(
 
 RewindKind = Literal["files", "conversation", "both"]
 # "talk" is the former name of "conversation".
+_KIND_MEANINGS: dict[RewindKind, str] = {
+    "both": "files and conversation",
+    "files": "files only; the conversation stays",
+    "conversation": "conversation only, in a copy of the session; files stay",
+}
 _KINDS: dict[str, RewindKind] = {
     "files": "files",
     "conversation": "conversation",
@@ -198,7 +204,9 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
     if not given.words:
         return _list_turns(ctx, turns, whole="--all" in given.options)
     turn = find_turn(turns, given.words[0])
-    what = _parse_rewind_kind(turn, given.words[1:])
+    if len(given.words) == 1:
+        return _offer_kinds(turn)
+    what = _parse_rewind_kind(given.words[1:])
     rest = ParsedArguments(words=given.words[2:], options=given.options)
     # Rewinding the conversation continues in a copy on disk, which incognito mode must not make.
     if what != "files" and not ctx.session.is_persistent:
@@ -248,19 +256,40 @@ def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -
             }
         )
     more = f" {len(turns) - len(shown)} earlier ones: `/rewind --all`." if len(shown) < len(turns) else ""
+    columns = ("#", "ago", "you said", "files", "lines")
+    table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=True)
+    said = {str(turn.number): turn.said for turn in shown}
     return CommandResult(
         text="`/rewind TURN files`, `conversation` or `both` goes back to **before** that turn; `/diff TURN` shows its "
         f"changes.{more}",
-        table=Table(
-            columns=("#", "ago", "you said", "files", "lines"), rows=tuple(rows), wide_column=2, is_truncated=True
-        ),
+        table=table,
         data={"turns": data},
+        follow_up=Choose(
+            title="Go back to before which turn?",
+            table=table,
+            values=tuple(said),
+            then="/rewind",
+            preview=said.__getitem__,
+        ),
     )
 
 
-def _parse_rewind_kind(turn: SessionTurn, words: tuple[str, ...]) -> RewindKind:
-    if not words:
-        raise UsageError(f"Rewind what? Write /rewind {turn.number} files, conversation or both")
+def _offer_kinds(turn: SessionTurn) -> CommandResult:
+    """Ask what to take back to the state before a turn."""
+    table = Table(columns=("", ""), rows=tuple(_KIND_MEANINGS.items()), wide_column=1)
+    return CommandResult(
+        text=f"Rewind what? Write /rewind {turn.number} files, conversation or both",
+        ok=False,
+        follow_up=Choose(
+            title=f"Go back to before turn {turn.number}",
+            table=table,
+            values=tuple(_KIND_MEANINGS),
+            then=f"/rewind {turn.number}",
+        ),
+    )
+
+
+def _parse_rewind_kind(words: tuple[str, ...]) -> RewindKind:
     if words[0] not in _KINDS:
         raise UsageError(f"/rewind does not know {words[0]!r}; it takes files, conversation or both")
     return _KINDS[words[0]]

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from clio.commands.arguments import join_arguments
 from clio.commands.command import (
+    Choose,
     Command,
     CommandResult,
     Confirm,
@@ -306,6 +307,8 @@ def _run_handlers(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -
     command, argument = select_subcommand(table, join_arguments(words[1:]), called)
     result = command.handler(ctx, argument)
     while True:
+        if isinstance(result.follow_up, Choose):  # a list to choose from is for conversations
+            result = structs.replace(result, follow_up=None)
         if not result.ok and result.follow_up is None:
             raise UsageError(result.text)
         match result.follow_up:

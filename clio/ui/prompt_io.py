@@ -272,39 +272,59 @@ class PageRegion:
 _ESCAPE_WAIT_S = 0.025  # the bytes of an arrow key arrive together, so an Esc without more is the Esc key
 _OTHER_ROWS = 5  # rows for the title, the heading, the filter text, the hint, and one spare
 _MAX_LIST_ROWS = 15
+_MAX_PREVIEW_ROWS, _PREVIEW_FROM_ROWS = 4, 20
 _PICKER_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
 
 
 class Picker:
-    """A list to choose from, on one screen.
+    """A list to choose from, on one screen. Its work per key does not grow with the texts of the rows.
 
-    table: the list, with one row for each of `values`. start: the row selected at first.
+    Args:
+        table: the list, with one row for each of `values`.
+        start: the row selected at first.
+        preview: returns a text about a value, shown below the list while its row is selected.
     """
 
     def __init__(
-        self, title: str, table: Table, values: Sequence[str], start: int, size: Callable[[], tuple[int, int]]
+        self,
+        title: str,
+        table: Table,
+        values: Sequence[str],
+        start: int,
+        size: Callable[[], tuple[int, int]],
+        preview: Callable[[str], str] | None = None,
     ) -> None:
         self._title = title
         self._table = table
         self._values = values
         self._size = size
+        self._preview = preview
         self._filter = ""
         self._selected = min(max(start, 0), max(len(values) - 1, 0))
         self._top = 0
+        self._fitted_width = -1
+        self._heading, self._lines = "", list[str]()
+        rows = zip(values, table.rows, strict=True)
+        self._searched_texts = [f"{value} {' '.join(row)}".lower() for value, row in rows]
+        self._matching = list(range(len(values)))
 
     def render(self) -> StyleAndTextTuples:
         """Return the rows to draw now."""
         columns, rows = self._size()
-        matching = self._find_matching_rows()
-        heading, lines = fit_table(self._table, columns - 3)
-        height = max(min(rows - _OTHER_ROWS, _MAX_LIST_ROWS), 3)
+        matching = self._matching
+        if columns != self._fitted_width:
+            self._fitted_width = columns
+            self._heading, self._lines = fit_table(self._table, columns - 3)
+        heading, lines = self._heading, self._lines
+        preview_rows = _MAX_PREVIEW_ROWS if self._preview is not None and rows >= _PREVIEW_FROM_ROWS else 0
+        height = max(min(rows - _OTHER_ROWS - preview_rows, _MAX_LIST_ROWS), 3)
         self._top = min(max(self._top, self._selected - height + 1), self._selected)
         parts: StyleAndTextTuples = [
             ("class:choice", truncate_to_cells(clean_line(self._title), columns - 1)),
             ("", "\n"),
         ]
         parts += [("class:hint", f"  {heading}\n")] if heading else []
-        for place, number in list(enumerate(matching))[self._top : self._top + height]:
+        for place, number in enumerate(matching[self._top : self._top + height], start=self._top):
             is_selected = place == self._selected
             parts.append(("class:choice" if is_selected else "", f"{'›' if is_selected else ' '} {lines[number]}\n"))
         if not matching:
@@ -312,6 +332,8 @@ class Picker:
         if len(matching) > height:
             last = min(self._top + height, len(matching))
             parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(matching):,}\n"))
+        for line in self._list_preview_lines(columns)[:preview_rows]:
+            parts.append(("class:hint", f"  │ {line}\n"))
         if self._filter:
             parts.append(("", truncate_to_cells(f"  filter: {self._filter}", columns - 1) + "\n"))
         parts.append(("class:hint", "  " + next(hint for hint in _PICKER_HINTS if count_cells(hint) + 3 < columns)))
@@ -319,7 +341,7 @@ class Picker:
 
     def move_selection(self, rows: int) -> None:
         """Move the selection down by so many rows, up if negative; stops at the ends."""
-        self._selected = min(max(self._selected + rows, 0), max(len(self._find_matching_rows()) - 1, 0))
+        self._selected = min(max(self._selected + rows, 0), max(len(self._matching) - 1, 0))
 
     def extend_filter(self, text: str) -> None:
         """Add text to the filter: only rows that contain it are displayed."""
@@ -331,8 +353,7 @@ class Picker:
 
     def get_selected(self) -> str | None:
         """The value of the selected row; None if no row matches."""
-        matching = self._find_matching_rows()
-        return self._values[matching[self._selected]] if matching else None
+        return self._values[self._matching[self._selected]] if self._matching else None
 
     async def ask(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
         """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input."""
@@ -354,14 +375,20 @@ class Picker:
     def _set_filter(self, text: str) -> None:
         before = self.get_selected()
         self._filter = text
-        matching = self._find_matching_rows()
-        position = next((place for place, number in enumerate(matching) if self._values[number] == before), 0)
+        words = text.lower().split()
+        self._matching = [
+            number for number, searched in enumerate(self._searched_texts) if all(word in searched for word in words)
+        ]
+        position = next((place for place, number in enumerate(self._matching) if self._values[number] == before), 0)
         self._selected, self._top = position, 0
 
-    def _find_matching_rows(self) -> list[int]:
-        words = self._filter.lower().split()
-        texts = (f"{value} {' '.join(row)}".lower() for value, row in zip(self._values, self._table.rows, strict=True))
-        return [number for number, text in enumerate(texts) if all(word in text for word in words)]
+    def _list_preview_lines(self, columns: int) -> list[str]:
+        """Return the preview of the selected row as lines that fit below the list."""
+        value = self.get_selected()
+        if self._preview is None or value is None:
+            return []
+        lines = [clean_line(line) for line in self._preview(value).splitlines() if line.strip()]
+        return [truncate_to_cells(line, columns - 5) for line in lines]
 
     def _make_key_bindings(self) -> KeyBindings:
         keys = KeyBindings()
@@ -488,14 +515,21 @@ class Questions:
         async with self._one_at_a_time:
             return await self._read_text_line(prompt)
 
-    async def choose_row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
+    async def choose_row(
+        self,
+        title: str,
+        table: Table,
+        values: Sequence[str],
+        start: int,
+        preview: Callable[[str], str] | None = None,
+    ) -> str | None:
         """Return the value of the row chosen from a list; None for Esc, Ctrl-C and the end of the input.
 
         Only if `live`. See `Picker`.
         """
 
         async with self._one_at_a_time:
-            picker = Picker(title, table, values, start, lambda: get_columns_and_rows(self._display))
+            picker = Picker(title, table, values, start, lambda: get_columns_and_rows(self._display), preview)
             return await picker.ask(self._theme, self._keyboard, self._display)
 
     async def _read_plain_line(self, prompt: str) -> str | None:

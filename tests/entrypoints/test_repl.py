@@ -192,10 +192,10 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
         leave(clio)
     assert len(server.requests[-1].body["messages"]) == 4
     with place.clio("-r") as clio:
-        clio.wait_for("Number, id or name")
-        clio.line("9")
-        clio.wait_for(r"(?s)No session matches '9'.*Number, id or name", regex=True)
-        clio.line("retries")
+        clio.wait_for("type to filter")
+        clio.send("nothing")
+        clio.wait_for("no matches")
+        clio.send("\x7f" * 7 + "retries\r")
         clio.wait_for("session retries · 4 messages")
         leave(clio)
     with place.clio("-r", "nobody") as clio:

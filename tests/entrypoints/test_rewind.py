@@ -90,7 +90,9 @@ def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:
         clio.line("/rewind")
         clio.wait_for("you said")
         assert "write a plan" in clio.text
-        clio.line("/rewind 2 both")
+        clio.key("enter")  # the newest turn
+        clio.wait_for("Go back to before turn 2")
+        clio.key("enter")  # files and conversation
         clio.wait_for("Back to before turn 2")
         clio.send("y")
         clio.wait_for("Your message was")

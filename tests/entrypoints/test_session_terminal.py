@@ -8,7 +8,7 @@ import pytest
 
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, at_prompt, make_place
 from tests.support.own_sessions import own_store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -110,11 +110,29 @@ def test_deleting_asks_on_a_terminal(place: Place) -> None:
         assert len(store_of(place).list()) == left
 
 
-def test_the_picker_of_the_resume_flag_is_as_it_was(place: Place) -> None:
+@pytest.mark.parametrize("keys", ["\x1b[B\r", "retr\r"], ids=["arrows", "typed letters"])
+def test_the_resume_flag_offers_a_list(place: Place, keys: str) -> None:
     with place.clio(*OFFLINE, "-r", columns=100, lines=40) as clio:
-        clio.wait_for("Number, id or name (Enter starts a new session):")
-        clio.line("2")
+        clio.wait_for("type to filter")
+        clio.send(keys)
         clio.wait_for("session Retries · 2 messages")
+
+
+def test_sessions_and_memories_are_chosen_from_a_list(place: Place) -> None:
+    with place.clio(*OFFLINE, columns=100, lines=40) as clio:
+        clio.wait_for("offline · ask")
+        clio.line("/session")
+        clio.wait_for("Switch to which session?")
+        clio.send("retr\r")
+        clio.wait_for("session Retries · 2 messages")
+        at_prompt(clio)
+        clio.line("#staging listens on port 5433")
+        clio.wait_for("Saved to project memory")
+        clio.line("/memory")
+        clio.wait_for("1 memory: show which one?")
+        clio.wait_for("│ staging listens on port 5433")
+        clio.send("\r")
+        clio.wait_for("first said")
 
 
 def test_a_note_is_changed_in_the_editor(place: Place) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.entrypoints.repl.theme import BACKGROUND_QUERY
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, at_prompt, make_place
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
 from tests.support.pty_session import PtySession
 
@@ -83,6 +83,8 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         assert re.search(rb"\x1b\[38;2;95;0;175(;48;2;\d+;\d+;\d+)?mdef", drawn)
         clio.line("/theme")
         clio.wait_for(r"→ light .*\n +high-contrast .*\n +none ", regex=True)
+        clio.wait_for("enter to choose")
+        clio.key("escape")
         assert "rgb" not in clio.everything and "2c" not in clio.everything
         leave(clio)
 
@@ -120,7 +122,9 @@ def test_without_colour_nothing_is_coloured(tmp_path: Path, server: ChatServer) 
         clio.wait_for("the colours: dark")
         assert not COLOUR.search(bytes(clio.raw))
         clio.line("me")
-        clio.wait_for("sets the theme")  # with samples, in the colours of each
+        clio.wait_for("enter to choose")  # below samples in the colours of each
+        clio.key("escape")
+        at_prompt(clio)
         before = len(clio.raw)
         clio.line("go on")
         clio.wait_for("n no")

@@ -199,7 +199,9 @@ class Session:
         self.clio.line("/redo")
         self.look("redo", r"Restored[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /redo")
         self.clio.line("/rewind")
-        self.look("rewind", r"you said[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /rewind")
+        self.look("rewind", r"you said[\s\S]*enter to choose", "❯ /rewind")
+        self.clio.key("escape")
+        self.ready()
 
     def planning(self) -> None:
         todos = [{"title": title} for title in TODOS]
@@ -219,11 +221,15 @@ class Session:
         self.look("todo", r"1 of 3 done[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /todo")
 
     def looking(self) -> None:
-        for command, shows in (("/context", "next trim"), ("/cost", "project, 30 days"), ("/theme", "theme")):
+        for command, shows in (("/context", "next trim"), ("/cost", "project, 30 days")):
             self.clio.line(command)
             self.look(
                 command[1:], rf"{shows}[\s\S]*❯ Ask[^\n]*\n+test-model", f"❯ {command}", counts=command != "/context"
             )
+        self.clio.line("/theme")
+        self.look("theme", "enter to choose", "❯ /theme")
+        self.clio.key("escape")
+        self.ready()
         self.clio.key("ctrl-d")
         assert self.clio.wait_exit() == 0
 

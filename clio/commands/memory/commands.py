@@ -48,7 +48,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.memory.open_page import OPEN_ROWS
 from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
-from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats, why
+from clio.commands.memory.views import TIME_ROWS, offer_memories, search, show, show_list, stats, why
 from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
@@ -469,7 +469,7 @@ MEMORY = (
     Command(
         name="memory",
         summary="what is saved about this project and about you",
-        handler=show_list,
+        handler=offer_memories,
         subcommands=(
             Command(
                 name="list",

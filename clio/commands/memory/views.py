@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
-from clio.commands.command import Command, CommandContext, CommandResult, Suggestion, Table, make_refusal, quote_code
+from clio.commands.command import (
+    Choose,
+    Command,
+    CommandContext,
+    CommandResult,
+    Suggestion,
+    Table,
+    make_refusal,
+    quote_code,
+)
 from clio.commands.memory.edits import memory_data, parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
     AUTHORS,
@@ -227,6 +236,17 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
     ]
     table = Table(columns=(short_id(record), record.kind), rows=tuple(row for row in fields if row[1]), wide_column=1)
     return CommandResult(table=table, data=record_data(record, owner))
+
+
+def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
+    """Let the user choose a memory to show; where no list can be drawn, list them as `/memory list` does."""
+    shown = show_list(ctx, argument)
+    if argument or shown.table is None or (whole := show_list(ctx, "--all").table) is None:
+        return shown
+    texts = {row[0]: row[whole.wide_column or 0] for row in whole.rows}
+    title = f"{format_count(len(texts), 'memory')}: show which one?"
+    choice = Choose(title=title, table=whole, values=tuple(texts), then="/memory show", preview=texts.__getitem__)
+    return msgspec.structs.replace(shown, follow_up=choice) if len(texts) == len(whole.rows) else shown
 
 
 def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:

@@ -36,6 +36,7 @@ from clio.commands.command import (
 )
 from clio.commands.git_commands import build_commit_prompt, describe_branch, find_task_lines
 from clio.commands.registry import run_command
+from clio.commands.settings_commands import make_theme_choice
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
 from clio.context.workspace_state import invalidate_working_trees
@@ -476,7 +477,7 @@ class CommandRunner:
         if not questions.is_live:
             return True
         async with parts.prompt_io.suspended():
-            chosen = await questions.choose_row(step.title, step.table, step.values, step.start)
+            chosen = await questions.choose_row(step.title, step.table, step.values, step.start, step.preview)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
     async def _follow(self, parts: ReplComponents, step: FollowUp) -> bool:
@@ -521,6 +522,7 @@ class CommandRunner:
                 screen.show_result(await asyncio.to_thread(export_to_file, app, step))
             case SetTheme(name=name):
                 self._colours.choose_theme(parts, name)
+                return bool(name) or await self._choose(parts, make_theme_choice(app))
             case ConsolidateNow() | LongWork():
                 result, typed = await run_until_key(make_long_work(app, step), draws=live, aloud=aloud)
                 self._prefill(typed)

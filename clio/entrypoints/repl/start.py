@@ -1,5 +1,6 @@
 """What precedes the first prompt: trust in the project, and choosing or resuming a session."""
 
+import asyncio
 import os
 import sys
 import time
@@ -124,9 +125,20 @@ def _quote_session(store: "SessionStore", session_id: str) -> str:
 
 
 def _ask_for_session(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    from clio.commands.session_table import make_session_table
+    from clio.commands.session_table import make_session_table, preview_session
 
-    table = make_session_table(store.list(), running=None, now=time.time())
+    infos = store.list()
+    table = make_session_table(infos, running=None, now=time.time())
+    if terminal.live and sys.stdin.isatty():
+        from clio.ui.prompt_io import Picker, get_columns_and_rows
+
+        first_paint.restore_terminal()
+        previews = {info.id: preview_session(info) for info in infos}
+        title = "Continue which session? (esc starts a new one)"
+        picker = Picker(
+            title, table, tuple(previews), 0, lambda: get_columns_and_rows(None), previews.__getitem__
+        )  # fmt: skip
+        return asyncio.run(picker.ask(terminal.theme, None, None))
     sys.stdout.write("".join(f"{line}\n" for line in _render_table_lines(table, terminal)))
     while True:
         answer = ask("Number, id or name (Enter starts a new session): ").strip()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopRequests, TurnFinished
-from clio.commands.command import is_command
+from clio.commands.command import Choose, is_command
 from clio.entrypoints.repl.components import ReplComponents, terminal_size
 from clio.errors import ClioError, UserError
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
@@ -332,7 +332,7 @@ def run_read_only_command(parts: ReplComponents, line: str) -> bool:
     from clio.commands.registry import run_command
 
     result = run_command(parts.app, line)
-    if result.follow_up is not None:
+    if result.follow_up is not None and not isinstance(result.follow_up, Choose):
         return False
     parts.screen.show_user_message(line)
     parts.screen.show_result(result)
