@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
-from typing import get_args
+from typing import cast, get_args
 
 import msgspec
 
@@ -315,6 +315,7 @@ def kind(field: SettingField) -> str:
         "switch": "true or false",
         "texts": "list",
         "models": "mapping",
+        "keys": "mapping",
     }
     if field.kind == "number":
         return f"number {describe_limits(field.limits)}"
@@ -325,7 +326,7 @@ def kind(field: SettingField) -> str:
 
 def shown(default: object) -> str:
     """A default as the file would say it."""
-    plain = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    plain = ", ".join(map(str, cast("tuple[object, ...]", default))) if isinstance(default, tuple) else default
     return "" if default in (None, (), {}) else f"`{format_value('', plain)}`"
 
 

@@ -284,6 +284,15 @@ def test_no_example_is_taken_for_a_file_with_a_key(project: Path, env: dict[str,
     assert lines(look(project, env), "keys") == [("ok", "keys: no API keys in clio's files")]
 
 
+@pytest.mark.parametrize("text", ["keys: {reasoning: f2}\n", "keys:\n  reasoning: f2\n"])
+def test_keys_of_the_keyboard_are_no_secrets(project: Path, env: dict[str, str], text: str) -> None:
+    (project / ".clio" / "config.yaml").write_text(text, encoding="utf-8")
+    assert lines(look(project, env), "keys") == [("ok", "keys: no API keys in clio's files")]
+    (project / ".clio" / "config.yaml").write_text(text + "api_key: sk-0123456789\n", encoding="utf-8")
+    (project / ".clio" / "config.yaml").chmod(0o644)
+    assert [mark for mark, _ in lines(look(project, env), "keys")] == ["fix"]
+
+
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
     with ChatServer([], models=[{"id": "tiny", "max_model_len": 8_192}]) as chat:

@@ -1,6 +1,6 @@
 """The table of all slash commands, and the help, key list and completion generated from it."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -100,12 +100,21 @@ def make_help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
     return Table(columns=("to", "type"), rows=tuple(rows), wide_column=1)
 
 
+NO_CHANGES: Mapping[str, str] = {}
+
+
 class Key(Struct, frozen=True, kw_only=True):
-    """Keys with the same action. bound: their names in the line editor if clio binds them itself."""
+    """Keys with the same action.
+
+    Attributes:
+        bound: their names in the line editor if clio binds them itself.
+        action: its name in the setting `keys`; "" if the key cannot be changed.
+    """
 
     keys: str
     what: str
     bound: tuple[str, ...] = ()
+    action: str = ""
 
 
 KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
@@ -117,9 +126,19 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
             Key(keys="Alt-Enter", what="starts a new line", bound=("escape enter",)),
             Key(keys="Tab", what="completes commands, their options, @paths, @session: and @note:"),
             Key(keys="↑ ↓", what="history; ↑ on an empty line edits the queued message", bound=("up",)),
-            Key(keys="Ctrl-R", what="searches the history, of other projects too", bound=("c-r", "escape", "c-g")),
-            Key(keys="Ctrl-X Ctrl-E", what="edits the line in $EDITOR; v in vi's normal mode", bound=("c-x c-e", "v")),
-            Key(keys="Ctrl-V", what="inserts the picture from the clipboard", bound=("c-v",)),
+            Key(
+                keys="Ctrl-R",
+                what="searches the history, of other projects too",
+                bound=("c-r", "escape", "c-g"),
+                action="history",
+            ),
+            Key(
+                keys="Ctrl-G",
+                what="edits the line in $EDITOR; so do Ctrl-X Ctrl-E, and v in vi's normal mode",
+                bound=("c-g", "c-x c-e", "v"),
+                action="editor",
+            ),
+            Key(keys="Ctrl-V", what="inserts the picture from the clipboard", bound=("c-v",), action="picture"),
             Key(keys="Backspace", what="deletes a pasted text as a whole", bound=("backspace",)),
             Key(keys="Ctrl-C", what="clears the line; Ctrl-_ restores it", bound=("c-c",)),
             Key(keys="Ctrl-D", what="exits, on an empty line"),
@@ -128,9 +147,9 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     (
         "at any time",
         (
-            Key(keys="Ctrl-O", what="shows the last results in full, as /last does", bound=("c-o",)),
-            Key(keys="Ctrl-T", what="shows or hides the model's reasoning"),
-            Key(keys="Shift-Tab", what="switches the approval mode: ask, edits, plan", bound=("s-tab",)),
+            Key(keys="Ctrl-O", what="shows the last results in full, as /last does", bound=("c-o",), action="output"),
+            Key(keys="Ctrl-T", what="shows or hides the model's reasoning", action="reasoning"),
+            Key(keys="Shift-Tab", what="switches the approval mode: ask, edits, plan", bound=("s-tab",), action="mode"),
         ),
     ),
     (
@@ -154,14 +173,19 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 )
 
 
-def make_key_table() -> Table:
-    """Return all keys, grouped by where they work."""
+def make_key_table(changed: Mapping[str, str] = NO_CHANGES) -> Table:
+    """Return all keys, grouped by where they work. changed: the setting `keys`."""
     rows = [
-        (place if number == 0 else "", key.keys, key.what)
+        (place if number == 0 else "", _format_key(changed.get(key.action, "")) or key.keys, key.what)
         for place, keys in KEYS
         for number, key in enumerate(keys)
     ]  # fmt: skip
     return Table(columns=("where", "key", "what it does"), rows=tuple(rows), wide_column=2)
+
+
+def _format_key(name: str) -> str:
+    """Return a key as users know it: "Ctrl-Y" for "c-y", "F2" for "f2"."""
+    return "-".join({"c": "Ctrl", "s": "Shift"}.get(part, part.title()) for part in name.split("-"))
 
 
 _MAX_PROBLEMS = 3
@@ -178,7 +202,7 @@ def show_help(ctx: CommandContext, argument: str) -> CommandResult:
         )
     word = argument.removeprefix("/").split()[0]
     if word.lower() in ("keys", "key"):
-        return CommandResult(table=make_key_table())
+        return CommandResult(table=make_key_table(ctx.config.keys))
     command = find_command(word, ctx)
     if command is None:
         return make_refusal(f"There is no command {'/' + word!r}; {_find_nearest_command(word, ctx)}")

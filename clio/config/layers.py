@@ -167,6 +167,8 @@ def build_config(values: LayerValues) -> Config:
     for key, settings in values.items():
         if key[0] == "models":
             raw.setdefault("models", {}).setdefault(key[1], {})[key[2]] = settings[-1].value
+        elif CONFIG_FIELDS[key[0]].kind == "keys":
+            raw.setdefault(key[0], {})[key[1]] = settings[-1].value
         elif CONFIG_FIELDS[key[0]].kind == "texts":
             raw[key[0]] = [setting.value for setting in settings]
         else:

@@ -45,6 +45,20 @@ PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
+KEY_ACTIONS: dict[str, str] = {
+    "editor": "c-g",
+    "history": "c-r",
+    "mode": "s-tab",
+    "output": "c-o",
+    "picture": "c-v",
+    "reasoning": "c-t",
+}
+"""The actions whose key can be changed, and their usual keys by prompt_toolkit's names."""
+_KEY_NAME = LazyRegex(r"c-[a-z]|s-tab|f[1-9]|f1[0-9]|f2[0-4]|c-(?:left|right|up|down|home|end)|s-(?:up|down|home|end)")
+# They interrupt, end and send, or are what the terminal sends for Tab, Enter and Backspace.
+_FIXED_KEYS = frozenset(("c-c", "c-d", "c-h", "c-i", "c-j", "c-m"))
+
+
 class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of one model, which override server and profile; the key is the model's name or an alias.
 
@@ -205,6 +219,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Maximum seconds a command runs if the model sets no limit."""
     editing: Editing = "emacs"
     """The keys of the prompt line: emacs, vi."""
+    keys: dict[str, str] = {}
+    """Other keys for actions, such as `reasoning: f2` or `editor: c-e` (Ctrl-E). The actions are editor, history, mode,
+    output, picture and reasoning.
+    """
     attribution: str | None = None
     """A trailer for commits made through clio, such as "Assisted-by: clio"; none if not set."""
     color: bool = True
@@ -254,7 +272,7 @@ class Setting(Struct, frozen=True, kw_only=True):
         return ".".join(self.key)
 
 
-FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
+FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models", "keys"]
 Value = str | int | float | bool | None
 # Bounded in length: int() of a very long text takes long, and Python refuses more than 4,300 digits.
 _COUNT_TEXT = LazyRegex(r"[0-9]{1,12}")
@@ -293,6 +311,8 @@ class SettingField(Struct, frozen=True, kw_only=True):
                 return f"{words}{'or ' if words else ''}a list, each entry on a line of its own after '- '"
             case "models":
                 return "a mapping from a model's name to its settings"
+            case "keys":
+                return "a mapping from an action to a key, such as 'reasoning: f2'"
 
 
 def describe_limits(limits: Meta | None) -> str:
@@ -413,7 +433,7 @@ def _find_kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
     if origin is tuple:
         return "texts", ()
     if origin is dict:
-        return "models", ()
+        return ("keys" if arguments[1] is str else "models"), ()
     if hint is bool:
         return "switch", ()
     if origin is typing.Annotated and typing.get_args(hint)[0] is float:
@@ -532,6 +552,8 @@ def iter_settings(table: Table, display_name: str) -> Iterator[Setting]:
         field = _require_known_field(name, CONFIG_FIELDS, f"{display_name}:{entry.line}")
         if field.kind == "models":
             yield from _iter_model_settings(field, entry, display_name)
+        elif field.kind == "keys":
+            yield from _iter_keys(field, entry, display_name)
         elif field.kind == "texts":
             for item in _convert_entry(parse_setting_list, field, name, entry, display_name):
                 if name == "redact_patterns":
@@ -554,6 +576,23 @@ def _iter_model_settings(field: SettingField, entry: Entry, display_name: str) -
                 value=_convert_entry(parse_setting_node, known, f"{prefix}.{name}", value, display_name),
                 origin=f"{display_name}:{value.line}",
             )
+
+
+def _iter_keys(field: SettingField, entry: Entry, display_name: str) -> Iterator[Setting]:
+    table = _require_table(entry, field.name, field.expected, display_name)
+    usual = {key: action for action, key in KEY_ACTIONS.items() if action not in table.entries}
+    for action, value in table.entries.items():
+        where = f"{display_name}:{value.line}"
+        if action not in KEY_ACTIONS:
+            hint = did_you_mean(action, KEY_ACTIONS) or "; known are " + ", ".join(KEY_ACTIONS)
+            raise ConfigError(f"{where}: keys: unknown action {action!r}{hint}")
+        key = value.node.text.strip().lower() if isinstance(value.node, Scalar) else ""
+        if not _KEY_NAME.fullmatch(key) or key in _FIXED_KEYS:
+            raise ConfigError(f"{where}: keys.{action} must be a key such as c-y (Ctrl-Y), f2 or s-tab, not {key!r}")
+        if key in usual:
+            raise ConfigError(f"{where}: keys.{action}: {key} is the key of {usual[key]}; give that another key, too")
+        usual[key] = action
+        yield Setting(key=(field.name, action), value=key, origin=where)
 
 
 def _require_table(entry: Entry, name: str, expected: str, display_name: str) -> Table:

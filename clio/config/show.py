@@ -122,6 +122,9 @@ def _report_settings(loaded: LoadedConfig) -> dict[str, SettingReport]:
         value: object = getattr(loaded.config, name)
         if name == "models":
             found.update(_report_model_settings(loaded))
+        elif name == "keys":
+            for action, key in loaded.config.keys.items():
+                found[f"keys.{action}"] = SettingReport(value=key, origin=loaded.origins[f"keys.{action}"])
         else:
             masked = mask_secrets(name, value) if isinstance(value, str) else value
             found[name] = SettingReport(value=masked, origin=loaded.origins[name])

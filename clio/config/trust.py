@@ -478,6 +478,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "checkpoint_days": _user_only(_LIMITS_SHARED_STORE),
     "command_timeout_s": _waits(_STOPS_WORK),
     "editing": _waits(_CHANGES_KEYS),
+    "keys": _waits(_CHANGES_KEYS),
     "attribution": _waits("adds text of the project to the user's commits"),
     "color": _waits(_CHANGES_SCREEN),
     "theme": _waits(_CHANGES_SCREEN),

@@ -20,6 +20,7 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from clio.config.schema import KEY_ACTIONS
 from clio.ui.line_rules import PLACEHOLDER
 from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
@@ -532,13 +533,42 @@ _PASTE_END = "\x1b[201~"
 _PATCHED_INPUTS: WeakSet[object] = WeakSet()
 
 
-def speed_up_pastes(keyboard: Input) -> None:
-    """Let an input read more at once and scan each piece of a paste only once. Does nothing for other inputs."""
+_key_map: Mapping[str, Keys] = {}
+
+
+def change_keys(keys: Mapping[str, str]) -> None:
+    """Let other keys do what the usual ones do, in every input that is prepared from now on.
+
+    keys: as the setting `keys`. A usual key that no action has any more does nothing.
+    """
+    global _key_map
+    changed: dict[str, Keys] = {KEY_ACTIONS[action]: Keys.Ignore for action in keys}
+    changed |= {key: Keys(KEY_ACTIONS[action]) for action, key in keys.items()}
+    _key_map = changed
+
+
+def _translate_key(press: KeyPress) -> KeyPress:
+    key = _key_map.get(press.key)
+    return press if key is None else KeyPress(key, "" if key == Keys.Ignore else press.data)
+
+
+def _make_translator(handle: Callable[[KeyPress], None]) -> Callable[[KeyPress], None]:
+    return lambda press: handle(_translate_key(press))
+
+
+def prepare_input(keyboard: Input) -> None:
+    """Apply `change_keys` to an input; let it read more at once and scan each piece of a paste only once.
+
+    Does nothing for other inputs than those of a terminal.
+    """
     parser: Any = getattr(keyboard, "vt100_parser", None)
     reader: Any = getattr(keyboard, "stdin_reader", None)
     if parser is None or reader is None or parser in _PATCHED_INPUTS:
         return
     _PATCHED_INPUTS.add(parser)
+    if _key_map:
+        handle = cast("Callable[[KeyPress], None]", parser.feed_key_callback)
+        parser.feed_key_callback = _make_translator(handle)
     parser.feed = _PasteCollector(parser).feed
     read = cast("Callable[[int], str]", reader.read)
     reader.read = lambda count=READ_BYTES: read(max(count, READ_BYTES))
@@ -641,7 +671,7 @@ class KeyWatch:
     def _start_reading(self) -> None:
         if self._keyboard is None or self._attached is not None:
             return
-        speed_up_pastes(self._keyboard)
+        prepare_input(self._keyboard)
         with ExitStack() as stack:
             stack.enter_context(self._keyboard.raw_mode())
             stack.enter_context(self._keyboard.attach(self._read_keys))

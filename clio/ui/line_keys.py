@@ -235,6 +235,7 @@ class ExtraLineKeys:
         def _(event: KeyPressEvent) -> None:
             self._cancel_search(event.current_buffer)
 
+        @bindings.add("c-g", filter=typing & ~searching)
         @bindings.add("c-x", "c-e", filter=typing & ~searching)
         @bindings.add("v", filter=typing & vi_navigation_mode)
         def _(event: KeyPressEvent) -> None:

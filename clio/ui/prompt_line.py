@@ -28,10 +28,10 @@ from clio.ui.completer import LineCompleter, accept_completion, find_open_mentio
 from clio.ui.keyboard import (
     HeldTexts,
     pop_saved_text,
+    prepare_input,
     render_waiting_texts,
     run_question,
     save_key_presses,
-    speed_up_pastes,
 )
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
 from clio.ui.line_rules import (
@@ -190,7 +190,7 @@ class PromptLine:
             app.terminal_size_polling_interval = None
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
-        speed_up_pastes(app.input)
+        prepare_input(app.input)
         _use_needed_rows_only(app)
         app.before_render += self._reserve_menu_rows
         app.after_render += self._after_render

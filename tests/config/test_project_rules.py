@@ -31,6 +31,8 @@ def values_of(field: SettingField) -> list[str]:
             return ["[x]", "['x *']", "['.*']", "[]"]
         case "models":
             return [f"{{mine: {{{name}: {values_of(one)[0]}}}}}" for name, one in MODEL_FIELDS.items()]
+        case "keys":
+            return ["{reasoning: f2}"]
         case "text":
             return ["x", "offline", "/tmp/x"]
 

@@ -4,7 +4,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from clio.ui.keyboard import speed_up_pastes
+from clio.ui.keyboard import prepare_input
 from tests.support.rows import each_row
 
 PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
@@ -14,8 +14,8 @@ PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
 def test_a_paste_in_pieces(size: int) -> None:
     data = f"a\x1b[200~{PASTED}\x1b[201~b\x1b[200~again\x1b[201~"
     with create_pipe_input() as keyboard:
-        speed_up_pastes(keyboard)
-        speed_up_pastes(keyboard)
+        prepare_input(keyboard)
+        prepare_input(keyboard)
         presses: list[KeyPress] = []
         for at in range(0, len(data), size):
             keyboard.send_text(data[at : at + size])

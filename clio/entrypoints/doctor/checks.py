@@ -323,8 +323,9 @@ _READ_BYTES = 1_000_000
 _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # Matches a literal value, not a reference to a variable.
+# The setting `keys` names keys of the keyboard.
 _SECRET = re.compile(
-    rb"(?i)[\w-]*(key|token|secret|passw\w*|authorization|credential)[\w-]*[\"']?\s*[:=]\s*[\"']?(?!\$)[^\s\"'#]{8}"
+    rb"(?i)(?<![\w-])(?!keys[\"']?\s*:)[\w-]*(key|token|secret|passw\w*|authorization|credential)[\w-]*[\"']?\s*[:=]\s*[\"']?(?!\$)[^\s\"'#]{8}"
 )
 
 

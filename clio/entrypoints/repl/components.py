@@ -102,7 +102,10 @@ def make_prompt_line(
     from prompt_toolkit.history import InMemoryHistory
 
     from clio.ui.completer import LineCompleter
+    from clio.ui.keyboard import change_keys
     from clio.ui.prompt_line import PromptLine
+
+    change_keys(loaded.config.keys)
 
     def list_files() -> Sequence[str]:
         from clio.tools.files.file_index import list_files

@@ -1,0 +1,63 @@
+"""The setting `keys` in a real terminal: at the prompt, while a turn runs, and in the help."""
+
+import sys
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, at_prompt, clio
+from tests.support.chat_server import ChatServer, text
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+F2 = "\x1bOQ"
+
+
+def test_another_key_does_what_the_usual_one_did(place: Place, server: ChatServer) -> None:
+    (place.home / ".clio" / "config.yaml").write_text("keys: {mode: f2, editor: c-y}\n", encoding="utf-8")
+    server.add(text("Answered."))
+    editor = place.home / "editor"
+    editor.write_text("#!/bin/sh\nprintf 'from the editor' > \"$1\"\n", encoding="utf-8")
+    editor.chmod(0o755)
+    with place.clio(EDITOR=str(editor)) as session:
+        at_prompt(session)
+        session.send(F2)
+        session.wait_for("test-model · edits")
+        session.send("\x1b[Z")  # Shift-Tab does nothing any more
+        session.send("\x07x")  # nor does Ctrl-G
+        session.wait_for("❯ x")
+        session.take_in(0.3)
+        assert "test-model · edits" in session.text
+        session.send("\x19")  # Ctrl-Y
+        session.wait_for("❯ from the editor")
+        session.key("enter")
+        session.wait_for("Answered.")
+        at_prompt(session)
+        session.line("/help keys")
+        session.wait_for("Ctrl-Y")
+        assert "F2" in session.everything and "Shift-Tab" not in session.everything
+
+
+def test_the_line_is_edited_with_ctrl_g(place: Place) -> None:
+    editor = place.home / "editor"
+    editor.write_text("#!/bin/sh\nprintf ' and more' >> \"$1\"\n", encoding="utf-8")
+    editor.chmod(0o755)
+    with place.clio(EDITOR=str(editor)) as session:
+        at_prompt(session)
+        session.send("this\x07")
+        session.wait_for("❯ this and more")
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("{reasning: f2}", "did you mean 'reasoning'"),
+        ("{reasoning: c-c}", "not 'c-c'"),
+        ("{reasoning: x}", "not 'x'"),
+        ("{reasoning: c-o}", "c-o is the key of output"),
+        ("[f2]", "a mapping from an action to a key"),
+    ],
+)
+def test_a_wrong_key_is_refused_with_its_line(place: Place, keys: str, told: str) -> None:
+    (place.home / ".clio" / "config.yaml").write_text(f"keys: {keys}\n", encoding="utf-8")
+    done = clio(place, "-p", "hello")
+    assert done.returncode == 2
+    assert "config.yaml:1" in done.stderr and told in done.stderr
