@@ -107,6 +107,9 @@ def environment(home: Path, server: ChatServer) -> dict[str, str]:
     return {
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "CLIO_THEME": "dark",
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",
         "OPENAI_API_KEY": "none",
