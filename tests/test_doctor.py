@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,7 +18,8 @@ from clio import __version__
 from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import checks, report
-from clio.entrypoints.doctor.report import collect_findings, fetch_encoding, run_doctor
+from clio.entrypoints.doctor.checks import Finding
+from clio.entrypoints.doctor.report import collect_findings, fetch_encoding, format_findings, run_doctor
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 from tests.support.wording import mentions
@@ -254,3 +256,29 @@ def test_offline_is_one_sentence_and_exit_1(
         "fix   encodings: o200k_base could not be fetched from http://127.0.0.1:9/o200k_base.tiktoken: Connection "
         "refused; try again when that address can be reached, or set HTTPS_PROXY"
     ]
+
+
+FOUND = [
+    Finding(mark="ok", about="git", text="2.39"),
+    Finding(mark="note", about="model", text="none is configured", todo="set OPENAI_API_KEY"),
+    Finding(mark="fix", about="configuration", text="line 3 is wrong", todo="remove it"),
+]
+
+
+@pytest.mark.parametrize("has_colours", [True, False])
+def test_on_a_terminal_problems_come_first_in_columns(has_colours: bool) -> None:
+    lines = list(format_findings(FOUND, 60, has_colours=has_colours))
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    assert plain == [
+        "fix   configuration  line 3 is wrong; remove it",
+        "note  model          none is configured; set OPENAI_API_KEY",
+        "ok    git            2.39",
+        "\n1 problem, 1 note, 1 ok",
+    ]
+    assert (lines != plain) is has_colours
+
+
+def test_a_narrow_terminal_has_no_columns() -> None:
+    lines = list(format_findings(FOUND, 30, has_colours=False))
+    assert lines[0] == "fix   configuration: line 3 is"
+    assert max(map(len, lines)) <= 30

@@ -57,6 +57,7 @@ from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
 from clio.storage.files import make_folder, write_atomic
 from clio.text.formatting import format_count, format_money
 from clio.threads import BackgroundCall, start_daemon_thread
+from clio.ui.painter import count_cells
 from clio.ui.safe_text import clean_line, escape_json_controls
 
 LIVE_LIMIT_S = 60.0
@@ -401,6 +402,7 @@ def run_checks(checks: Sequence[NamedCheck], context: DoctorContext, limit_s: fl
 
 
 _NARROWEST = 20
+_ALIGNED_FROM = 60  # columns from which the subjects have a column of their own
 FIRST = (
     NamedCheck(about="clio", check=checks.check_python),
     NamedCheck(about="packages", check=checks.check_packages),
@@ -439,29 +441,62 @@ REST = (
 def run_doctor(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
     """Print the findings; return 1 if something must be fixed. fetch, live: see `collect_findings`.
 
+    In a pipe one line each, as soon as it is found; on a terminal all at the end, what must be fixed first.
+
     Raises UsageError for flags.
     """
     found: list[Finding] = []
-    for finding in collect_findings(options, env, fetch=fetch, live=live):
-        found.append(finding)
-        if not json:
-            sys.stdout.write(f"{_format_finding(finding)}\n")
-            sys.stdout.flush()
+    is_terminal = sys.stdout.isatty()
+    if is_terminal and not json:
+        sys.stdout.write("checking …")
+        sys.stdout.flush()
+    try:
+        for finding in collect_findings(options, env, fetch=fetch, live=live):
+            found.append(finding)
+            if not json and not is_terminal:
+                sys.stdout.write(f"{finding.mark:<4}  {clean_line(finding.line)}\n")
+                sys.stdout.flush()
+    finally:
+        if is_terminal and not json:
+            sys.stdout.write("\r          \r")
     wrong = any(finding.mark == "fix" for finding in found)
     if json:
         document = msgspec.json.encode({"ok": not wrong, "findings": found})
         sys.stdout.write(escape_json_controls(msgspec.json.format(document, indent=2).decode()) + "\n")
+    elif is_terminal:
+        has_colours = not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+        width = max(shutil.get_terminal_size().columns, _NARROWEST)
+        sys.stdout.write("\n".join(format_findings(found, width, has_colours=has_colours)) + "\n")
     return 1 if wrong else 0
 
 
-def _format_finding(finding: Finding) -> str:
-    """The finding's line; on a terminal wrapped between words, with continuation lines indented."""
-    line = clean_line(finding.line)
-    if not sys.stdout.isatty():
-        return f"{finding.mark:<4}  {line}"
-    width = max(shutil.get_terminal_size().columns, _NARROWEST)
-    return textwrap.fill(line, width, initial_indent=f"{finding.mark:<4}  ", subsequent_indent=" " * 6,
-                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
+# Red, yellow and green of the terminal's own palette.
+_MARK_COLOURS = {"fix": "\x1b[1;31m", "note": "\x1b[33m", "ok": "\x1b[32m"}
+
+
+def format_findings(found: Sequence[Finding], width: int, *, has_colours: bool) -> Iterator[str]:
+    """Yield the lines for a terminal: what must be fixed, what may be improved, what is right, and the sum."""
+    order = list(_MARK_COLOURS)
+    subjects = max((count_cells(finding.about) for finding in found), default=0)
+    indent = 6 + subjects + 2 if width >= _ALIGNED_FROM else 6
+    for finding in sorted(found, key=lambda finding: order.index(finding.mark)):
+        about = f"{finding.about:<{subjects}}  " if width >= _ALIGNED_FROM else f"{finding.about}: "
+        text = clean_line(finding.text + (f"; {finding.todo}" if finding.todo else ""))
+        first, *others = textwrap.wrap(
+            f"{finding.mark:<4}  {about}{text}",
+            width,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        )
+        if has_colours:
+            mark = f"{finding.mark:<4}"
+            first = first.replace(mark, f"{_MARK_COLOURS[finding.mark]}{mark}\x1b[0m", 1)
+        yield from (first, *others)
+    counts = {mark: sum(finding.mark == mark for finding in found) for mark in order}
+    problems = format_count(counts["fix"], "problem") if counts["fix"] else "no problems"
+    yield f"\n{problems}, {format_count(counts['note'], 'note')}, {counts['ok']} ok"
 
 
 def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
