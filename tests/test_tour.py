@@ -46,7 +46,7 @@ def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: Mod
         ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · git main", "/help"]),
         ("02-question", ["合計", "✅", "def", "2 requests"]),
         ("03-approval", ["edit prices.py", "/ 100", "yes, for this session"]),
-        ("04-command", ["1 failed, 1 passed", "✓ approved"]),
+        ("04-command", ["1 failed, 1 passed", "run pytest -q"]),
         ("05-context", ["window 64,000 tokens", "next trim"]),
         ("06-memory", ["Saved to user memory: never use floats", "hard limit"]),
         ("07-steering", ["queued 1: then write the changelog", "steering: keep the signature", "esc to interrupt"]),

@@ -297,7 +297,8 @@ def _report_commit(cwd: Path, text: str) -> ToolOutput:
     short = rest.partition("\n")[0]
     name, _, subject = short.partition(" ")
     effects = SideEffects(commits=(Commit(hash=name, subject=subject),))
-    return ToolOutput(text=f"committed {commit_hash}\n{rest}", summary=f"committed {short}", side_effects=effects)
+    # The title of the call has the subject.
+    return ToolOutput(text=f"committed {commit_hash}\n{rest}", summary=f"committed {name}", side_effects=effects)
 
 
 def _report_output(cwd: Path, text: str) -> ToolOutput:
