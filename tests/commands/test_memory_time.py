@@ -95,7 +95,7 @@ def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -
         assert [one["what"] for one in data(harness, f"/memory changes --kind {name}")] == ["superseded"]
     assert {one["kind"] for one in data(harness, "/memory changes --kind discoveries")} == {"discovery"}
     assert ok(harness, "/memory changes --kind event").text.startswith(
-        "Nothing of 'event' was learned or changed since"
+        "No change of memory of the kind 'event' since"
     )
 
 

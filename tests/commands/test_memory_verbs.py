@@ -218,7 +218,7 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert gone.stdout.endswith("· clio memory undo\n")
     wrong = at_the_door(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory recall", "ids")
+    assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory list", "ids")
 
 
 def test_a_forgotten_memory_of_any_kind_is_restored_from_the_archive(harness: Harness) -> None:

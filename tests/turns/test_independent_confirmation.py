@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from clio.commands.registry import run_command
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.record import MemoryRecord
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
@@ -42,6 +43,25 @@ def test_a_model_that_repeats_a_memory_does_not_confirm_it(make_harness: MakeHar
         await harness.turn(f"remember that {FACT}")
         [record] = live(harness)
         assert record.is_corroborated
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_copy_of_a_session_does_not_confirm_what_was_said_in_it(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Noted."), text("Yes."), text("Yes.")])
+
+    async def run() -> None:
+        await harness.turn(f"remember that {FACT}")
+        await harness.turn("are you sure?")
+        copy = harness.app.store.fork(harness.app.session.id)
+        await restart(harness)
+        harness.app.open_session(copy)
+        await harness.turn("and now?")
+        await restart(harness)
+        run_consolidation(harness.app.memory.consolidation)
+        [record] = live(harness)
+        assert not record.is_corroborated
         await harness.app.close()
 
     asyncio.run(run())

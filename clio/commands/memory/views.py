@@ -647,8 +647,8 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     found = [one for one in all_changes if one.at >= since and (not kinds or one.what in kinds or one.kind in kinds)]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
-        of = f" of {kinds[0]!r}" if kinds else ""
-        return CommandResult(text=f"Nothing{of} was learned or changed since {format_date(since)}.", data=data)
+        kind = f" of the kind {given.options['--kind']!r}" if kinds else ""
+        return CommandResult(text=f"No change of memory{kind} since {format_date(since)}.", data=data)
     shown = found if "--all" in given.options else found[:SHOWN]
     text = f"{format_count(len(found), 'change')} since {format_date(since)}"
     text += f", {len(shown)} shown; `--all` shows all." if len(shown) < len(found) else "."

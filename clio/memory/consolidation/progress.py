@@ -189,8 +189,10 @@ class Sessions:
 
         Nothing is learned from imported sessions (their facts were offered at the import), from sessions of sub-agents
         (no user spoke there, and the calling session has the result), or from sessions that came with the project.
+        What a copy of a session has from the first one is learned there: said once, it must not count twice.
         """
-        foreign = self._store.find_foreign(self.ids())
+        ids = self.ids()
+        foreign = self._store.find_foreign(ids)
         for info in list_sessions(self._store.folder, over):
             if over():
                 return
@@ -205,6 +207,8 @@ class Sessions:
             if messages is None:
                 continue
             turns = split_into_turns(info.id, messages, progress.done)
+            if info.parent in ids:
+                turns = [turn for turn in turns if turn.at >= info.created_at]
             replayed = Replayed(progress, (turn.message for turn in turns))
             wait = set(replayed.waiting)
             yield Listed(

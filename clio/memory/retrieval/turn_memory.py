@@ -34,7 +34,7 @@ from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
@@ -114,8 +114,8 @@ def knowledge_items(given: Injected, now: float) -> list[WhyItem]:
         left = WhyItem(
             source="knowledge",
             id="",
-            text=f"{given.left_out} more memories",
-            reason="over the size limit of the block",
+            text=format_count(given.left_out, "more memory"),
+            reason="for another folder, or over the size limit of the block",
             included=False,
             count=given.left_out,
         )

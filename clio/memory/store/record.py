@@ -145,8 +145,8 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def is_corroborated(self) -> bool:
         """Return whether two sessions or two team members stated it; statements of tools do not count."""
-        sources = (self.provenance, *self.confirmations)
-        return self.members >= 2 or len({one.session for one in sources if one and _is_confirming(one)}) >= 2
+        sources = [one for one in (self.provenance, *self.confirmations) if one and _is_confirming(one)]
+        return self.members >= 2 or any(not _is_same_statement(sources[0], one) for one in sources[1:])
 
     @property
     def is_noted_by_model(self) -> bool:
@@ -216,6 +216,11 @@ def _is_confirming(source: Provenance) -> bool:
     return bool(source.session) and source.asserted_by != "tool"
 
 
+def _is_same_statement(one: Provenance, other: Provenance) -> bool:
+    """Whether both come from one session, or from one message: a copy of a session has the messages of the first."""
+    return one.session == other.session or (one.message != "" and one.message == other.message)
+
+
 def add_confirmation(
     confirmations: tuple[Provenance, ...], before: Provenance | None, new: Provenance | None, kept: Provenance | None
 ) -> tuple[Provenance, ...]:
@@ -226,11 +231,13 @@ def add_confirmation(
         new: the provenance of the new statement.
         kept: the provenance that the memory has from now on.
     """
-    found: dict[str, Provenance] = {}
+    found: list[Provenance] = []
     for one in (*confirmations, before, new):
-        if one is not None and _is_confirming(one) and (kept is None or one.session != kept.session):
-            found.setdefault(one.session, one)
-    return tuple(found.values())[-MAX_CONFIRMATIONS:]
+        if one is None or not _is_confirming(one) or (kept is not None and _is_same_statement(one, kept)):
+            continue
+        if not any(_is_same_statement(one, known) for known in found):
+            found.append(one)
+    return tuple(found[-MAX_CONFIRMATIONS:])
 
 
 class MemoryDraft(Struct, frozen=True, kw_only=True):

@@ -197,7 +197,7 @@ def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
 
 
 def _make_unknown_id_error(id: str) -> UserError:
-    return UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
+    return UserError(f"there is no memory {id!r}; `/memory list` shows the ids")
 
 
 def _parse_type_filter(type: str) -> tuple[str, str]:
@@ -393,7 +393,7 @@ class TypedStore(TypedReading):
         with self._changing():
             before = self._index.records.get(id)
             if before is None:
-                raise UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
+                raise UserError(f"there is no memory {id!r}; `/memory list` shows the ids")
             now = self._clock()
             after = check_record(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
             if after.content != before.content:
