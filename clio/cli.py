@@ -90,9 +90,12 @@ def _dispatch(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     if arguments.help:
-        from clio.config.command_line import command_help_text, help_text
+        from clio.config.command_line import command_help_text, help_text, wrap_help
 
-        print(command_help_text(arguments.words) if arguments.words else help_text(), end="")
+        text = command_help_text(arguments.words) if arguments.words else help_text()
+        if sys.stdout.isatty():
+            text = wrap_help(text, os.get_terminal_size(sys.stdout.fileno()).columns or 80)
+        print(text, end="")
         return 0
     if arguments.version:
         print(f"clio {__version__}")

@@ -497,6 +497,9 @@ def command_help_text(words: Sequence[str]) -> str:
 
 _SUBCOMMANDS_NOTE = "    the same as /NAME in a conversation; clio NAME --help describes each"
 _USAGE_WIDTH = 27
+_TWO_COLUMNS_FROM = 60
+_BREAK = "\0"
+"""Marks a place where a long list of alternatives may be broken."""
 
 
 def help_text() -> str:
@@ -508,6 +511,32 @@ def help_text() -> str:
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_format_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
     return "\n".join((*parts, "", _FOOTER))
+
+
+def wrap_help(text: str, columns: int) -> str:
+    """Return a help text whose lines have at most so many columns, broken between words, summaries below each other."""
+    import textwrap
+
+    indent = " " * (_USAGE_WIDTH + 3 if columns >= _TWO_COLUMNS_FROM else 6)
+    lines: list[str] = []
+    for whole in text.split("\n"):
+        has_long_word = max(map(len, whole.split()), default=0) > columns - len(indent)
+        line = whole.replace("|", f"|{_BREAK} ") if has_long_word else whole
+        # A run of blanks is the gap between an option and its summary.
+        shown = line if columns >= _TWO_COLUMNS_FROM else " ".join(part for part in line.rstrip().split("  ") if part)
+        start = line[: len(line) - len(line.lstrip())]
+        lines += (
+            [line]
+            if len(line) <= columns
+            else textwrap.wrap(
+                shown if shown.startswith(start) else start + shown.strip(),
+                columns,
+                subsequent_indent=indent if line.startswith("  ") and not line.startswith("    ") else "    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return "\n".join(lines).replace(f"{_BREAK} ", "").replace(_BREAK, "")
 
 
 def _format_usage(first: str) -> str:

@@ -94,9 +94,7 @@ def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -
     for name in ("replaced", "superseded"):
         assert [one["what"] for one in data(harness, f"/memory changes --kind {name}")] == ["superseded"]
     assert {one["kind"] for one in data(harness, "/memory changes --kind discoveries")} == {"discovery"}
-    assert ok(harness, "/memory changes --kind event").text.startswith(
-        "No change of memory of the kind 'event' since"
-    )
+    assert ok(harness, "/memory changes --kind event").text.startswith("No change of memory of the kind 'event' since")
 
 
 def keep_tail(harness: Harness) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config import command_line
-from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text, help_text, wrap_help
 from clio.entrypoints.subcommand import format_help
 from clio.errors import UsageError
 from tests.support.rows import each_row
@@ -87,3 +87,10 @@ def test_each_sub_command_prints_its_own_help(command: str) -> None:
 def test_the_help_of_an_unknown_sub_command_names_the_known_one() -> None:
     with pytest.raises(UsageError, match="did you mean 'doctor'"):
         command_help_text(["doctr"])
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+def test_help_is_wrapped_between_words_and_loses_none(columns: int) -> None:
+    wrapped = wrap_help(help_text(), columns)
+    assert max(map(len, wrapped.splitlines())) <= columns
+    assert "".join(wrapped.split()) == "".join(help_text().split())
