@@ -215,6 +215,9 @@ def set_model(ctx: CommandContext, argument: str) -> CommandResult:
         argument = chosen
     if argument == provider.model:
         return CommandResult(text=f"{quote_code(argument)} is already in use.")
+    # An alias may name another server; any other name belongs to the current one.
+    if provider.name == OFFLINE and argument not in ctx.config.models:
+        return make_refusal(f"No language model is connected: clio is {quote_code(OFFLINE)}. {_CONNECT}")
     return CommandResult(follow_up=SetModel(name=argument))
 
 

@@ -112,9 +112,14 @@ def test_approve(harness: Harness) -> None:
 
 def test_model(harness: Harness) -> None:
     assert mentions(run_command(harness, "/model").text, "`offline`", "`OPENAI_API_KEY`")
-    assert run_command(harness, "/model gpt-9").follow_up == SetModel(name="gpt-9")
+    assert mentions(run_command(harness, "/model gpt-9").text, "No language model", "`OPENAI_API_KEY`")
     assert not run_command(harness, "/model two words").ok
     assert run_command(harness, f"/model {harness.provider.model}").follow_up is None
+
+
+def test_an_alias_may_name_another_server(tmp_path: Path) -> None:
+    harness = make_harness(tmp_path, models={"big": {"provider": "anthropic", "model": "claude"}})
+    assert run_command(harness, "/model big").follow_up == SetModel(name="big")
 
 
 def test_known_models_are_completed(tmp_path: Path) -> None:
