@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bench.histories import generated, stored, window_of
 from bench.transcripts import find_transcripts
@@ -44,8 +45,22 @@ def fidelity(folder: Path | None) -> None:
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     found = find_transcripts(folder) if folder else []
     total("all real ones", [scores(path.name, transcript.messages, read_truth(path)) for path, transcript in found])
+    if found:
+        keep_requests([transcript.messages for _, transcript in found], [read_truth(path) for path, _ in found])
     made = [scores(f"generated, {turns} turns", *generated(turns, turns)) for turns in (20, 60, 200)]
     total("all generated ones", made)
+
+
+def keep_requests(sessions: Sequence[Sequence[Message]], truths: Sequence[Truth]) -> None:
+    """Print how many different requests are stated if all sessions are one, in windows of two sizes."""
+    messages = [replace(one, id=f"{number:03}{one.id[3:]}") for number, own in enumerate(sessions) for one in own]
+    asks = list(dict.fromkeys(flat(ask)[:_SAID] for truth in truths for ask in truth.asks))
+    for size in (32_000, 128_000):
+        with tempfile.TemporaryDirectory() as folder:
+            built = window_of(stored(messages, Path(folder)), size).build()
+        said = flat("\n".join(map(message_text, built.request.messages)).replace('\\"', '"'))
+        have, there = stated(asks, said)
+        print(f"| all in one session, window of {size:,} | – | {have} of {there} |  |  |  |  |  |  |")
 
 
 def total(name: str, rows: Sequence[Scores]) -> None:

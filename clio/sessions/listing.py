@@ -80,15 +80,16 @@ def find_newest(folder: Path, count: int) -> list[SessionInfo]:
     Reads only their files, so it is quick in a directory of thousands.
     """
     changed: dict[str, float] = {}
+    names: set[str] = set()
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
+                names.add(entry.name)
                 id = entry.name.removesuffix(JOURNAL_SUFFIX).removesuffix(SNAPSHOT_SUFFIX)
                 if is_session_id(id):
                     changed[id] = max(changed.get(id, 0.0), entry.stat(follow_symlinks=False).st_mtime)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    names = list_file_names(folder)
     newest = sorted(changed, key=changed.__getitem__, reverse=True)[:count]
     infos = [_describe(SessionFiles(folder, id), names, may_decode=False) for id in newest]
     return [info for info in infos if info is not None]

@@ -277,7 +277,7 @@ _PICKER_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to 
 
 
 class Picker:
-    """A list to choose from, on one screen. Its work per key does not grow with the texts of the rows.
+    """A list to choose from, on one screen. The rows are laid out once per width, so moving costs the same in any list.
 
     Args:
         table: the list, with one row for each of `values`.

@@ -73,3 +73,29 @@ def test_the_title_can_be_left_alone(place: Place, server: ChatServer) -> None:
         session.line("work")
         session.wait_for("Answered.")
     assert window.titles == []
+
+
+def test_the_title_still_changes_after_the_project_was_trusted(place: Place, server: ChatServer) -> None:
+    (place.project / ".clio").mkdir()
+    (place.project / ".clio" / "config.yaml").write_text("approve: edits\n", encoding="utf-8")
+    server.add(text("Answered."))
+    with place.clio() as session:
+        window = Window(session)
+        session.wait_for("Trust it? [y/N]")
+        session.line("n")
+        at_prompt(session)
+        session.line("/trust")
+        session.wait_for(r"instructions:[\s\S]*Trust it\? \[y/N\]", regex=True)
+        session.send("y")
+        session.wait_for("trusted; the project's settings apply")
+        at_prompt(session)
+        before = len(window.titles)
+        session.line("work")
+        session.wait_for("Answered.")
+        at_prompt(session)
+        name = f"clio · {place.project.name}"
+        assert window.titles[before : before + 2] == [f"⋯ {name}", name]
+        session.key("ctrl-d")
+        assert session.wait_exit() == 0
+        raw = bytes(session.raw)
+        assert raw.count(b"\x1b[22;2t") == raw.count(b"\x1b[23;2t")  # each title that was put away came back

@@ -49,6 +49,7 @@ else:
 READ_ONLY = """
 import os, sys
 from pathlib import Path
+import clio.sessions.listing  # the other user may not be let in where the checkout lies
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 

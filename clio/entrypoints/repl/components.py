@@ -384,6 +384,8 @@ class BackgroundLoader:
         if session_id is not None:
             new.app.open_session(session_id)
         self.parts = new
+        old.signals.close()
+        new.signals.open()
         new.screen.print_note("trusted; the project's settings apply from now on")
 
 

@@ -44,7 +44,7 @@ def describe_start(
     )
 
 
-def describe_return(app: "App", branch: str, *, user_home: Path, now: float) -> tuple[str, ...]:
+def describe_later_start(app: "App", branch: str, *, user_home: Path, now: float) -> tuple[str, ...]:
     """Return the lines of a later start: the name, the model, the folder, what memory holds, and hints.
 
     Reads files, so call it in a thread. branch: "" if there is none.
@@ -145,7 +145,7 @@ def render_welcome(app: "App", *, first: bool, with_header: bool, user_home: Pat
         )
         note_greeting(loaded.home)
     elif with_header:
-        header = describe_return(app, read_branch(app.project), user_home=user_home, now=time.time())
+        header = describe_later_start(app, read_branch(app.project), user_home=user_home, now=time.time())
     return list(header), list(_list_notes(loaded))
 
 
