@@ -57,7 +57,7 @@ def measure(folder: Path, size: int) -> None:
     file = folder / "all.json"
     steps: list[tuple[str, Callable[[], object]]] = [
         ("nothing but the imports", lambda: None),
-        ("export", lambda: file.write_bytes(encode_bundle(make_bundle(full, clean=_clean(), now=time.time())))),
+        ("export", lambda: file.write_bytes(encode_bundle(make_bundle(full, redact=_clean(), now=time.time())))),
         ("import elsewhere", lambda: _take(empty, file)),
         ("import again", lambda: _take(empty, file)),
         ("import beside as many others", lambda: _take(other, file)),
@@ -102,7 +102,7 @@ def _clean() -> Callable[[str], str]:
 def _take(places: MemoryPaths, file: Path) -> object:
     bundle = decode_bundle(file.read_bytes(), file)
     logs = ScopeLogs(places.folder, places.home)
-    setup = ImportSetup(paths=places, logs=logs, by=Provenance(), now=time.time(), clean=_clean())
+    setup = ImportSetup(paths=places, logs=logs, by=Provenance(), now=time.time(), redact=_clean())
     return merge_bundle(setup, bundle, name=file.name)
 
 

@@ -1,6 +1,6 @@
 """What developers' own words do to memory: facts, corrections, limits, likings, and taking them back.
 
-    python bench/memory_phrasings.py [--half dev|test|"second test"] [--class corrected] [--failures]
+    python bench/memory_phrasings.py [--half dev|test|"fourth test"] [--class corrected] [--failures]
 
 Each line of `bench/data/memory_phrasings.jsonl` is a conversation of one or more sessions, run as whole turns against a
 server that answers "Ok.". It passes if memory has what it should and nothing it should not, at once and after
@@ -12,7 +12,13 @@ consolidation. Patterns are regular expressions, compared without case.
 
 The first two halves were split by number, and rules have been mended with both. The sentences of the second test were
 written before that: of its 155 cases 88 passed before the rules were mended, and 135 the first time after it. It has
-been seen since.
+been seen since. Of the 80 cases of the third test, in seven languages, 64 passed before the rules were mended, and 80
+after it: 42 of the 58 that ask for a change, and all 22 that must change nothing, passed before. The fourth test has
+60 cases of prohibitions with and without a sign that they are permanent, and of corrected names, in seven languages:
+37 passed before the rules were mended, 60 after it. The fifth test has 300 cases in six languages other than English,
+60 each of limits, statements to remember, corrections, corrections that name the former value ("not X but Y"), and of
+taking back: 133 passed before the rules were mended, 195 after it (56, 58, 17, 29 and 35 of 60). Left are corrections
+that only say the new value after "that is wrong", forgetting a fact by a sentence, and what consolidation learns again.
 """
 
 import argparse
@@ -88,7 +94,7 @@ async def run_case(case: dict[str, Any], server: ChatServer, folder: Path) -> li
 def main() -> None:
     """Run the chosen cases and print how many of each class pass."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=("dev", "test", "second test"))
+    parser.add_argument("--half", choices=("dev", "test", "second test", "third test", "fourth test", "fifth test"))
     parser.add_argument("--class", dest="kind")
     parser.add_argument("--failures", action="store_true")
     options = parser.parse_args()

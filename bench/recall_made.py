@@ -35,6 +35,14 @@ _VAGUE_REQUESTS = (
     "hm, still not right. have another look",
 )
 _STEPS = ("I read the code first.", "Now I change it.", "The tests run next.", "One more place needs the change.")
+_MORE_CODING = {
+    "development_coding": "with I and we",
+    "development_requests": "in a report's words",
+    "development_technical": "in identifiers",
+    "development_prose": "in sentences",
+    "development_vague": "vaguely",
+}
+"""Further sets of coding sessions of the development half, by file, and how they are asked about."""
 _MONTHS = "January February March April May June July August September October November December".split()
 
 
@@ -47,7 +55,7 @@ class Block(Struct):
 
 
 def read_sections(half: str) -> dict[str, list[str]]:
-    """Return the lines of each section of the templates of a half, "development" or "test"."""
+    """Return the lines of each section of a file of templates, such as "development" or "test"."""
     sections: dict[str, list[str]] = {}
     name = ""
     for line in (FOLDER / f"{half}.txt").read_text(encoding="utf-8").splitlines():
@@ -271,7 +279,8 @@ def make_work(half: str, seed: int) -> History:
     for number, ((component, (file, other), things), task) in enumerate(tasks):
         _, request, done, output = work.tasks[task]
         thing = things[number % len(things)]
-        values = {name: rng.choice(choices) for name, choices in work.slots.items()} | {"c": component, "w": thing}
+        values = {name: rng.choice(choices) for name, choices in work.slots.items()}
+        values |= {"c": component, "w": thing, "f": file, "o": other}
         wanted, report = fill(request, values), fill(done, values)
         planned = begin(wanted[:60])
         talk.say(wanted, role="user")
@@ -324,8 +333,12 @@ def _answers_too(one: _Job, asked: _Job, kind: str, text: str) -> bool:
 def make_sets(half: str) -> dict[str, list[History]]:
     """Return the made sets of a half by kind."""
     base = 100 if half == "development" else 900
-    return {
+    sets = {
         f"made two people, {half}": [make_two_people(half, base + number) for number in range(3)],
         f"made assistant talk, {half}": [make_assistant(half, base + 10 + number) for number in range(3)],
         f"made coding sessions, {half}": [make_work(half, base + 20 + number) for number in range(3)],
     }
+    if half == "development":
+        for name, about in _MORE_CODING.items():
+            sets[f"coding asked {about}, development"] = [make_work(name, base + 30 + number) for number in range(3)]
+    return sets

@@ -24,6 +24,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for, make_turn_candidates
@@ -199,6 +200,15 @@ FINDERS: dict[str, Finder] = {
 }
 
 
+def all_sets() -> dict[str, list[History]]:
+    """Return the shipped and the made sets by name."""
+    sets = shipped_sets()
+    for half, seed in (("development", 300), ("test", 700)):
+        sets |= make_sets(half)
+        sets[f"long assistant talk, {half}"] = [make_long_talk(half, seed + number) for number in range(3)]
+    return sets
+
+
 def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[dict[str, tuple[Tally, Tally]], float]:
     """Results by kind of question, for turns and for sessions, and milliseconds of CPU a query."""
     tallies: dict[str, tuple[Tally, Tally]] = {}
@@ -232,7 +242,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.minilm:
         FINDERS["clio with MiniLM"] = model_finder(options.minilm)
-    sets = shipped_sets() | make_sets("development") | make_sets("test")
+    sets = all_sets()
     sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:
         sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}

@@ -55,7 +55,7 @@ def measure(count: int) -> None:
         print(f"  ltm.json: save one      {timed(save(memory))}")
         trust_team(project, home)
         begun = time.perf_counter()
-        shared = Sharing(path, project=project, home=home, clock=time.time, clean=str)
+        shared = Sharing(path, project=project, home=home, clock=time.time, redact=str)
         shared.turn_on()
         print(f"  share on                {(time.perf_counter() - begun) * 1e3:8.1f} ms")
         cold = timed(lambda: opened().read(), lambda: cache.unlink(missing_ok=True))

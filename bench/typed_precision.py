@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.memory.retrieval.candidates import of_memories
+from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.scoring import rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
 from clio.memory.store.record import MemoryRecord
@@ -73,7 +73,8 @@ def ways(memory: MemorySystem) -> dict[str, Callable[[str], set[str]]]:
     """How memories come back, each as a function from a question to ids."""
 
     def turn(question: str) -> set[str]:
-        found, _ = rank(question, list(of_memories(memory.store, question, NOW)), now=NOW, limit=MAX_RECALLED)
+        prospects = find_prospects(memory.store, question, NOW)
+        found, _ = rank(question, (), prospects=prospects, now=NOW, limit=MAX_RECALLED)
         return {one.candidate.id for one in found}
 
     return {

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.preferences.preferences import Stance, stance_of, thing
+from clio.memory.preferences.preferences import Stance, extract_subject, stance_of
 
 Do = Literal["work", "tell", "ask", "prefer", "note", "look", "discover", "edit", "fix", "run"]
 _PARTS = (
@@ -117,7 +117,7 @@ class World:
         numbers = [number for number in _NUMBER.findall(text) if number in self._of]
         if numbers:
             return all(self._of[number].value in numbers for number in numbers)
-        about = thing(text)
+        about = extract_subject(text)
         return stance_of(text) == self.tastes[about] if about in self.tastes else None
 
     def is_about(self, text: str, topic: Topic) -> bool:

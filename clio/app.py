@@ -1,9 +1,10 @@
 """The running program: the runtime, the current conversation, and the switch to another session or model."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -13,7 +14,7 @@ from clio.agent.subagent import SubagentPool
 from clio.agent.tool_runner import ToolRunner
 from clio.agent.user_interface import Notice, TurnFinished, UserInterface
 from clio.config.loaded import LoadedConfig
-from clio.config.schema import Config
+from clio.config.schema import ApprovalMode, Config, Effort
 from clio.context.message_parts import PendingInput
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError
@@ -24,9 +25,12 @@ from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
-from clio.tools.base import ReadLog
+from clio.text.translation import tr
+from clio.tools.base import ReadLog, ToolOutput
+from clio.tools.session_tools import DelegatedTask
 
 if TYPE_CHECKING:
+    from clio.agent.background_agents import BackgroundAgents
     from clio.commands.command import ExpandCommand, ExpandedCommand
     from clio.commands.custom_commands import AddedCommands
 
@@ -87,8 +91,22 @@ class App:
         self.refresh_index = runtime.refresh_index
         self._model_name = loaded.config.model or provider.model  # the name the user chose: an alias or a model
         self._has_chosen_model = False
-        self._subagents = SubagentPool(runtime)
+        self._title: asyncio.Task[None] | None = None
+        self._background: BackgroundAgents | None = None
+        self._subagents = SubagentPool(runtime, self._start_in_background)
         self.conversation = self._start_conversation(runtime.session, provider, runtime.config)
+
+    @property
+    def background(self) -> "BackgroundAgents":
+        """The sub-agents that work beside the conversation."""
+        if self._background is None:
+            from clio.agent.background_agents import BackgroundAgents
+
+            self._background = BackgroundAgents(self.runtime, self._subagents.question_lock)
+        return self._background
+
+    async def _start_in_background(self, sender: Conversation, task: DelegatedTask) -> ToolOutput:
+        return await self.background.start(sender, task)
 
     @property
     def is_json(self) -> bool:
@@ -152,6 +170,26 @@ class App:
                 runtime.providers.resume(config, server_alias)
                 self.session.set_model(*stored)
 
+    def begin_title(self, on_named: Callable[[], None]) -> None:
+        """Let the light model name the session in the background if it has just had its first turn."""
+        if not (self.config.session_titles and self.config.light_model) or self._title is not None:
+            return
+        from clio.agent.session_title import name_session, wants_title
+
+        if wants_title(self.conversation):
+            self._title = asyncio.create_task(name_session(self.conversation))
+            self._title.add_done_callback(lambda _: self._end_title(on_named))
+
+    def _stop_title(self) -> None:
+        if self._title is not None:
+            self._title.cancel()
+
+    def _end_title(self, on_named: Callable[[], None]) -> None:
+        title, self._title = self._title, None
+        if title is not None and not title.cancelled():
+            title.result()
+            on_named()
+
     @property
     def added(self) -> "AddedCommands":
         """The commands that are not built in: from files and from MCP servers."""
@@ -161,9 +199,18 @@ class App:
     def _added_commands(self) -> "AddedCommands":
         from clio.commands.custom_commands import AddedCommands, CustomCommands
         from clio.commands.mcp_commands import PromptCommands
+        from clio.commands.registry import find_command
+        from clio.prompt_files import find_prompt_folder
 
         runtime = self.runtime
-        custom = CustomCommands(runtime.loaded.main_project, runtime.home, runtime.env)
+        shipped = find_prompt_folder("commands")
+        custom = CustomCommands(
+            runtime.loaded.main_project,
+            runtime.home,
+            runtime.env,
+            shipped,
+            lambda name: find_command(name) is not None,
+        )
         return AddedCommands(custom, PromptCommands(runtime.servers), problems=custom.problems)
 
     async def output_of(self, command: str) -> str:
@@ -195,6 +242,7 @@ class App:
     def continue_session(self, session: Session) -> Session:
         """Continue an already opened session of this project's store, and close the current one."""
         runtime = self.runtime
+        self._stop_title()
         self.conversation.leave()
         runtime.begin_session(session)
         self.conversation = self._start_conversation(session, self.provider, self.config)
@@ -208,7 +256,7 @@ class App:
             try:
                 self.set_model(model, at_start=True, server_alias=session.server_alias or "")
             except ConfigError as error:
-                runtime.warn(f"the session's model {model!r} is not available: {error}")
+                runtime.warn(tr("the session's model {model!r} is not available: {error}", model=model, error=error))
         return session
 
     def set_model(self, model: str, *, at_start: bool = False, server_alias: str = "") -> None:
@@ -219,10 +267,28 @@ class App:
             server_alias: use the server of this alias instead.
         """
         config, provider = self.runtime.providers.switch(model, at_start=at_start, server_alias=server_alias)
+        self.runtime.servers.adopt_changes()  # another model has no cached prompt that changed tools would invalidate
         self._set_provider(provider, config)
         self._model_name = model
         self._has_chosen_model = True
         self.session.set_model(model, self.runtime.providers.server_alias)
+
+    def apply_setting(self, name: str, value: str | int | float | bool | None) -> None:
+        """Use another value of a setting from the next turn on, if the conversation reads it there. Raises ConfigError.
+
+        The theme belongs to the screen, which is told by its owner.
+        """
+        match name:
+            case "approve":
+                self.planning.set_mode(cast(ApprovalMode, value))
+            case "model":
+                self.set_model(str(value))
+            case "effort":
+                self.efforts.choose(self.provider.model, cast(Effort, value))
+            case "attribution" | "max_steps":
+                self.conversation.config = msgspec.structs.replace(self.config, **{name: value})
+            case _:
+                pass  # counts from the next start, as the command has said
 
     def _set_provider(self, provider: Provider, config: Config) -> None:
         """Continue the current session in a new conversation."""
@@ -251,6 +317,7 @@ class App:
 
     async def close(self) -> None:
         """Stop background commands, and close the session and all connections."""
+        self._stop_title()
         self.runtime.close_session()  # first: it needs no waiting, so nothing can come between
         await self.conversation.close()
         await self.runtime.close()

@@ -17,20 +17,34 @@ ClioError
 ├── ToolError                  the model
 │   ├── ToolRetry              the arguments are wrong; call again with correct ones
 │   └── ToolFailed             the call cannot succeed; adapt
+│       └── CallRefused        the policy, a hook or the user does not allow it
 └── StorageError               no one: clio moves the file aside, reports it and continues
     ├── CorruptDocument        moved aside as `moved_to`
     └── NewerDocument          written by a later clio; refused, not changed
 
-A message is one sentence for the user: what failed, why, and the next step.
+A message is one sentence for the user, in the user's language: what failed, why, and the next step. `for_model` is its
+English wording, for texts that the model reads.
 """
 
 from pathlib import Path
+
+from clio.text.translation import english, tr
 
 
 class ClioError(Exception):
     """Base of all errors with a message for the user."""
 
     exit_code = 1
+
+    @property
+    def message(self) -> str:
+        """The sentence for the user."""
+        return str(self)
+
+    @property
+    def for_model(self) -> str:
+        """The sentence in English."""
+        return str(english(self))
 
 
 class UserError(ClioError):
@@ -71,9 +85,17 @@ class ProviderRefused(UserError):
 
 
 class ApprovalNeeded(UserError):
-    """A call needs the user's approval, but no user can be asked."""
+    """A call needs the user's approval, but no user can be asked. The message says how the user can allow it."""
 
     exit_code = 4
+
+    @property
+    def for_model(self) -> str:
+        """What the model can do about it: it can change neither flags nor settings."""
+        return (
+            "This was not run: it needs the user's approval and no user can be asked in this run. Go on without it, "
+            "and tell the user that it was not run."
+        )
 
 
 class ProviderError(ClioError):
@@ -125,7 +147,7 @@ class ContextOverflow(ProviderError):
 
 
 class ToolError(ClioError):
-    """A tool call failed. The message, problem and advice, goes to the model.
+    """A tool call failed. The message, problem and advice, goes to the model, in English.
 
     Args:
         problem: what is wrong.
@@ -134,7 +156,7 @@ class ToolError(ClioError):
     """
 
     def __init__(self, problem: str, advice: str = "", *, for_user: str = "") -> None:
-        super().__init__(f"{problem}; {advice}" if advice else problem)
+        super().__init__(f"{english(problem)}; {advice}" if advice else english(problem))
         self.for_user = for_user or problem
 
 
@@ -146,11 +168,15 @@ class WrongArguments(ToolRetry):
     """The arguments of the call are wrong, of which the user sees no details."""
 
     def __init__(self, problem: str, advice: str = "") -> None:
-        super().__init__(problem, advice, for_user="the model gave wrong arguments")
+        super().__init__(problem, advice, for_user=tr("the model gave wrong arguments"))
 
 
 class ToolFailed(ToolError):
     """The call was correct but failed; the message tells the model why."""
+
+
+class CallRefused(ToolFailed):
+    """The call is not allowed by the policy, by a hook or by the user."""
 
 
 class StorageError(ClioError):

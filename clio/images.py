@@ -6,6 +6,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from clio.text.formatting import format_bytes
+from clio.text.translation import tr
 
 MAX_IMAGE_BYTES = 10_000_000
 """Limit for a picture that the user names or pastes."""
@@ -46,7 +47,13 @@ class Picture(Struct, frozen=True, kw_only=True):
     def description(self) -> str:
         """Kind, pixels and bytes: "png, 640 × 480 pixels, 12 kB"."""
         width, height = self.size
-        return f"{self.media_type.partition('/')[2]}, {width:,} × {height:,} pixels, {format_bytes(len(self.data))}"
+        return tr(
+            "{format}, {width:,} × {height:,} pixels, {bytes}",
+            format=self.media_type.partition("/")[2],
+            width=width,
+            height=height,
+            bytes=format_bytes(len(self.data)),
+        )
 
 
 class NotAPicture(Exception):
@@ -61,19 +68,27 @@ def read_picture(data: bytes, name: str) -> Picture:
     """
     kind = detect_media_type(data)
     if not kind:
-        raise NotAPicture("is not a png, jpeg, gif or webp picture")
+        raise NotAPicture(tr("is not a png, jpeg, gif or webp image"))
     if len(data) > MAX_TOOL_IMAGE_BYTES:
         raise NotAPicture(
-            f"has {format_bytes(len(data))}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are sent; make a smaller "
-            "copy and read that"
+            tr(
+                "has {size}, and the limit is {limit}; make a smaller copy and read that",
+                size=format_bytes(len(data)),
+                limit=format_bytes(MAX_TOOL_IMAGE_BYTES),
+            )
         )
     size = find_image_size(data)
     if size is None or not _has_end_marker(data, kind):
-        raise NotAPicture(f"begins like a {kind.partition('/')[2]} picture but is damaged or truncated")
+        raise NotAPicture(tr("looks like a {format} image but is damaged or truncated", format=kind.partition("/")[2]))
     if max(size) > MAX_SIDE_PIXELS:
         raise NotAPicture(
-            f"has {size[0]:,} × {size[1]:,} pixels, and at most {MAX_SIDE_PIXELS:,} a side are sent; make a smaller "
-            "copy and read that"
+            tr(
+                "has {width:,} × {height:,} pixels, and the limit is {max_side_pixels:,} per side; make a "
+                "smaller copy and read that",
+                width=size[0],
+                height=size[1],
+                max_side_pixels=MAX_SIDE_PIXELS,
+            )
         )
     return Picture(data=data, name=name, media_type=kind, size=size)
 

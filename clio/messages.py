@@ -29,6 +29,7 @@ class Usage(Struct, frozen=True, kw_only=True):
         cache_write_tokens: part of `prompt_tokens` that was written to it, at a higher price.
         cache_write_1h_tokens: part of `cache_write_tokens` that was written for an hour, at a still higher price.
         reasoning_tokens: part of `completion_tokens`.
+        searches: searches of the web that the server made itself and bills apart from tokens.
     """
 
     prompt_tokens: int = 0
@@ -37,6 +38,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     cache_write_1h_tokens: int = 0
     reasoning_tokens: int = 0
+    searches: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -46,6 +48,7 @@ class Usage(Struct, frozen=True, kw_only=True):
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             cache_write_1h_tokens=self.cache_write_1h_tokens + other.cache_write_1h_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            searches=self.searches + other.searches,
         )
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.text.translation import tr
+
 PLAIN_OUTPUT = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
 SAFE_SWITCHES = (
     *("-c", "core.fsmonitor=false"),
@@ -123,7 +125,12 @@ def readonly_git_command(folder: Path, *words: str) -> list[str]:
         outside_target = find_outside_target(folder, read_git_settings(folder))
         if outside_target is not None:
             raise OSError(
-                errno.EPERM, f"its {outside_target[0]} leads to {str(outside_target[1])!r}, which is not part of it"
+                errno.EPERM,
+                tr(
+                    "its {part} points to {target!r}, which is not part of it",
+                    part=outside_target[0],
+                    target=str(outside_target[1]),
+                ),
             )
     return ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *filters, name, *_COMMAND_FLAGS.get(name, ()), *rest]
 
@@ -137,7 +144,7 @@ def _check_readable(folder: Path) -> None:
     """Raise OSError if a git command would read a file of the repository forever or for very long."""
     path = find_blocking_file(folder)
     if path is not None:
-        raise OSError(errno.EINVAL, "it is not a file, so this is not a repository clio can read", str(path))
+        raise OSError(errno.EINVAL, tr("it is not a file, so this is not a repository clio can read"), str(path))
 
 
 def find_blocking_file(folder: Path) -> Path | None:
@@ -213,8 +220,8 @@ def describe_blocking_file(folder: Path) -> str | None:
     path = find_blocking_file(folder)
     if path is None:
         return None
-    kind = "a named pipe" if path.is_fifo() else "too large" if path.is_file() else "not a regular file"
-    return f"{str(path)!r} is {kind}, so this is not a repository clio can read; move it away"
+    kind = tr("a named pipe") if path.is_fifo() else tr("too large") if path.is_file() else tr("not a regular file")
+    return tr("{path!r} is {kind}, so this is not a repository clio can read; move it away", path=str(path), kind=kind)
 
 
 def run_git(folder: Path, *words: str, timeout_s: float, stdin: str = "") -> str | None:
@@ -239,7 +246,7 @@ def list_filter_options(folder: Path) -> list[str]:
     """
     names = _list_filter_names(folder)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
-        raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
+        raise OSError(errno.EPERM, tr("its settings name filters that cannot be disabled"))
     return [
         word
         for name in names

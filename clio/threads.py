@@ -1,5 +1,5 @@
-"""Threads that never delay clio's exit, child processes that end with a cancelled caller, and the memory settings of
-a long-running process.
+"""Threads that never delay clio's exit, child processes (found, started, recognized and ended), and the memory settings
+of a long-running process.
 
 This is the only module that starts a thread by itself. A daemon thread is for work that nothing can interrupt and that
 clio must not wait for when it exits: resolving a host name, a blocking read of standard input, the import of a large
@@ -9,13 +9,19 @@ not used here: a job that hangs would hang the exit, too. Its import takes 8 ms 
 """
 
 import gc
+import os
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from clio.text.translation import tr
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of items done and the total."""
@@ -120,7 +126,9 @@ class BackgroundCall(Generic[T]):
         while not self._done.is_set():
             left_s = None if deadline is None else deadline - time.monotonic()
             if (left_s is not None and left_s <= 0) or (give_up is not None and give_up()):
-                raise TimeoutError("no answer" if limit_s is None else f"no answer within {limit_s:g} seconds")
+                raise TimeoutError(
+                    tr("no answer") if limit_s is None else tr("no answer within {limit_s:g} seconds", limit_s=limit_s)
+                )
             self._done.wait(left_s if give_up is None else poll_s if left_s is None else min(left_s, poll_s))
         if self._error is not None:
             raise self._error
@@ -150,6 +158,142 @@ async def start_process(start: Coroutine[Any, Any, T], end: Callable[[T], Awaita
         with suppress(OSError, ValueError):
             await end(await start_task)
         raise
+
+
+def avoid_current_folder(env: MutableMapping[str, str], *, windows: bool = os.name == "nt") -> None:
+    """On Windows, keep programs of the current folder from being found by their name alone.
+
+    Windows looks for `git` in the current folder before PATH, so a repository with a `git.exe` or `git.bat` would
+    decide what clio and its shell run. The variable applies to clio, to cmd.exe and to their children.
+    """
+    if windows:
+        env["NoDefaultCurrentDirectoryInExePath"] = "1"
+
+
+def find_program(name: str, path: str | None = None) -> str | None:
+    """Return the program of that name on PATH, as `shutil.which` does, but never one of the current folder.
+
+    Before Python 3.12, `which` looks there first on Windows, whatever `avoid_current_folder` has set.
+
+    Args:
+        path: folders to search instead of those in PATH.
+    """
+    import shutil
+
+    if sys.platform != "win32":
+        return shutil.which(name, path=path)
+    folders = os.environ.get("PATH", os.defpath) if path is None else path
+    if sys.version_info >= (3, 12):  # `which` completes the extension of a name with a folder, and looks nowhere else
+        absolute = (folder for folder in folders.split(os.pathsep) if os.path.isabs(folder))  # noqa: PTH117 see below
+        return next(filter(None, (shutil.which(f"{folder}{os.sep}{name}") for folder in absolute)), None)
+    # If the list contains the current folder, `which` does not put it first; a program found there is the last one.
+    found = shutil.which(name, path=f"{folders}{os.pathsep}{os.curdir}")
+    return found if found and os.path.isabs(found) else None  # noqa: PTH117 pathlib is not loaded otherwise
+
+
+PROJECT_PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
+"""Folders in which a project's own environment has its programs."""
+
+
+def split_path_folders(root: "Path") -> tuple[list[str], list[str]]:
+    """Return two lists: the folders on the user's PATH outside the project, and those of the project's own programs."""
+    from pathlib import Path
+
+    user_folders: list[str] = []
+    project_folders = [str(root / name) for name in PROJECT_PROGRAM_FOLDERS]
+    for name in os.environ.get("PATH", "").split(os.pathsep):
+        if not Path(name).is_absolute():
+            continue  # "." and other relative paths depend on the project
+        folder = Path(name).resolve()
+        (project_folders if folder == root or root in folder.parents else user_folders).append(name)
+    return user_folders, project_folders
+
+
+RUN_MARK = "CLIO_RUN"
+"""Variable of all commands that clio starts: clio's process, when that began, and clio's own folder."""
+LAUNCHER_NAME = "launcher_child.py"
+"""Last but one argument of the process that is the parent of clio's commands; the last one is clio's own folder."""
+
+
+def make_run_mark(home: "Path") -> str:
+    """Return the value of `RUN_MARK` for the commands of this process."""
+    return f"{os.getpid()}:{read_process_start(os.getpid())}:{os.path.realpath(home)}"
+
+
+def is_in_clio_command(home: "Path", env: Mapping[str, str]) -> bool:
+    """Whether a running clio with this folder of its own started this process, directly or through others.
+
+    A script can change its variables, so the processes above are looked at, too; on Linux the commands of a clio cannot
+    leave the process that started them before clio ends. On other systems only the variable is known.
+    """
+    own = os.path.realpath(home)
+    pid, _, rest = env.get(RUN_MARK, "").partition(":")
+    started, _, marked_home = rest.partition(":")
+    if marked_home == own and pid.isascii() and pid.isdigit() and _is_running(int(pid), started):
+        return True
+    launcher = os.fsencode(f"/{LAUNCHER_NAME}")
+    for arguments in _iter_ancestor_arguments():
+        if len(arguments) > 1 and arguments[-2].endswith(launcher) and arguments[-1] == os.fsencode(own):
+            return True
+    return False
+
+
+def _is_running(pid: int, started: str) -> bool:
+    """Whether the process that began then is alive; also where the system does not tell when it began."""
+    if started or sys.platform == "linux":
+        return read_process_start(pid) == started
+    if sys.platform == "win32":
+        return True  # a signal would end it
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+def _iter_ancestor_arguments() -> "Iterator[list[bytes]]":
+    """Yield the arguments of each process above this one, where /proc tells them."""
+    pid, seen = os.getppid(), set[int]()
+    while pid > 1 and pid not in seen:
+        seen.add(pid)
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - `pathlib` is not imported yet
+                yield file.read().rstrip(b"\0").split(b"\0")
+            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+        except OSError:
+            return
+
+
+def read_process_start(pid: int) -> str:
+    """Return when a process began, as the system states it; "" if it does not run or the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            status = file.read()
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:  # noqa: PTH123
+            boot = file.read().strip()
+    except OSError:
+        return ""
+    return f"{boot[:8]}-{status.rpartition(')')[2].split()[19]}"
+
+
+def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
+    """Ask a process and its children to end, or kill them; does nothing on other systems, or if it has ended.
+
+    The process must have been started with CREATE_NEW_PROCESS_GROUP.
+    """
+    if sys.platform == "win32" and running:
+        import signal
+        import subprocess
+
+        # Windows has no SIGTERM. Ctrl-Break reaches a process group, for which the process was started in a group of
+        # its own. It fails without a console, as for a program that an editor started.
+        if gently:
+            with suppress(OSError):
+                os.kill(leader, signal.CTRL_BREAK_EVENT)
+        else:
+            program = os.path.join(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "taskkill.exe")  # noqa: PTH118
+            subprocess.run([program, "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
 
 
 LONG_RUN_THRESHOLDS = (2_000, 10, 10)

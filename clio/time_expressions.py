@@ -8,7 +8,7 @@ from clio.errors import UserError
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _DAY = timedelta(days=1)
-_LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}
+_LAST_PERIODS = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}
 
 
 def parse_when(text: str, now: float, *, starts: bool = False) -> float:
@@ -44,7 +44,7 @@ def _parse_date(said: str, now: datetime) -> tuple[datetime, bool]:
     if found := _AGO.fullmatch(said):
         return now - timedelta(hours=int(found[1]) * _HOURS[found[2][0]]), False
     first, _, unit = said.partition(" ")
-    if first == "last" and unit in _LAST:
-        return now - _LAST[unit], False
+    if first == "last" and unit in _LAST_PERIODS:
+        return now - _LAST_PERIODS[unit], False
     then = datetime.fromisoformat(said)
     return then, len(said) <= len("2026-05-01")

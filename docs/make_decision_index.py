@@ -10,19 +10,19 @@ from pathlib import Path
 from msgspec import Struct
 
 FOLDER = Path(__file__).resolve().parent / "decisions"
-HEADINGS = ("Status", "Context", "Decision", "Alternatives", "Consequences")
+HEADINGS = ("Status and date", "Context", "Decision", "Alternatives considered", "Consequences")
 """The parts of every record, in this order."""
 SUBJECTS: dict[str, tuple[int, ...]] = {
     "Agent and context window": (1, 2, 10, 12, 13, 49),
     "Sessions and files on disk": (6, 23, 43, 54, 60),
     "Memory": (8, 15, 16, 19, 20, 25, 26, 28, 29, 34, 35, 37, 44, 75, 76, 77, 78),
-    "Search and recall": (17, 18, 30, 31, 32, 33, 36, 74),
+    "Search and recall": (17, 18, 30, 31, 32, 33, 36, 74, 81),
     "Feedback and response styles": (38, 39),
-    "File tools and undo": (3, 5, 7, 40),
-    "Approvals and security": (4, 14, 55, 56, 57, 58, 61, 62, 66, 67, 73),
+    "File tools and undo": (3, 5, 7, 40, 80, 83),
+    "Approvals and security": (4, 14, 55, 56, 57, 58, 79, 61, 62, 66, 67, 73),
     "Servers and costs": (41, 63, 68, 69, 70),
-    "Commands and screen": (9, 21, 22, 42, 51, 52, 53, 71, 72),
-    "Extensions and other programs": (45, 46, 47, 48, 50),
+    "Commands and screen": (9, 21, 22, 42, 51, 52, 53, 71, 72, 82),
+    "Extensions and other programs": (45, 46, 47, 48, 50, 84, 85, 86, 87, 88),
     "Start-up and memory use": (11, 59, 64, 65),
 }
 """The numbers of the records on each subject, in the order of the page. Every record belongs to exactly one."""
@@ -71,7 +71,7 @@ def read_record(path: Path) -> Record:
         raise ValueError(f"{path.name}: the headings must be {', '.join(HEADINGS)}, not {', '.join(parts)}")
     if empty := [name for name, body in parts.items() if not "".join(body).strip()]:
         raise ValueError(f"{path.name}: there is no text under {', '.join(empty)}")
-    words = " ".join(" ".join(parts["Status"]).split())
+    words = " ".join(" ".join(parts["Status and date"]).split())
     status = _STATUS.match(words)
     if status is None or words[status.end() : status.end() + 1] != ".":
         raise ValueError(f"{path.name}: the status must begin with 'Accepted, DATE.' or 'Superseded by [NNNN](FILE).'")

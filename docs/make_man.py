@@ -4,7 +4,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from clio.agent.user_interface import EXIT_CODES
-from clio.commands.command import list_forms
+from clio.cli import PIPE_CLOSED
+from clio.commands.command import list_usages
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
 from clio.config.schema import ENVIRONMENT_VARIABLES
 from clio.entrypoints.completions.scripts import get_subcommand
@@ -51,14 +52,15 @@ _EXAMPLES = (
 )
 _CODES: Mapping[int, str] = {
     0: "done",
-    1: "the turn failed, or needed too many steps",
-    2: "wrong usage or configuration",
-    3: "the context cannot fit",
+    1: "the turn failed, or reached --max-steps",
+    2: "wrong usage or configuration, the server refused, or a line of --input stream-json is invalid",
+    3: "the context does not fit the model's window",
     4: "an approval was needed, but no one could be asked",
     5: "--max-cost was reached",
-    6: "a hook did not let the prompt pass",
+    6: "a hook refused the prompt",
     SCHEMA_MISFIT: "the answer does not fit the schema of --json-schema",
-    130: "interrupted",
+    130: "interrupted, by Ctrl-C or SIGTERM",
+    PIPE_CLOSED: "the reader closed the output",
 }
 
 
@@ -66,17 +68,23 @@ def man_page() -> str:
     """The whole page in man(7) macros."""
     parts = [_HEAD, ".SH COMMANDS"]
     parts += [_item(f"clio {' '.join(words)}", summary) for words, summary in COMMANDS.items()]
-    parts += [_item(f"clio {door.name}", f"{door.summary}; see {door.name.upper()} below") for door in SUBCOMMANDS]
+    parts += [
+        _item(f"clio {subcommand.name}", f"{subcommand.summary}; see {subcommand.name.upper()} below")
+        for subcommand in SUBCOMMANDS
+    ]
     parts.append(".SH OPTIONS")
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(f'.SS "{_text(group.capitalize())}"')
         parts += [_item(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]
-    for door in SUBCOMMANDS:
-        parts.append(f'.SH "{door.name.upper()}"')
-        parts += [_item(form, summary) for form, summary in list_forms(get_subcommand(door.name), f"clio {door.name}")]
+    for subcommand in SUBCOMMANDS:
+        parts.append(f'.SH "{subcommand.name.upper()}"')
+        parts += [
+            _item(form, summary)
+            for form, summary in list_usages(get_subcommand(subcommand.name), f"clio {subcommand.name}")
+        ]
     parts += [".SH ENVIRONMENT", *(_item(name, what) for name, what in _variables())]
     parts += [".SH FILES", *(_item(name, what) for name, what in _FILES)]
-    parts += [".SH EXIT STATUS", *(_item(str(code), what) for code, what in _codes())]
+    parts += [".SH EXIT STATUS", *(_item(str(code), what) for code, what in list_exit_codes())]
     parts.append(".SH EXAMPLES")
     parts += [f"{_text(what.capitalize())}:\n.PP\n.nf\n.RS 4\n{_text(line)}\n.RE\n.fi\n.PP" for line, what in _EXAMPLES]
     parts[-1] = parts[-1].removesuffix("\n.PP")
@@ -92,9 +100,9 @@ def _variables() -> Iterator[tuple[str, str]]:
     yield "CLIO_HOME", "the folder of clio's own files, ~/.clio if not set"
 
 
-def _codes() -> Iterator[tuple[int, str]]:
-    """Every exit code. Raises KeyError for one that nobody put into words here."""
-    return ((code, _CODES[code]) for code in sorted({*EXIT_CODES.values(), SCHEMA_MISFIT}))
+def list_exit_codes() -> Iterator[tuple[int, str]]:
+    """Yield every exit code and its meaning. Raises KeyError for a code without a meaning here."""
+    return ((code, _CODES[code]) for code in sorted({*EXIT_CODES.values(), SCHEMA_MISFIT, PIPE_CLOSED}))
 
 
 def _item(term: str, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes the tables of flags, settings, variables and slash commands into the pages, from the code that defines them.
+"""Writes the reference tables into the pages, such as flags, settings and tools, from the code that defines them.
 
     python docs/make_reference.py            rewrite the marked blocks
     python docs/make_reference.py --check    exit 1 if a page is stale
@@ -11,12 +11,14 @@ import inspect
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
-from typing import cast, get_args
+from types import SimpleNamespace
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -24,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from clio.agent.user_interface import EXIT_CODES  # noqa: E402 the path must be set first
-from clio.commands.command import Command, list_forms  # noqa: E402
+from clio.commands.command import Command, list_usages  # noqa: E402
+from clio.commands.registry import COMMANDS as SLASH_COMMANDS  # noqa: E402
 from clio.commands.registry import (  # noqa: E402
     find_command,
     make_command_table,
@@ -37,13 +40,15 @@ from clio.config.schema import (  # noqa: E402
     ENVIRONMENT_VARIABLES,
     LIST_WORDS,
     MODEL_FIELDS,
+    SECTIONS,
     Config,
     ModelSettings,
     SettingField,
+    TelemetrySettings,
     describe_limits,
 )
-from clio.config.trust import format_value  # noqa: E402
-from clio.entrypoints.completions.scripts import make_completion_script  # noqa: E402
+from clio.config.trust import PROJECT_RULES, format_value  # noqa: E402
+from clio.entrypoints.completions.scripts import get_subcommand, make_completion_script  # noqa: E402
 from clio.entrypoints.headless_json import (  # noqa: E402
     SCHEMA_MISFIT,
     StreamEvent,
@@ -55,22 +60,39 @@ from clio.providers.model_facts import read_request_facts  # noqa: E402
 from clio.providers.profiles import PRESETS, ServerPreset, find_preset_by_url  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
+from clio.telemetry.signals import ATTRIBUTES, CONTENT, METRICS, RESOURCE, SPANS  # noqa: E402
+from clio.tools.base import Tool  # noqa: E402
+from clio.tools.schemas import describe_arguments  # noqa: E402
+from clio.tools.session_tools import DelegateTool  # noqa: E402
+from clio.tools.toolbox import (  # noqa: E402
+    make_file_tools,
+    make_session_tools,
+    make_use_skill_tool,
+)
 from clio.ui.palettes import MEANINGS, get_builtin_palette  # noqa: E402
 from docs.make_decision_index import decision_index  # noqa: E402
-from docs.make_man import man_page  # noqa: E402
+from docs.make_man import list_exit_codes, man_page  # noqa: E402
 from tests.support.python_source import parse_source  # noqa: E402
 
 PAGES = (
     "README.md",
-    "docs/configuration.md",
+    "docs/install.md",
+    "docs/index.md",
     "docs/formats/events.md",
     "docs/headless.md",
     "docs/sessions.md",
     "docs/preferences.md",
-    "docs/keys.md",
+    "docs/reference/command-line.md",
+    "docs/reference/slash-commands.md",
+    "docs/reference/settings.md",
+    "docs/reference/keys.md",
+    "docs/reference/tools.md",
+    "docs/reference/files.md",
     "docs/themes.md",
     "docs/approvals.md",
+    "docs/configuration.md",
     "docs/providers.md",
+    "docs/telemetry.md",
     "docs/decisions/README.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -80,14 +102,111 @@ def flags() -> str:
     """Every flag, then the sub-commands."""
     rows = [(f"`{flag.usage}`", flag.summary) for flag in FLAGS]
     rows += [(f"`clio {' '.join(words)}`", summary) for words, summary in COMMANDS.items()]
-    rows += [(f"`clio {door.name} ...`", door.summary) for door in SUBCOMMANDS]
+    rows += [(f"`clio {subcommand.name} ...`", subcommand.summary) for subcommand in SUBCOMMANDS]
     return table(("flag", "what it does"), rows)
+
+
+def install() -> str:
+    """How to install clio from its repository, whose address is in pyproject.toml and nowhere else."""
+    address = f"git+{repository()}"
+    rows = [
+        (f"uv tool install {address}", ""),
+        (f"pipx install {address}", "or"),
+        (f"uvx --from {address} clio", "or: try it once, without installing"),
+        ("pip install .", "or: in a checkout and a virtual environment"),
+    ]
+    width = max(len(line) for line, _ in rows)
+    lines = [f"{line:<{width}}  # {note}" if note else line for line, note in rows]
+    return "\n".join(["```sh", *lines, "```"])
+
+
+def repository() -> str:
+    """The address of the repository."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
 
 def commands() -> str:
     """Every slash command."""
     found = make_command_table()
     return table(found.columns, ((f"`{usage}`", summary) for usage, summary in found.rows))
+
+
+def subcommand_forms() -> str:
+    """A heading and every form of each sub-command of clio."""
+    return "\n\n".join(
+        f"### clio {subcommand.name}\n\n{form_table(get_subcommand(subcommand.name), f'clio {subcommand.name}')}"
+        for subcommand in SUBCOMMANDS
+    )
+
+
+def command_forms() -> str:
+    """A heading and every form of each slash command that has several."""
+    return "\n\n".join(
+        f"### /{command.name}\n\n{form_table(command, f'/{command.name}')}"
+        for command in SLASH_COMMANDS
+        if command.subcommands
+    )
+
+
+def exit_codes() -> str:
+    """Every exit code of clio."""
+    return table(("exit code", "meaning"), ((str(code), meaning) for code, meaning in list_exit_codes()))
+
+
+def tools() -> str:
+    """Every built-in tool of the model: arguments, and whether it only reads. Optional arguments end in "?"."""
+    nothing = cast("Any", None)  # the tools are described, not run
+    found: list[Tool] = [
+        *make_file_tools(nothing, nothing, code_lookup=lambda: nothing),
+        *make_session_tools(
+            nothing, nothing, nothing, nothing, cast("Any", SimpleNamespace(is_sandboxed=False)),
+            command_timeout_s=1, private_network=False, web_search=lambda: nothing,
+        ),
+        make_use_skill_tool(nothing, nothing),
+    ]  # fmt: skip
+    described = [(tool.name, tool.args, tool.read_only) for tool in found]
+    described.append((DelegateTool.name, DelegateTool.args, DelegateTool.read_only))
+    rows = [
+        (f"`{name}`", _TOOL_USES[name], f"`{describe_arguments(args)}`", "yes" if read_only else "no")
+        for name, args, read_only in described
+    ]
+    return table(("tool", "what it does", "arguments", "only reads"), rows)
+
+
+_TOOL_USES = {
+    "read_file": "reads a text file with line numbers, a picture, or a folder's listing",
+    "write_file": "creates a file, or replaces all of it",
+    "edit_file": "replaces one passage of a file ([how it is found](../edits.md))",
+    "apply_patch": "changes several files at once",
+    "list_files": "lists a folder",
+    "find_files": "finds files by name",
+    "search_text": "searches the text of files",
+    "code_lookup": "finds definitions, references and symbols ([language servers](../code-intelligence.md))",
+    "run_command": "runs a shell command, in the background if asked ([approvals](../approvals.md))",
+    "job_output": "shows the new output of a background command",
+    "job_stop": "stops a background command",
+    "git": "runs common git operations; a push is always put to you",
+    "web_fetch": "fetches a web page as text",
+    "web_search": "searches the web with a service you set ([web search](../web-search.md))",
+    "todo_operations": "maintains the session's task list",
+    "ask_user": "asks you a question",
+    "read_output": "shows more of a shortened result",
+    "memory_operations": "remembers, recalls, changes and forgets ([memory](../memory.md))",
+    "use_skill": "loads a [skill](../skills.md)",
+    "delegate": "gives a task to a [sub-agent](../sub-agents.md)",
+}
+
+
+def files() -> str:
+    """Every file that clio keeps, from the page that says how each is used."""
+    text = page("docs/privacy.md").partition("| file | contents |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in _CELL.split(line.strip("|"))][:2] for line in text.splitlines()[2:]]
+    return table(("file", "contents"), ((name, _LINK.sub(r"](../\1", what)) for name, what in rows))
+
+
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"\]\(((?!https?:)[^)]*)")
 
 
 def keys() -> str:
@@ -110,7 +229,7 @@ def prefs_commands() -> str:
     return form_table(command, "/prefs")
 
 
-def sessions_door() -> str:
+def sessions_subcommands() -> str:
     """Every form of `clio sessions`."""
     return form_table(SESSIONS, f"clio {SESSIONS.name}")
 
@@ -122,12 +241,67 @@ def settings() -> str:
         (f"`{name}`", kind(field), shown(getattr(Config(), name)), meanings[name])
         for name, field in CONFIG_FIELDS.items()
     ]
+    meanings = field_docstrings("TelemetrySettings")
+    rows += [
+        (f"`telemetry.{name}`", kind(field), shown(getattr(TelemetrySettings(), name)), meanings[name])
+        for name, field in SECTIONS["telemetry"].items()
+    ]
     meanings = field_docstrings("ModelSettings")
     rows += [
         (f"`models.<name>.{name}`", kind(field), shown(getattr(ModelSettings(), name)), meanings[name])
         for name, field in MODEL_FIELDS.items()
     ]
     return table(("key", "value", "default", "meaning"), rows)
+
+
+def restricting_settings() -> str:
+    """The settings with which a project that is not trusted may restrict clio."""
+    return table(
+        ("setting", "reason"),
+        ((f"`{name}`", rule.why) for name, rule in PROJECT_RULES.items() if rule.effect == "narrows"),
+    )
+
+
+def user_settings() -> str:
+    """The settings that no project can set."""
+    return table(
+        ("setting", "because it"),
+        ((f"`{name}`", rule.why) for name, rule in PROJECT_RULES.items() if rule.effect == "user"),
+    )
+
+
+def telemetry_spans() -> str:
+    """Every kind of span of telemetry."""
+    rows = [
+        (f"`{span.name}`", span.meaning, ", ".join(f"`{name}`" for name in span.attributes if name not in CONTENT))
+        for span in SPANS.values()
+    ]
+    return table(("span", "what it is", "attributes"), rows)
+
+
+def telemetry_attributes() -> str:
+    """The meaning of every attribute of telemetry."""
+    used = {name for one in (*SPANS.values(), *METRICS.values()) for name in one.attributes}
+    rows = [
+        (f"`{name}`", meaning + (" (only with `content: true`)" if name in CONTENT else ""))
+        for name, meaning in ATTRIBUTES.items()
+        if name in used
+    ]
+    return table(("attribute", "value"), rows)
+
+
+def telemetry_metrics() -> str:
+    """Every metric of telemetry."""
+    rows = [
+        (f"`{one.name}`", one.kind, f"`{one.unit}`", one.meaning, ", ".join(f"`{name}`" for name in one.attributes))
+        for one in METRICS.values()
+    ]
+    return table(("metric", "kind", "unit", "what it counts", "attributes"), rows)
+
+
+def telemetry_resource() -> str:
+    """The attributes of everything that telemetry sends."""
+    return table(("attribute", "value"), [(f"`{name}`", meaning) for name, meaning in RESOURCE.items()])
 
 
 def servers() -> str:
@@ -221,7 +395,7 @@ FILES: dict[str, Callable[[], str]] = {
 
 def form_table(command: Command, called: str) -> str:
     """A command's forms."""
-    return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in list_forms(command, called)])
+    return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in list_usages(command, called)])
 
 
 def programs() -> str:
@@ -270,6 +444,11 @@ def _recorded() -> dict[str, list[str]]:
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
+    "command_forms": command_forms,
+    "exit_codes": exit_codes,
+    "files": files,
+    "subcommand_forms": subcommand_forms,
+    "tools": tools,
     "decisions": decision_index,
     "events": events,
     "said": said,
@@ -279,10 +458,17 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "programs": programs,
+    "install": install,
     "servers": servers,
     "providers": providers,
-    "sessions_door": sessions_door,
+    "restricting_settings": restricting_settings,
+    "sessions_subcommands": sessions_subcommands,
     "settings": settings,
+    "telemetry_attributes": telemetry_attributes,
+    "telemetry_metrics": telemetry_metrics,
+    "telemetry_resource": telemetry_resource,
+    "telemetry_spans": telemetry_spans,
+    "user_settings": user_settings,
     "variables": variables,
 }
 
@@ -316,6 +502,7 @@ def kind(field: SettingField) -> str:
         "texts": "list",
         "models": "mapping",
         "keys": "mapping",
+        "section": "mapping",
     }
     if field.kind == "number":
         return f"number {describe_limits(field.limits)}"
@@ -327,7 +514,7 @@ def kind(field: SettingField) -> str:
 def shown(default: object) -> str:
     """A default as the file would say it."""
     plain = ", ".join(map(str, cast("tuple[object, ...]", default))) if isinstance(default, tuple) else default
-    return "" if default in (None, (), {}) else f"`{format_value('', plain)}`"
+    return "" if default in (None, (), {}, TelemetrySettings()) else f"`{format_value('', plain)}`"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Draws docs/tour/*.svg: ten moments of a real clio in a real terminal, working with a scripted model.
+"""Draws docs/tour/*.svg: eleven moments of a real clio in a real terminal, working with a scripted model.
 
 python docs/make_tour.py [NAME ...]        all of them, or those of these names
 """
@@ -158,6 +158,21 @@ def cost() -> str:
         return on.picture()
 
 
+def picker() -> str:
+    """A list to choose from: the points to go back to."""
+    with stage(
+        [call(READ), say("It subtracts an amount."), call(FIX), say(FIXED)], FILES, options=("--approve", "edits")
+    ) as on:
+        on.ask("what does total() do with the discount?", "2 requests")
+        on.ask("make the discount a percentage", "2 requests")
+        on.terminal.line("/rewind")
+        on.terminal.wait_for("enter to choose")
+        on.settle()
+        picture = on.picture()
+        on.terminal.key("escape")
+        return picture
+
+
 SCENES: dict[str, Callable[[], str]] = {
     "01-first-start": first_start,
     "02-question": question,
@@ -169,6 +184,7 @@ SCENES: dict[str, Callable[[], str]] = {
     "08-undo": undo,
     "09-plan": plan,
     "10-cost": cost,
+    "11-rewind": picker,
 }
 
 

@@ -75,6 +75,27 @@ class Stage:
 
 
 @contextmanager
+def shell_stage(replies: Sequence[Reply], files: dict[str, str], *, columns: int, lines: int) -> Iterator[Stage]:
+    """Start a shell in a new project where `clio` can be typed, with a home of its own."""
+    with tempfile.TemporaryDirectory() as folder, ChatServer(list(replies)) as server:
+        home, project = Path(folder), Path(folder) / "shop"
+        make_repository(project, files)
+        (home / ".clio").mkdir()
+        (home / ".clio" / "history").touch()
+        (home / ".clio" / "prices.yaml").write_text(PRICES, encoding="utf-8")
+        (home / "bin").mkdir()
+        program = home / "bin" / "clio"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m clio "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        env = environment(home, server) | {"PS1": "$ ", "BASH_SILENCE_DEPRECATION_WARNING": "1"}
+        env["PATH"] = f"{program.parent}:{env['PATH']}"
+        argv = ["bash", "--noprofile", "--norc", "-i"]
+        with PtySession(argv, cwd=project, env=env, columns=columns, lines=lines) as terminal:
+            terminal.wait_for("$")
+            yield Stage(terminal, server, project)
+
+
+@contextmanager
 def stage(
     replies: Sequence[Reply],
     files: dict[str, str],

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -13,11 +14,13 @@ from importlib import import_module
 from itertools import count as counter
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
 
 from clio.storage.jsonl import pop_damage_notes
+from tests.support.examples import is_fuzzing, sample
 
 # A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
 # looks for more.
@@ -64,6 +67,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
+    # A server on PATH would start with every edit; the tests of servers switch them on.
+    monkeypatch.setenv("CLIO_LANGUAGE_SERVERS", "off")
     pop_damage_notes()  # of the test before, in the same process
     if keyboard := sys.modules.get("clio.ui.keyboard"):
         keyboard.pop_saved_text()  # typed in the test before
@@ -117,19 +122,16 @@ os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 socket.socket.connect = _loopback_only
 
 
-_SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
-
-
 @cache
-def _list_slow_tests() -> frozenset[str]:
-    """Return the node ids in slow_tests.txt, without parameters; an id without `::` stands for its whole file."""
-    lines = _SLOW_TESTS.read_text(encoding="utf-8").splitlines()
+def _read_list(file: str) -> frozenset[str]:
+    """Return the node ids in slow_tests.txt or long_tests.txt, without parameters; one without `::` is a whole file."""
+    lines = Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
 def _is_slow(node_id: str) -> bool:
     name = node_id.partition("[")[0]
-    return name in _list_slow_tests() or name.partition("::")[0] in _list_slow_tests()
+    return name in _read_list("slow_tests.txt") or name.partition("::")[0] in _read_list("slow_tests.txt")
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
@@ -142,8 +144,56 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return [] if is_fast_run and not is_chosen and _is_slow(f"{collector.nodeid}::{name}") else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test `fast` that is not in slow_tests.txt: a new test is fast until it has been measured."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-case", action="store_true", help="also run what a run of all tests leaves out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests as fast, and leave out some of a run of all tests, so that it takes six minutes on two cores.
+
+    A test is fast that is not in slow_tests.txt: a new one is fast until it has been measured. Left out are most cases
+    of functions marked `sampled(count)`, and five of six functions in long_tests.txt, others at each commit.
+    """
     for item in items:
         if not _is_slow(item.nodeid):
             item.add_marker("fast")
+    if _takes_samples(config):
+        left_out = _list_unsampled(items)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=[*left_out])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if _takes_samples(config) and not config.getoption("markexpr"):
+        terminalreporter.write_line("samples of the long tests: `make every-case` runs all of them")
+
+
+def _takes_samples(config: pytest.Config) -> bool:
+    """Whether this is a run of all tests: who names a file or a function gets every case of it."""
+    runs_everything = config.args == config.getini("testpaths")
+    return runs_everything and not config.getoption("every_case") and not is_fuzzing()
+
+
+def _list_unsampled(items: list[pytest.Item]) -> dict[pytest.Item, None]:
+    """Return what samples leave out, in its order."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out: dict[pytest.Item, None] = {}
+    commit = _read_commit()
+    for name, cases in functions.items():
+        mark = cases[0].get_closest_marker("sampled")
+        taken = set(sample(cases, mark.args[0], name)) if mark and mark.args else set(cases)
+        long = next((one for one in (name, name.partition("::")[0]) if one in _read_list("long_tests.txt")), "")
+        if long and (crc32(long.encode()) - commit) % 6:
+            taken = set()
+        left_out |= {case: None for case in cases if case not in taken}
+    return left_out
+
+
+def _read_commit() -> int:
+    """Return a number that differs from commit to commit; 0 outside of a repository."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return int(done.stdout.strip() or "0", 16) if done.returncode == 0 else 0

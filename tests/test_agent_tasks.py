@@ -78,6 +78,7 @@ def test_there_are_fifteen_tasks_of_every_kind_in_at_least_five_languages() -> N
     assert {task.name for task, _ in WRONG_PLAYS} == {task.name for task in TASKS}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_a_checker_refuses_the_start_tree_and_accepts_the_reference_solution(task: Task, tmp_path: Path) -> None:
     skip_without_toolchain(task)
@@ -90,6 +91,7 @@ def test_a_checker_refuses_the_start_tree_and_accepts_the_reference_solution(tas
         assert check_result(task, project, answer) == ["README.md was changed"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("task", "play"), WRONG_PLAYS, ids=lambda value: getattr(value, "stem", None) or value.name)
 def test_a_checker_finds_a_wrong_play_out(task: Task, play: Path, tmp_path: Path) -> None:
     skip_without_toolchain(task)
@@ -105,7 +107,7 @@ _PLAYED_KINDS = "feature question failing-test two-sessions small-window dirty-t
 PLAYED = TASKS if is_fuzzing() else [next(task for task in TASKS if task.kind == kind) for kind in _PLAYED_KINDS]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", PLAYED, ids=lambda task: task.name)
 def test_the_scripted_model_solves_the_task_in_the_real_clio(task: Task) -> None:
     skip_without_toolchain(task)

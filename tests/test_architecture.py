@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.python_source import parse_source
+from tests.support.python_source import parse_source, walk_statements
 from tests.support.rows import each_row
 
 PACKAGE = Path(__file__).parent.parent / "clio"
@@ -21,23 +21,25 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("entrypoints",),
     ("ui", "app"),
     ("commands",),
-    ("agent", "export", "importing"),
+    ("agent", "export", "importing", "sync"),
     ("hooks", "checks"),
+    ("lsp",),
     ("tools", "context"),
-    ("memory", "skills", "git"),
-    ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
+    ("memory", "skills", "git", "plugins", "telemetry"),
+    ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox", "jobs"),
     ("tokens", "time_expressions"),
     ("config", "images", "messages", "prompt_files"),
     ("readonly_git",),
     ("storage",),
-    ("text", "threads", "errors", "ids"),
+    ("threads", "errors", "ids", "installation"),
+    ("text",),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
-    "httpx2": {"clio.providers.openai_transport", "clio.mcp.client"},
+    "httpx2": {"clio.providers.openai_transport", "clio.mcp.client", "clio.mcp.oauth"},
     "truststore": {"clio.providers.http1"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file", "clio.checks.diagnostics"},
@@ -45,7 +47,13 @@ HEAVY: dict[str, set[str]] = {
     "numpy": {"clio.memory.vectors.vector_index"},
     "rensa": {"clio.text.similarity"},
     "usearch": {"clio.memory.vectors.vector_index"},
-    "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.client"},
+    "mcp": {
+        "clio.entrypoints.mcp_http",
+        "clio.entrypoints.mcp_server",
+        "clio.mcp.client",
+        "clio.mcp.oauth",
+        "clio.mcp.server_requests",
+    },
     "anyio": {"clio.mcp.client"},
     "acp": {
         "clio.entrypoints.acp.server",
@@ -57,6 +65,7 @@ HEAVY: dict[str, set[str]] = {
     "json_repair": {"clio.agent.tool_runner"},
     "tree_sitter": {
         "clio.checks.diagnostics",
+        "clio.lsp.outline",
         "clio.security.shell.parser",
         "clio.security.shell.parse_checks",
     },
@@ -70,6 +79,9 @@ HEAVY: dict[str, set[str]] = {
         "clio.export.html_page",
         "clio.export.export_session",
     },
+    "psycopg": {"clio.memory.database.connection"},
+    "psycopg_pool": {"clio.memory.database.connection"},
+    "pypdf": {"clio.tools.files.pdf_child"},
     "pygments": {"clio.ui.markdown", "clio.export.html_page"},
 }
 pytestmark = pytest.mark.usefixtures("no_collection")
@@ -100,7 +112,7 @@ def _imports(path: Path) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in node.body
     }
-    for node in ast.walk(tree):
+    for node in walk_statements(tree):
         place = "top" if node in top else "typing" if node in typing else "lazy"
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -141,7 +153,8 @@ def test_imports_go_to_lower_layers() -> None:
 
 
 def test_there_are_no_import_cycles() -> None:
-    imported = own_imports()
+    # Loading `clio` itself loads no other module, which a test of the Python interface holds; it only names them.
+    imported = own_imports() | {"clio": set[str]()}
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -209,6 +222,7 @@ MAY_START_THREADS = {
     "clio.threads": {"Thread"},
     "clio.checkpoints.checkpoints": {"ThreadPoolExecutor"},  # clio must not exit before changes are recorded
     "clio.entrypoints.background_work": {"ThreadPoolExecutor"},  # a long command must be finished
+    "clio.entrypoints.mcp_http": {"ThreadPoolExecutor"},  # calls of a server that wait for its database
     "clio.context.encoding_child": {"Timer"},  # a script of its own process: its time limit
 }
 
@@ -277,7 +291,7 @@ def find_unknown_documented_names(source: str) -> list[str]:
     found: list[str] = []
     if "    Args:" not in source and "    Attributes:" not in source:
         return found
-    for node in ast.walk(parse_source(source)):
+    for node in walk_statements(parse_source(source)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         text = ast.get_docstring(node, clean=False) or ""
@@ -316,3 +330,37 @@ def test_documented_names_exist() -> None:
 )
 def test_unknown_documented_names_are_found(source: str, found: list[str]) -> None:
     assert find_unknown_documented_names(source) == found
+
+
+# Who may write a command line of git, see decision 0079.
+MAY_NAME_GIT = {
+    "clio.readonly_git",  # everything that reads
+    "clio.security.git_safety",  # asks where the hooks are, which a reading command would hide
+    "clio.git.repository",  # with the hooks and filters the user allowed
+    "clio.git.commits",  # the user's commit
+    "clio.entrypoints.upgrade",  # asks the repository of clio itself whether it has something newer
+    "clio.sync.repository",  # only objects of a bare clone of clio's own
+    "clio.tools.git",  # what the model asked to change, after approval
+    "clio.plugins.repositories",  # fetches plugins into an empty repository, whose objects it reads
+}
+_STARTERS = {"run", "Popen", "check_output", "create_subprocess_exec", "start_process", "run_process", "run_sandboxed"}
+
+
+def test_git_is_started_by_the_modules_that_keep_it_from_starting_other_programs() -> None:
+    found: set[str] = set()
+    for name, path in modules().items():
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(parse_source(text)) if '"git"' in text else ():
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                first = node.args[0] if node.args else None
+                if isinstance(first, ast.List) and first.elts:
+                    first = first.elts[0]
+                if called in _STARTERS and isinstance(first, ast.Constant) and first.value == "git":
+                    found.add(name)
+            elif isinstance(node, ast.List) and node.elts and name not in MAY_NAME_GIT:
+                # A list that begins with the program and options is a command line, wherever it is run.
+                words = [item.value for item in node.elts[:2] if isinstance(item, ast.Constant)]
+                if words[:1] == ["git"] and len(node.elts) > 2:
+                    found.add(name)
+    assert found <= MAY_NAME_GIT

@@ -27,11 +27,17 @@ def named_in(text: str) -> list[str]:
     """The distributions these commands would fetch from an index."""
     found: list[str] = []
     for words in _INSTALLS.findall(text):
+        # `uvx --from PACKAGE PROGRAM`: the last word is no package.
+        words = re.sub(r"(--from +(?:\{[^}]*\}+|\S+)).*", r"\1", words)
         for word in re.split(r"\s+", words.strip()):
             word = word.strip("'\"(),.:<>")
             if word.startswith(("-", ".", "/", "$", "git+", "{", "…")) or not _REQUIREMENT.match(word):
                 continue
-            if "/" in word or "*" in word or word in ("and", "or", "in", "with", "there", "to", "fails", "the"):
+            if (
+                "/" in word
+                or "*" in word
+                or word in ("and", "or", "in", "with", "there", "to", "fails", "the", "installs")
+            ):
                 break  # the sentence goes on
             found.append(_REQUIREMENT.match(word)[0].lower())  # type: ignore[index]
             if word.endswith(("'", '"')):
@@ -49,6 +55,8 @@ def test_commands_are_read_as_meant() -> None:
     assert named_in("run: pip install -q other==1.0 and more") == ["other"]
     assert named_in("pip install '.[acp]' in the folder; pip install -e . && clio") == []
     assert named_in('pip install "clio-shell @ git+$X"') == ["clio-shell"]
+    assert named_in("uvx --with 'other>=2' --from git+https://git.example.org/x clio") == ["other"]
+    assert named_in("uvx --from other clio") == ["other"]
 
 
 def test_no_text_names_another_distribution() -> None:

@@ -26,6 +26,7 @@ def test_there_are_examples() -> None:
     assert EXAMPLES
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("lines", "printed"), EXAMPLES)
 def test_an_example_does_what_its_page_says(tmp_path: Path, lines: str, printed: str | None) -> None:
     project, home = tmp_path / "shop", tmp_path / "home"

@@ -4,6 +4,9 @@ import importlib.util
 import re
 import shlex
 import subprocess
+import textwrap
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +18,7 @@ from clio.config.command_line import parse_arguments
 from clio.config.extension_files import ServerEntry, make_server, parse_server_entries
 from clio.config.schema import Config, read_settings_file
 from docs.make_decision_index import make_file_name, read_record, read_records, render_index
+from docs.site_hooks import on_page_content
 from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent
@@ -30,11 +34,12 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
-def test_tables_are_those_of_the_code(reference: ModuleType, page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert "<!-- generated: flags -->" in text
-    assert reference.render(text) == text, "stale: run python docs/make_reference.py"
+def test_tables_are_those_of_the_code(reference: ModuleType) -> None:
+    for page in reference.PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert reference.render(text) == text, f"{page} is stale: run python docs/make_reference.py"
+    listed = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in reference.PAGES)
+    assert set(re.findall(r"<!-- generated: (\w+) -->", listed)) == set(reference.BLOCKS)
 
 
 def test_files_made_whole_are_those_of_the_code(reference: ModuleType) -> None:
@@ -69,15 +74,138 @@ def test_every_setting_has_a_meaning(reference: ModuleType) -> None:
     assert set(reference.field_docstrings("Config")) == set(Config.__struct_fields__)
 
 
+_PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / ".clio.example").rglob("*.md"),
+        *ROOT.glob(".github/**/*.md"),
+    ]
+)
+_CODE = re.compile(r"^( *)(```|~~~).*?^ *\2[ \t]*$|`[^`\n]*`|<!--.*?-->", re.M | re.S)
+_LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
+
+
+@cache
+def read_links(page: Path) -> list[str]:
+    """The targets of a page's links and pictures that are not addresses of the web."""
+    found: list[str] = _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8")))
+    return [target for target in found if not target.startswith(("http://", "https://", "mailto:"))]
+
+
+@cache
+def read_anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings that a code host and the site agree on."""
+    text = re.sub(r"^( *)(```|~~~).*?^ *\2[ \t]*$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found: set[str] = set()
+    for title in re.findall(r"^#+ +(.+?) *$", text, re.M):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", title)
+        hosted = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        sited = re.sub(
+            r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain.encode("ascii", "ignore").decode()).strip().lower()
+        )
+        if hosted == sited and hosted not in found:
+            found.add(hosted)
+    return found
+
+
 def test_links_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / ".clio.example").rglob("*.md")]
-    gone = [
+    gone: list[str] = []
+    for page in _PAGES:
+        for target in read_links(page):
+            path, _, anchor = target.partition("#")
+            other = (page.parent / path).resolve() if path else page
+            if not other.exists() or (anchor and anchor not in read_anchors(other)):
+                gone.append(f"{page.relative_to(ROOT)}: {target}")
+    assert gone == []
+
+
+def test_the_pages_of_the_site_link_to_nothing_outside_it() -> None:
+    docs = ROOT / "docs"
+    built_programs = re.findall(r"^  !(\S+)\*\.py$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+
+    def is_built(path: Path) -> bool:
+        if docs not in path.parents or path.suffix != ".py":
+            return docs in (path, *path.parents)
+        return f"{path.parent.relative_to(docs).as_posix()}/" in built_programs
+
+    outside = [
         f"{page.relative_to(ROOT)}: {target}"
-        for page in pages
-        for target in re.findall(r"\]\(([^)#:\s]+)\)", page.read_text(encoding="utf-8"))
-        if not (page.parent / target).exists()
+        for page in _PAGES
+        if docs in page.parents
+        for target in read_links(page)
+        if not is_built((page.parent / target.partition("#")[0]).resolve())
+    ]
+    assert outside == []
+
+
+def test_every_page_is_in_the_navigation_and_on_the_map() -> None:
+    docs = ROOT / "docs"
+    records = docs / "decisions"
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if page.parent != records}
+    navigation = re.findall(r"^\s+- .*?([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    pages.add("decisions/README.md")
+    assert len(navigation) == len(set(navigation))
+    assert pages - set(navigation) == set(), "add the page to mkdocs.yml"
+    assert set(navigation) - pages == set(), "mkdocs.yml names a page that does not exist"
+    on_map = {target.partition("#")[0] for target in read_links(docs / "index.md")}
+    assert pages - on_map == {"index.md"}, "add the page to docs/index.md"
+
+
+def test_files_of_the_repository_that_pages_name_exist() -> None:
+    folders = {path.name for path in (ROOT / "clio").iterdir() if path.is_dir()}
+    folders |= {"clio", "tests", "bench", "torture", "prompts"}
+    named_otherwise = {"clio/NAME", "memory/session_progress.md", "prompts/tools/NAME.md"}
+    gone = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in _PAGES
+        for name in re.findall(r"`([\w-]+/[\w./-]*)(?::\d+)?`", page.read_text(encoding="utf-8"))
+        if name.split("/")[0] in folders and name not in named_otherwise
+        if not any((ROOT / base / (name + end)).exists() for base in ("", "clio") for end in ("", ".py"))
     ]
     assert gone == []
+
+
+def test_examples_in_yaml_json_and_toml_can_be_read() -> None:
+    import json
+    import tomllib
+
+    import yaml
+
+    read = {"yaml": lambda text: list(yaml.safe_load_all(text)), "json": json.loads, "toml": tomllib.loads}
+    broken: list[str] = []
+    for page in _PAGES:
+        for match in re.finditer(
+            r"^( *)```(yaml|json|toml)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S
+        ):
+            try:
+                read[match[2]](textwrap.dedent(match[3]))
+            except ValueError as error:
+                broken.append(f"{page.relative_to(ROOT)}: {error}")
+            except yaml.YAMLError as error:
+                broken.append(f"{page.relative_to(ROOT)}: {error}")
+    assert broken == []
+
+
+def test_the_site_shows_code_in_tables_as_code_hosts_do() -> None:
+    html = r"<td><code>/help [COMMAND\|keys]</code></td><p>a \| b, <code>--live</code></p>"
+    shown = "<td><code>/help [COMMAND|<wbr>keys]</code></td>" + r'<p>a \| b, <code class="short">--live</code></p>'
+    assert on_page_content(html) == shown
+
+
+def test_lists_are_lists_on_the_site_too() -> None:
+    """Python-Markdown, which makes the site, takes a list right below a paragraph as a part of the paragraph."""
+    item = re.compile(r"\s*(?:[-*]|\d+\.) ")
+    found: list[str] = []
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^( *)(```|~~~).*?^ *\2[ \t]*$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for before, line in pairwise(text.splitlines()):
+            starts = (
+                item.match(line) and before.strip() and not before.startswith((" ", "#")) and not item.match(before)
+            )
+            if starts or re.match(r" {1,3}(?:[-*]|\d+\.) ", line):
+                found.append(f"{page.relative_to(ROOT)}: {line}")
+    assert found == []
 
 
 def test_the_example_is_a_valid_configuration_with_and_without_its_comments(tmp_path: Path) -> None:
@@ -121,7 +249,7 @@ def test_decision_records_have_one_form() -> None:
 
 RECORD = """# 0001: Logs are JSON lines
 
-## Status
+## Status and date
 
 Accepted, 2026-11-21.
 
@@ -133,7 +261,7 @@ a
 
 b
 
-## Alternatives
+## Alternatives considered
 
 c
 
@@ -149,7 +277,7 @@ d
         ("# 0001: Logs", "# Logs", "the first line"),
         ("Logs", "All logs", "must be named 0001-all-logs-are-json-lines.md"),
         ("## Context\n\na\n\n", "", "the headings"),
-        ("## Alternatives", "## Alternatives considered", "the headings"),
+        ("## Alternatives considered", "## Alternatives", "the headings"),
         ("## Consequences\n\nd\n", "## Consequences\n", "no text under Consequences"),
         ("Accepted, 2026-11-21.", "Proposed.", "the status"),
         ("Accepted, 2026-11-21.", "Accepted, yesterday.", "the status"),

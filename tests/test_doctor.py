@@ -92,10 +92,10 @@ def look(env: dict[str, str], cwd: Path, *, fetch: bool = False, **flags: str | 
 
 def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     seen = look(env, project, provider="offline")
-    first = "clio packages commands clock terminal configuration trust extensions model git ripgrep checks sandbox"
     assert list(seen) == [
-        *first.split(),
-        *"confinement encodings home project keys disk space memory sessions index locks".split(),
+        *"clio packages commands clock terminal configuration trust extensions plugins telemetry".split(),
+        *("model", "git", "ripgrep", "checks", "language servers"),
+        *"sandbox confinement encodings home project keys disk space memory sessions index locks".split(),
     ]
     assert f"clio: {__version__} on Python 3." in seen["clio"][1]
     assert seen["model"] == ("ok", "model: none, offline as configured")

@@ -18,7 +18,7 @@ from clio.config.options import Options
 from clio.entrypoints.doctor import checks, report
 from clio.entrypoints.doctor.checks import DoctorContext, Finding
 from clio.entrypoints.doctor.report import collect_findings
-from clio.entrypoints.project_setup import read_example
+from clio.entrypoints.setup_files import read_example
 from clio.memory.transcripts.index import FILE, RecallIndex
 from clio.memory.transcripts.session_search import SessionFolder
 from clio.memory.transcripts.session_text import SessionDoc
@@ -148,7 +148,7 @@ def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str,
     (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
     with FileLock(project / ".clio" / "memories.json.lock"):
         found = lines(look(project, env), "locks")
-    assert [(mark, mentions(line, "1 held", "1 of processes that have exited")) for mark, line in found] == [
+    assert [(mark, mentions(line, "1 in use", "1 from processes that have exited")) for mark, line in found] == [
         ("ok", True)
     ]
     held = FileLock(project / ".clio" / "memories.json.lock")
@@ -199,6 +199,30 @@ def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], mo
         ("fix", f"packages: rich {rich} is installed, and clio needs 999 or later; pip install 'rich>=999'"),
         ("fix", "packages: no-such-package is missing; pip install 'no-such-package'"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "marks", "words"),
+    [
+        ((3, 11, 0), ("ok", "note"), "pip install 'tree-sitter>=0.25' 'tree-sitter-bash>=0.25'"),
+        ((3, 15, 0), ("ok", "note"), "tree-sitter has no wheel for Python 3.15 yet, so clio asks about every command"),
+        ((3, 16, 1), ("note", "note"), "tree-sitter has no wheel for Python 3.16 yet"),
+    ],
+)
+def test_what_a_version_of_python_lacks(
+    version: tuple[int, ...],
+    marks: tuple[str, str],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "has_grammar", lambda: False)
+    monkeypatch.setattr(checks.sys, "version_info", version)
+    context: DoctorContext = None  # type: ignore[assignment]  # neither check looks at it
+    [python], [grammar] = list(checks.check_python(context)), list(checks.check_grammar(context))
+    assert (python.mark, grammar.mark) == marks
+    assert words in grammar.line
+    if python.mark == "note":
+        assert "is not tested with this version of Python; use Python 3.11 to 3.15" in python.line
 
 
 def test_a_git_that_is_too_old(
@@ -274,7 +298,7 @@ def test_what_holds_commands_in_part_is_reported(
     assert line.endswith("; landlock available (partial)")
     auto = Sandbox("auto", home=project, user_home=project, env={})
     auto.level()
-    assert auto.status_word == "sandbox landlock, partly"
+    assert auto.status_word == "sandbox landlock (partial)"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
@@ -397,3 +421,47 @@ def test_control_characters_of_files_do_not_reach_the_screen(project: Path, env:
     assert done.returncode == 1
     assert "\x1b" not in done.stdout and "red.json is damaged" in done.stdout
     assert "note  terminal: encoding ascii" in done.stdout
+
+
+def test_language_servers_of_the_project_are_named(
+    project: Path, env: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CLIO_LANGUAGE_SERVERS", raising=False)
+    own, installed = project / ".venv" / "bin" / "pyright-langserver", tmp_path / "bin" / "clangd"
+    for program in (own, installed):
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n", encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(installed.parent))
+    for name in ("app.py", "main.c", "index.ts"):
+        (project / name).touch()
+    found = lines(look(project, env), "language servers")
+    assert found[0] == ("ok", "language servers: clangd")
+    assert any(mark == "note" and ".ts" in line and "npm install" in line for mark, line in found)
+    assert any(mark == "note" and "pyright-langserver" in line and "clio config trust" in line for mark, line in found)
+    (project.parent / "home" / "config.yaml").write_text("language_servers: off\n", encoding="utf-8")
+    assert lines(look(project, env), "language servers") == [("ok", "language servers: off")]
+
+
+def test_where_telemetry_goes_and_what_keeps_it_from_being_sent(project: Path, env: dict[str, str]) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="needs the package opentelemetry-sdk")
+    config = Path(env["CLIO_HOME"]) / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+
+    def report(settings: str) -> list[tuple[str, str]]:
+        config.write_text(f"telemetry: {{{settings}}}\n", encoding="utf-8")
+        return lines(look(project, env), "telemetry")
+
+    assert report("") == [("ok", "telemetry: off; nothing is sent")]
+    [(mark, line)] = report('endpoint: "http://user:secret@127.0.0.1:4318/path"')
+    assert mark == "ok" and "traces and metrics to 127.0.0.1:4318, without any text" in line
+    assert "secret" not in line and "path" not in line
+    [(mark, line)] = report("endpoint: localhost:4318")
+    assert mark == "fix" and "telemetry.endpoint must be an address" in line
+    found = report('endpoint: "http://collector.example:4318", headers_env: MY_HEADERS, content: true, metrics: false')
+    assert [mark for mark, _ in found] == ["ok", "note", "note"]
+    assert "traces to collector.example:4318, with messages" in found[0][1]
+    assert "MY_HEADERS has no headers" in found[1][1] and "unencrypted" in found[2][1]
+    env["MY_HEADERS"] = "x-api-key=1"
+    found = report('endpoint: "https://collector.example", headers_env: MY_HEADERS')
+    assert [mark for mark, _ in found] == ["ok"]

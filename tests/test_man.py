@@ -29,7 +29,7 @@ def test_it_names_everything() -> None:
         *(flag.usage for flag in FLAGS),
         *(" ".join(flag.summary.replace("`", "").split()) for flag in FLAGS),
         *(f"clio {' '.join(words)}" for words in COMMANDS),
-        *(f"clio {door.name}" for door in SUBCOMMANDS),
+        *(f"clio {subcommand.name}" for subcommand in SUBCOMMANDS),
         *(variable.name for variable in ENVIRONMENT_VARIABLES),
         "clio sessions export ID PATH [--format html|md|json] [--force]",
         "clio memory forget ID... [--yes]",

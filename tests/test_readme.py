@@ -14,13 +14,22 @@ from tests.support.harness import make_repository
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the README's commands are a POSIX shell's")
 ROOT = Path(__file__).parent.parent
 # What installs, needs a server or stays open; their flags are checked by the tests of the command line.
-_ELSEWHERE = re.compile(r"pip install|export OPENAI|--provider|--base-url|clio mcp|^clio -c\b|^clio --incognito$")
+_ELSEWHERE = re.compile(
+    r"pip install|^uv |^pipx |^uvx |export OPENAI|--provider|--base-url|clio mcp|^clio -c\b|^clio --incognito$"
+)
 
 
 def commands() -> list[str]:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     lines = (re.sub(r"\s+#\s.*$", "", line).strip() for block in blocks for line in block.splitlines())
     return [line for line in lines if line]
+
+
+def test_the_readme_can_be_read_in_two_minutes() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    for link in re.findall(r"\]\(([^)#:]+)[)#]", text):
+        assert (ROOT / link).exists(), link
 
 
 def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:

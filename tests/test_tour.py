@@ -33,17 +33,17 @@ def rows(path: Path) -> list[str]:
     return [lines[height] for height in sorted(lines)]
 
 
-def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: ModuleType) -> None:
+def test_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: ModuleType) -> None:
     page = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     shown = re.findall(r"\]\(tour/([\w-]+)\.svg\)", page)
     assert shown == list(script.SCENES) == sorted(path.stem for path in FOLDER.glob("*.svg"))
-    assert len(shown) == 10
+    assert len(shown) == 11
 
 
 @each_row(
     ("name", "shows"),
     [
-        ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · git main", "/help"]),
+        ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · main", "/help"]),
         ("02-question", ["合計", "✅", "def", "2 requests"]),
         ("03-approval", ["edit prices.py", "/ 100", "yes, for this session"]),
         ("04-command", ["1 failed, 1 passed", "run pytest -q"]),
@@ -53,6 +53,7 @@ def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: Mod
         ("08-undo", ["Undid turn 1", "/redo restores it"]),
         ("09-plan", ["端数処理", "yes, approval mode ask"]),
         ("10-cost", ["cached", "session (2 turns)", "$0.0085"]),
+        ("11-rewind", ["make the discount a percentage", "enter to choose"]),
     ],
 )
 def test_a_picture_shows_its_moment(name: str, shows: list[str]) -> None:
@@ -79,3 +80,17 @@ def test_what_differs_between_runs_is_replaced_by_as_many_cells(script: ModuleTy
     screen = render_bytes("合計 1 request · 12.7 s in 14 s · committed abcdef0 · ⠴ writing".encode())
     still(screen)
     assert screen_lines(screen)[0] == "合計 1 request · 1.25 s in 12 s · committed 4f1c9d2 · ⠹ writing"
+
+
+def test_the_animated_picture_shows_both_sessions_and_ends_readably() -> None:
+    text = (ROOT / "docs" / "session.svg").read_text(encoding="utf-8")
+    frames = re.findall(r'<g id="(f\d+)" class="(f(?: last)?)">(.*?)</g>', text)
+    assert len(frames) > 20 and [kind for _, kind, _ in frames].count("f last") == 1 and frames[-1][1] == "f last"
+    drawn = dict(re.findall(r'<g id="(r\d+)">(.*?)</g>', text))
+    shown = [" ".join(drawn[name] for name in re.findall(r'href="#(r\d+)"', uses)) for _, _, uses in frames]
+    assert "no memories yet" in shown[3] or "no memories yet" in shown[4]
+    assert any("low risk" in frame for frame in shown)  # an approval was asked
+    assert "2 memories" in shown[-1] and "percentages everywhere in this project" in shown[-1]
+    assert f"@keyframes k{len(frames) - 1}{{" in text and "prefers-reduced-motion" in text
+    assert "<script" not in text and "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert len(text) < 60_000

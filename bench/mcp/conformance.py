@@ -1,44 +1,92 @@
 """clio's MCP client as the published conformance suite drives one: `conformance client --command "python THIS"`.
 
 The suite appends the address of its server. Everything that is offered is called once, with arguments made from the
-schemas; questions are answered with their defaults.
+schemas; questions are answered with their defaults. Where the server wants a login, clio logs in as it does for a
+user, and the place of the user and their browser is taken by a request that follows the page's redirect.
 """
 
 import asyncio
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from clio.config.loaded import McpServer
+from clio.config.loaded import McpServer, OAuthClient
+from clio.mcp.oauth import LoginFailed
 from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 
 _SAMPLES: dict[str, Any] = {"number": 2, "integer": 2, "boolean": True, "string": "x", "array": [], "object": {}}
+_CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the suite knows no other
+_MAX_LOGINS = 3
 
 
 async def main(url: str) -> int:
-    """0 where every call was answered."""
+    """Call everything the server offers; 0 where every call was answered."""
 
     async def take_default(question: str, options: tuple[str, ...]) -> str:
         return ""
 
-    server = McpServer(name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0)
-    servers = McpServers([server], [], project=Path.cwd(), env=os.environ, folder=None, tell=print, ask=take_default)
+    context = msgspec.json.decode(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    oauth = OAuthClient(
+        client_id=context.get("client_id", _CLIENT_DOCUMENT), client_secret=context.get("client_secret", "")
+    )
+    server = McpServer(
+        name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0, oauth=oauth
+    )
+    with tempfile.TemporaryDirectory(prefix="clio-conformance-") as home:
+        servers = McpServers(
+            [server], [], project=Path.cwd(), env=os.environ, folder=None, home=Path(home), tell=print, ask=take_default
+        )
+        try:
+            return await _use(servers)
+        except (CallFailed, ServerDown, LoginFailed) as error:
+            print(error, file=sys.stderr)
+            return 1
+        finally:
+            await servers.close()
+
+
+async def _use(servers: McpServers) -> int:
     try:
-        standing = await servers.start("suite")
-        for tool in standing.catalog.tools if standing.catalog else ():
-            schema = msgspec.json.decode(tool.schema)
-            given = {name: _SAMPLES.get(field.get("type"), "x") for name, field in schema.get("properties", {}).items()}
-            print(tool.name, (await servers.call("suite", tool.name, given, print)).text[:200])
-    except (CallFailed, ServerDown) as error:
-        print(error, file=sys.stderr)
-        return 1
-    finally:
-        await servers.close()
+        status = await servers.start("suite")
+    except ServerDown as error:
+        if "clio mcp login" not in str(error):
+            raise
+        await _log_in(servers)
+        status = await servers.start("suite")
+    for tool in status.catalog.tools if status.catalog else ():
+        schema = msgspec.json.decode(tool.schema)
+        given = {name: _SAMPLES.get(field.get("type"), "x") for name, field in schema.get("properties", {}).items()}
+        for remaining in reversed(range(_MAX_LOGINS)):
+            try:
+                print(tool.name, (await servers.call("suite", tool.name, given, print)).text[:200])
+                break
+            except CallFailed as error:
+                if "clio mcp login" not in str(error) or not remaining:
+                    raise
+                await _log_in(servers)
+                await servers.close()
     return 0
+
+
+async def _log_in(servers: McpServers) -> None:
+    import httpx2
+
+    visits: list[asyncio.Task[None]] = []
+
+    async def visit(address: str) -> None:
+        async def follow() -> None:
+            async with httpx2.AsyncClient(follow_redirects=True) as browser:
+                await browser.get(address)
+
+        visits.append(asyncio.create_task(follow()))
+
+    await servers.log_in("suite", visit)
+    await asyncio.gather(*visits)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """One session with one model: its tools, context window, requests, progress page and turns."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,9 +42,11 @@ from clio.security.approval import describe_approvals
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.session_files import BlobNotFound
+from clio.sessions.state import Bill
 from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.skills import Skill, make_skills_fragment
 from clio.storage.locks import error_cause
+from clio.text.translation import tr
 from clio.tokens import TokenEstimator
 from clio.tools.base import OmittedTools, PageSize, ReadLog, Tool
 from clio.tools.schemas import make_tool_spec
@@ -100,11 +104,10 @@ class MentionContext(Struct, kw_only=True, frozen=True):
                 content = await look_up.find(mention)
                 if content is None:
                     continue
-                if content.image is not None:
-                    self.images.append(content.image)
-                else:
+                self.images.extend(content.images)
+                if content.rows:
                     if tokens_left < _MIN_MENTION_TOKENS:
-                        raise MentionRefused("the mentions before it already fill the space for mentions")
+                        raise MentionRefused(tr("earlier @mentions already fill the space reserved for them"))
                     found.append(
                         make_mention_fragment(
                             content.mention,
@@ -117,7 +120,11 @@ class MentionContext(Struct, kw_only=True, frozen=True):
                     tokens_left -= self.estimator.estimate_text(found[-1].text)
                 self.emit(Notice(text=f"+ {content.mention.label} · {content.size}"))
             except (MentionRefused, ClioError, OSError) as error:
-                self.emit(Notice(text=f"@{mention.label} was not added: {error}", level="warning"))
+                self.emit(
+                    Notice(
+                        text=tr("@{label} was not added: {error}", label=mention.label, error=error), level="warning"
+                    )
+                )
         return found
 
     def take_images(self) -> tuple[ImagePart, ...]:
@@ -169,7 +176,7 @@ class ProgressPage:
         try:
             self._memory.write_progress(page)
         except (StorageError, OSError) as error:
-            self._warn(f"the progress note was not written: {error_cause(error)}")
+            self._warn(tr("the progress note was not written: {error_cause}", error_cause=error_cause(error)))
 
     async def make_recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         """Return the note for the model about progress and git, within `budget_tokens`, with secrets replaced."""
@@ -192,8 +199,8 @@ class ProgressPage:
 
 
 COMPACT_TOOLS = frozenset(
-    "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
-    "read_output use_skill".split()
+    "read_file edit_file write_file search_text find_files run_command git todo_operations "
+    "memory_operations ask_user read_output use_skill".split()
 )
 """Tools that are offered on a small window."""
 COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
@@ -235,6 +242,7 @@ class Conversation:
         self.session = session
         self.provider = provider
         self.config = config
+        self._recorded_bills = len(session.bills)
         self.read_log = read_log or ReadLog()
         self.ui: UserInterface = runtime.ui
         self.mailbox: Mailbox = runtime.mailbox
@@ -255,11 +263,12 @@ class Conversation:
         """
         runtime, session = self.runtime, self.session
         runtime.spending.check_price_known(self.provider)
+        runtime.report_telemetry_problem()
         for sentence in await asyncio.to_thread(runtime.sandbox.describe_trouble):
             runtime.warn(sentence)
         # Hooks of the last turn may still run in the background; their notes belong to this one.
         await runtime.hooks.run_session_end_hooks()
-        loop, billed = await self._get_loop(), len(session.bills)
+        loop = await self._get_loop()
         # Before the request is built, so that what the text states is already in its prompt.
         runtime.learner.before_turn(session, text)
         try:
@@ -268,14 +277,24 @@ class Conversation:
             runtime.turn_files.end_cancelled_turn()
             # In this thread: a cancelled task must not wait for another.
             runtime.learner.after_turn(session, "interrupted")
-            runtime.note_spending(session, session.bills[billed:])
+            self.record_bills()
             raise
         runtime.planning.end_turn(done=finished.status == "done")
         await runtime.turn_files.end_turn()
         await asyncio.to_thread(runtime.learner.after_turn, session, finished.status)
-        for sentence in await asyncio.to_thread(runtime.spending_notes.write_bills, session, session.bills[billed:]):
+        for sentence in await asyncio.to_thread(runtime.ledger_writer.write_bills, session, self._take_bills()):
             runtime.warn(sentence)
         return finished
+
+    def record_bills(self) -> None:
+        """Add the bills of the session that are not in the ledger yet."""
+        self.runtime.record_spending(self.session, self._take_bills())
+
+    def _take_bills(self) -> list[Bill]:
+        """Return the bills since the last call; on the event loop, so that each is returned once."""
+        bills = list(self.session.bills[self._recorded_bills :])
+        self._recorded_bills += len(bills)
+        return bills
 
     @property
     def window(self) -> ContextWindow | None:
@@ -291,7 +310,7 @@ class Conversation:
         if self._calibration is not None:
             self._calibration.stop()
         if self.estimator.has_changed:
-            self.runtime.ratios.save_ratio(self.provider.model, self.estimator.ratio)
+            self.runtime.learned_ratios.save_ratio(self.provider.model, self.estimator.ratio)
         self.estimator = TokenEstimator()
         self._calibration = self._loop = None
 
@@ -307,10 +326,16 @@ class Conversation:
     async def _get_loop(self) -> Loop:
         if self._loop is None:
             runtime = self.runtime
-            limits = runtime.windows.fit_limits(self.provider, await self.provider.limits())
+            limits = runtime.learned_windows.fit_limits(self.provider, await self.provider.limits())
+            if runtime.servers.enabled and self.provider.name != OFFLINE:
+                from clio.agent.sampling import make_sampler
+
+                runtime.servers.offer_model(
+                    make_sampler(runtime, self.session, lambda: runtime.light_provider(self.config, self.provider))
+                )
             # Before the first request: the tools are part of the prompt, whose cache is lost if they change later.
             await runtime.servers.settle()
-            self.estimator = runtime.ratios.make_estimator(self.session, self.provider.model)
+            self.estimator = runtime.learned_ratios.make_estimator(self.session, self.provider.model)
             self._loop = self._make_loop(limits)
         return self._loop
 
@@ -348,6 +373,7 @@ class Conversation:
             before_trim=before_trim,
             recovery=lambda budget: progress.make_recovery_note(self.estimator, budget),
             standing=runtime.memory.standing_fragments,
+            running_jobs=runtime.list_running_jobs,
             now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary
@@ -382,6 +408,7 @@ class Conversation:
                 hooks=hooks,
                 checks=checks,
                 note_below=folders.render_for if folders else lambda action: "",
+                hear=runtime.learner.hear_reason,
                 exclusive=change_lock,
             ),
             takes_images=self._sends_images,
@@ -400,7 +427,7 @@ class Conversation:
         self.ui.emit(event)
         if isinstance(event, StepFinished | TurnFinished) and (window := self.window) is not None:
             # an overflow error may have contained the window size
-            self.runtime.windows.save_window(self.provider, window.limits)
+            self.runtime.learned_windows.save_window(self.provider, window.limits)
         if isinstance(event, StepFinished) and self._calibration is not None:
             self._calibration.begin()  # the server has answered; this does nothing if it also sent a bill
 
@@ -423,10 +450,11 @@ class Conversation:
                 home=runtime.home,
                 confinement=runtime.confinement,
                 sandbox=runtime.sandbox,
+                servers=None if config.language_servers[-1:] == (CHECKS_OFF,) else runtime.open_language_servers(),
             )
 
         open_context = None if config.checks[-1:] == (CHECKS_OFF,) else open_check_context
-        return EditChecks(open_context, clean=runtime.clean, tell=runtime.tell)
+        return EditChecks(open_context, redact=runtime.redact, tell=runtime.tell)
 
     def make_command_runner(self) -> ToolRunner:
         """Return a runner for the commands inside a prompt template that the user runs.
@@ -462,7 +490,13 @@ class Conversation:
         """Return all tools except those of MCP servers and the one that starts sub-agents."""
         runtime, config = self.runtime, self.config
         tools = [
-            *make_file_tools(runtime.workspace, self.read_log, max_read_chars=self.page, session=self.session),
+            *make_file_tools(
+                runtime.workspace,
+                self.read_log,
+                max_read_chars=self.page,
+                session=self.session,
+                code_lookup=self._make_code_lookup() if self._offers_code_lookup else None,
+            ),
             *make_session_tools(
                 runtime.workspace,
                 self.session,
@@ -471,11 +505,49 @@ class Conversation:
                 runtime.jobs,
                 command_timeout_s=config.command_timeout_s,
                 private_network=config.private_network,
+                web_search=self._make_web_search(),
                 attribution=config.attribution,
                 max_read_chars=self.page,
             ),
         ]
+        if self.ui.never_answers:  # the same for the whole session, so that the prefix stays the same
+            tools = [tool for tool in tools if tool.name != "ask_user"]
         return [*tools, make_use_skill_tool(runtime.skills, skills)] if skills else tools
+
+    @cached_property
+    def _offers_code_lookup(self) -> bool:
+        """Whether something can answer questions about this project's code; decided once, as tools must not change."""
+        root = self.runtime.workspace.root
+        if self.config.language_servers[-1:] == (CHECKS_OFF,) or not _has_visible_entries(root):
+            return False
+        from clio.lsp.catalog import can_look_up
+
+        return can_look_up(self.config.language_servers, root, self.runtime.loaded.main_project, self.runtime.home)
+
+    def _make_code_lookup(self) -> "Callable[[], Tool]":
+        runtime = self.runtime
+
+        def make() -> Tool:
+            from clio.lsp.code_lookup import CodeLookupTool
+
+            return CodeLookupTool(runtime.workspace, runtime.open_language_servers, self.page)
+
+        return make
+
+    def _make_web_search(self) -> "Callable[[], Tool] | None":
+        """Return what makes the search tool; None without a service of the user's, and offline."""
+        runtime, service = self.runtime, self.config.web_search
+        if service in ("off", "model") or self.provider.name == OFFLINE:
+            return None
+
+        def make() -> Tool:
+            from clio.tools.web_search import WebSearchTool, open_search_settings
+
+            settings = open_search_settings(service, self.config.web_search_url or "", runtime.env)
+            runtime.redactor.learn_secret(settings.key)
+            return WebSearchTool(settings, runtime.redact)
+
+        return make
 
     def _list_usable_skills(self) -> tuple[Skill, ...]:
         """Return the skills of the session, and allow the model to read the files of the user's own skills."""
@@ -524,7 +596,7 @@ class Conversation:
 
     def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:
         fragment = make_skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
-        return [structs.replace(fragment, text=self.runtime.clean(fragment.text))] if fragment else []
+        return [structs.replace(fragment, text=self.runtime.redact(fragment.text))] if fragment else []
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
         """Return what project memory contributes to the prompt, in fragments of at most `cap_tokens` if given."""
@@ -595,3 +667,12 @@ class Conversation:
         if config.incognito or config.fetch_encodings == "off" or not isinstance(provider, HttpProvider):
             return None
         return BackgroundFetch(encoding, runtime.home) if is_hosted_openai(provider.base_url) else None
+
+
+def _has_visible_entries(folder: Path) -> bool:
+    """Whether a folder has anything but hidden files."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(not entry.name.startswith(".") for entry in entries)
+    except OSError:
+        return False

@@ -48,6 +48,7 @@ from clio.sessions.state import Bill
 from clio.text.formatting import Cost
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import mark, tr
 from clio.text.untrusted_text import reveal_hidden_text
 
 _MAX_SEARCHED_MESSAGES = 200
@@ -91,8 +92,10 @@ class SessionWriter:
         self.add_message(message)
         return message, calls
 
-    def add_broken_answer(self, partial: ModelAnswer | None, outputs: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Add the text of an answer that broke off, without its unfinished calls, and answer the open calls.
+    def add_partial_answer(
+        self, partial: ModelAnswer | None, outputs: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Add the text of an incomplete answer, without its unfinished calls, and a result for each open call.
 
         outputs: what interrupted calls had printed, by call id.
         """
@@ -106,13 +109,13 @@ class SessionWriter:
         self.answer_open_calls("interrupted", outputs)
 
     def add_interrupted_answer(self, partial: ModelAnswer | None, outputs: Mapping[str, str]) -> None:
-        """Like `add_broken_answer` after an interrupt by the user; adds a note about it for the next request."""
+        """Do the same after an interrupt by the user, and add a note that tells the model about the interrupt."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
         calls = [
             call for message in self._session.messages[-_MAX_SEARCHED_MESSAGES:] for call in _get_tool_calls(message)
         ]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
-        self.add_broken_answer(partial, outputs)
+        self.add_partial_answer(partial, outputs)
         if names:
             situation = f"while {', '.join(names)} ran; its effects until then remain"
         elif partial is not None and partial.text.strip():
@@ -137,7 +140,7 @@ class SessionWriter:
         self._session.sync()
         reason = self._session.unsaved_reason or ""
         if reason and reason != self._warned:
-            self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
+            self._emit(Notice(text=tr("this session is not saved: {reason}", reason=reason), level="warning"))
         self._warned = reason
         for warning in self._session.warnings[self._warning_count :]:
             self._emit(Notice(text=warning, level="warning"))
@@ -232,7 +235,14 @@ class RepetitionGuard:
 
 def _judge_failure(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdict:
     if count >= FAILURE_STOP_COUNT:
-        return RepetitionVerdict(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
+        return RepetitionVerdict(
+            stop=tr(
+                "{call} failed {count} times in the same way: {summary}",
+                call=call.name,
+                count=count,
+                summary=result.summary,
+            )
+        )
     if count < FAILURE_HINT_COUNT:
         return RepetitionVerdict()
     remaining = FAILURE_STOP_COUNT - count
@@ -244,7 +254,11 @@ def _judge_failure(call: ToolCall, result: ToolMessage, count: int) -> Repetitio
 def _judge_unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
     if count >= UNCHANGED_STOP_COUNT:
         return RepetitionVerdict(
-            stop=f"{call.name} was called {count} times in the same way, with the same result each time"
+            stop=tr(
+                "{call} was called {count} times in the same way, with the same result each time",
+                call=call.name,
+                count=count,
+            )
         )
     if count < UNCHANGED_HINT_COUNT:
         return RepetitionVerdict()
@@ -274,10 +288,10 @@ MAX_CONTINUATIONS = 3
 _CUT_OFF_REASONS = frozenset({"length", "model_context_window_exceeded"})
 """Finish reasons of an answer that was cut off, possibly in the middle of its last call."""
 _REFUSAL_NOTICES = {
-    "content_filter": "the server's content filter ended this answer",
-    "refusal": "the model declined to answer",
+    "content_filter": mark("the server's content filter ended this answer"),
+    "refusal": mark("the model declined to answer"),
 }
-_REFUSAL_ADVICE = "rephrase the request, or go back to an earlier turn with /rewind"
+_REFUSAL_ADVICE = mark("rephrase the request, or go back to an earlier turn with /rewind")
 
 
 class _Turn(Struct):
@@ -292,8 +306,8 @@ class _Turn(Struct):
     approval_missing: str = ""
     has_begun: bool = False
 
-    def count(self, usage: Usage | None, bill: Bill | None) -> None:
-        """Add one request. `bill` is None if the server sent no usage."""
+    def add_request(self, usage: Usage | None, bill: Bill | None) -> None:
+        """Add the tokens and the cost of one request. `bill` is None if the server sent no usage."""
         if usage is not None and bill is not None:
             self.usage += usage
             self.cost = bill.cost_sum if self.cost is None else self.cost + bill.cost_sum
@@ -311,10 +325,10 @@ class TurnSupport(Struct, frozen=True, kw_only=True):
     """What a loop uses besides its model and tools.
 
     Attributes:
-        mailbox: text the user enters during a turn; text that arrives too late for the turn stays in it.
+        mailbox: messages that the user sends during a turn; those that arrive too late for the turn stay in it.
         hooks: the user's commands that run at certain events.
         checks: find new problems in files that the turn changed; also used by the tool runner.
-        take_images: returns the pictures mentioned in the text whose context was built last.
+        take_images: returns the pictures that the newest user message mentions; its context must have been built.
     """
 
     mailbox: Mailbox
@@ -351,9 +365,11 @@ class Loop:
         self._hooks = support.hooks
         self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
         self._model_request = ModelRequest(runtime, session, provider, window, emit)
-        # Already trimmed: the session is resumed or another model continues it, so the recovery note comes first.
+        # A window that is trimmed already belongs to a resumed session, or to one that another model began. The first
+        # turn then begins with a recovery note about the work so far.
         self._needs_recovery_note = window.is_trimmed
         self._checks = support.checks
+        self._telemetry = runtime.telemetry
 
     @property
     def context(self) -> ContextWindow:
@@ -367,7 +383,15 @@ class Loop:
         CancelledError is raised again.
         """
         try:
-            return await self._run_turn(text)
+            if self._telemetry is None:
+                return await self._run_turn(text)
+            with self._telemetry.watch_turn(
+                session_id=self._session.id,
+                agent=self._session.delegated or "clio",
+                provider=self._provider,
+                text=text,
+            ):
+                return await self._run_turn(text)
         finally:
             await self._checks.end_turn()
 
@@ -382,7 +406,7 @@ class Loop:
             if turn.has_begun:
                 self._writer.add_interrupted_answer(partial, self._runner.pop_interrupted_outputs())
             else:
-                self._writer.add_broken_answer(partial)
+                self._writer.add_partial_answer(partial)
             self._finish_turn(turn, "interrupted", "interrupted")
             raise
         # SpendingLimitReached comes before a request is sent, so without a partial answer; ProviderError may have one.
@@ -395,7 +419,7 @@ class Loop:
         except ContextOverflow as error:
             return self._finish_turn(turn, "context_full", str(error))
         except ProviderError as error:
-            self._writer.add_broken_answer(self._model_request.take_partial())
+            self._writer.add_partial_answer(self._model_request.take_partial())
             return self._finish_turn(turn, "failed", str(error))
         if turn.approval_missing:
             return self._finish_turn(turn, "approval_needed", turn.approval_missing)
@@ -404,7 +428,7 @@ class Loop:
     async def _begin_turn(self, text: str) -> None:
         safe_text = self._make_safe_text(text)
         if refusal := await self._hooks.find_refusal(safe_text):
-            raise _Stop("blocked", f"a hook blocked this message: {refusal}")
+            raise _Stop("blocked", tr("a hook blocked this message: {refusal}", refusal=refusal))
         context = await self._context.make_turn_context(self._now(), safe_text)
         fitted = self._fit_to_window(safe_text)
         self._add_user_message(fitted, context)
@@ -417,8 +441,10 @@ class Loop:
         # Pasted text may contain invisible characters that its user never saw
         safe = self._redactor.message(reveal_hidden_text(text))
         if secrets := sum(safe.counts.values()):
-            subject = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
-            self._emit(Notice(text=f"{subject} replaced in your message before it was saved or sent"))
+            subject = tr("1 secret was") if secrets == 1 else tr("{secrets} secrets were", secrets=secrets)
+            self._emit(
+                Notice(text=tr("{subject} replaced in your message before it was saved or sent", subject=subject))
+            )
         return safe.text
 
     def _fit_to_window(self, text: str) -> FittedText:
@@ -427,7 +453,10 @@ class Loop:
         if fitted.blob:
             self._emit(
                 Notice(
-                    text="the message is longer than half of the window; the model can read its middle with read_output"
+                    text=tr(
+                        "the message fills more than half of the context window, so its middle was left out; "
+                        "the model can read it when needed"
+                    )
                 )
             )
         return fitted
@@ -462,7 +491,9 @@ class Loop:
         guard = RepetitionGuard()
         for step in itertools.count(1):
             if step > self._max_steps:
-                reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
+                reason = tr(
+                    'stopped after {max_steps} steps; say "go on" or raise --max-steps', max_steps=self._max_steps
+                )
                 raise _Stop("max_steps", reason)
             if await self._add_steering_messages(step):
                 guard = RepetitionGuard()
@@ -472,14 +503,14 @@ class Loop:
                 answer, bill = await self._model_request.ask(step)
             finally:
                 turn.steps = step if self._model_request.was_sent else step - 1
-            turn.count(answer.usage, bill)
+            turn.add_request(answer.usage, bill)
             message, calls = self._writer.add_answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
             if answer.finish_reason == "model_context_window_exceeded":
-                self._learn_window(answer.usage)
-            # Every call in the journal needs a result: servers reject a history with open calls.
+                self._record_full_window(answer.usage)
+            # Every call in the session needs a result: servers reject a history with open calls.
             if calls and answer.finish_reason in _REFUSAL_NOTICES:
-                self._writer.answer_open_calls("not run: the answer was refused before it was whole")
+                self._writer.answer_open_calls("not run: the answer was rejected before it was complete")
                 calls = ()
             if calls:
                 await self._run_calls(calls, answer.finish_reason in _CUT_OFF_REASONS, guard, turn)
@@ -498,8 +529,8 @@ class Loop:
 
     def _must_continue(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and must be continued."""
-        if notice := _REFUSAL_NOTICES.get(message.finish_reason):
-            self._emit(Notice(text=f"{notice}: {_REFUSAL_ADVICE}", level="warning"))
+        if notice := tr(_REFUSAL_NOTICES.get(message.finish_reason, "")):
+            self._emit(Notice(text=f"{notice}: {tr(_REFUSAL_ADVICE)}", level="warning"))
         pauses = message.finish_reason == "pause_turn"
         resends = getattr(self._provider, "protocol", "") == "messages"
         if pauses and resends and turn.continuations < MAX_CONTINUATIONS:
@@ -511,7 +542,7 @@ class Loop:
             return True  # the user's waiting message tells how to continue
         if turn.continuations >= MAX_CONTINUATIONS:
             self._emit(
-                Notice(text='the answer is cut off by the output limit; say "go on" for the rest', level="warning")
+                Notice(text=tr('the answer was cut off by the output limit; say "go on" for the rest'), level="warning")
             )
             return False
         turn.continuations += 1
@@ -520,15 +551,18 @@ class Loop:
         )
         return True
 
-    def _learn_window(self, usage: Usage | None) -> None:
-        """Record that request and answer together filled the window, so that the next request is trimmed."""
+    def _record_full_window(self, usage: Usage | None) -> None:
+        """Record that the request and its answer filled the window, so that the next request is trimmed."""
         if usage is not None:
             self._context.learn_full_window(usage.prompt_tokens + usage.completion_tokens)
-        self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
+        self._emit(
+            Notice(text=tr("the context window is full; older messages are removed from it before the next request"))
+        )
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run calls in order, adjacent read-only ones concurrently; raise `_Stop` if the model repeats itself."""
         report_call = calls[find_report_index([call.name for call in calls])]
+        # The results of these calls must fit into the free part of the window.
         self._runner.page.fit_to_window(*self._context.free_room(), calls=len(calls))
         for batch in self._split_into_batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
@@ -538,7 +572,7 @@ class Loop:
                 verdict = guard.judge(call, outcome.message, step=turn.steps, changes=changes)
                 await self._add_result(_append_hint(outcome.message, verdict.hint), checked=call is report_call)
                 if outcome.approval_missing:
-                    turn.approval_missing = outcome.message.content
+                    turn.approval_missing = outcome.approval_missing
                 stop = stop or verdict.stop
             if stop:
                 self._writer.answer_open_calls("not run: the turn was stopped")
@@ -585,6 +619,14 @@ class Loop:
             exit_code=EXIT_CODES[status],
             cost=turn.cost,
         )
+        if self._telemetry is not None:
+            self._telemetry.end_turn(
+                status=status,
+                steps=turn.steps,
+                usage=turn.usage,
+                micro_dollars=None if turn.cost is None else turn.cost.micro_dollars,
+                text=turn.text,
+            )
         self._emit(finished)
         return finished
 

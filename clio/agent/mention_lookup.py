@@ -1,6 +1,6 @@
 """Look up what one @mention names: a file, directory, picture, earlier session, note or MCP resource.
 
-A mention has several readings if it ends in punctuation that may belong to the name or to the sentence.
+A mention that ends in punctuation has several readings: the punctuation may belong to the name or to the sentence.
 """
 
 import asyncio
@@ -25,10 +25,20 @@ from clio.security.actions import ReadFiles, Workspace
 from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
 from clio.sessions.session import Session
 from clio.text.formatting import format_bytes, format_count
+from clio.text.translation import tr, tr_count
 from clio.tokens import TokenEstimator
 from clio.tools.base import ReadLog
 from clio.tools.files.read_file import list_folder
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode_file, make_file_error, number_lines, to_printable
+from clio.tools.files.text_file import (
+    MAX_EDIT_BYTES,
+    PDF_START,
+    NotText,
+    decode_document,
+    extract_pdf_text,
+    make_file_error,
+    number_lines,
+    to_printable,
+)
 
 
 def find_mcp_resource(mention: Mention, servers: McpServers | None) -> tuple[str, str] | None:
@@ -99,13 +109,14 @@ class MentionContent(Struct, frozen=True, kw_only=True):
         rows: the lines of its text.
         size: its size as shown to the user, such as "31 lines".
         more_hint: how the model can get the part that did not fit.
+        images: pictures that are sent with the message.
     """
 
     mention: Mention
     rows: tuple[str, ...] = ()
     size: str = ""
     more_hint: str = ""
-    image: ImagePart | None = None
+    images: tuple[ImagePart, ...] = ()
 
 
 class MentionRefused(Exception):
@@ -181,8 +192,25 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         rows = tuple(to_printable(line) for line in reply.text.splitlines())
         resource_mention = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
         size = format_count(len(rows), "line")
+        images: tuple[ImagePart, ...] = ()
+        if self.takes_images:
+            images = tuple(
+                ImagePart(
+                    blob=self.session.write_data(picture.data),
+                    media_type=picture.media_type,
+                    name=resource_mention.label,
+                    size=len(picture.data),
+                )
+                for picture in reply.images
+            )
+        elif reply.images:
+            rows = (*rows, "[This model does not support images, so you cannot see the picture. Say so if it matters.]")
         return MentionContent(
-            mention=resource_mention, rows=rows or ("[it is empty]",), size=size, more_hint="ask the user for it"
+            mention=resource_mention,
+            rows=rows or ("[it is empty]",),
+            size=", ".join(picture.description for picture in reply.images) if images else size,
+            more_hint="ask the user for it",
+            images=images,
         )
 
     def _resolve_existing(self, name: str) -> Path | None:
@@ -205,10 +233,12 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         if isinstance(verdict, Deny):
             raise MentionRefused(verdict.reason)
         if isinstance(verdict, Ask):
-            request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
+            request = ApprovalRequest(
+                title=tr("read {display}", display=self.workspace.display(path)), action=action, verdict=verdict
+            )
             answer = await self.ui.approve(request)
             if answer.kind == "no":
-                raise MentionRefused(answer.reason or ("interrupted" if answer.interrupted else "you declined"))
+                raise MentionRefused(answer.reason or (tr("interrupted") if answer.interrupted else tr("you declined")))
             if answer.kind in ("session", "always"):
                 self.policy.allow_for_session(action)
 
@@ -223,11 +253,15 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                     mention=mention, rows=rows, size=listing.summary, more_hint="list its folders with list_files"
                 )
             if not stat.S_ISREG(status.st_mode):
-                raise MentionRefused("it is a device, pipe or socket")
+                raise MentionRefused(tr("it is a device, pipe or socket"))
             limit = MAX_IMAGE_BYTES if has_image_suffix(name) else MAX_EDIT_BYTES
             if status.st_size > limit:
                 raise MentionRefused(
-                    f"it has {format_bytes(status.st_size)}, and at most {format_bytes(limit)} are read"
+                    tr(
+                        "it has {size}; at most {limit} are read",
+                        size=format_bytes(status.st_size),
+                        limit=format_bytes(limit),
+                    )
                 )
             data = path.read_bytes()
         except OSError as error:
@@ -238,13 +272,30 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
 
     def _load_text(self, mention: Mention, path: Path, data: bytes) -> MentionContent:
         try:
-            text = decode_file(data).text
+            text = decode_document(path, data).text
         except NotText:
-            raise MentionRefused(f"it is a binary file ({format_bytes(len(data))})") from None
+            if data.startswith(PDF_START):
+                return self._load_pdf(mention, path, data)
+            raise MentionRefused(tr("it is a binary file ({bytes})", bytes=format_bytes(len(data)))) from None
+        return self._select_lines(mention, path, data, text)
+
+    def _load_pdf(self, mention: Mention, path: Path, data: bytes) -> MentionContent:
+        try:
+            return self._select_lines(mention, path, data, extract_pdf_text(data, MAX_EDIT_BYTES))
+        except NotText as error:
+            raise MentionRefused(tr("it is a PDF whose text cannot be read: {error}", error=error)) from None
+
+    def _select_lines(self, mention: Mention, path: Path, data: bytes, text: str) -> MentionContent:
         lines = [to_printable(line) for line in _split_lines(text)]
         selected = mention.lines or MentionLines(first=1, last=max(len(lines), 1))
         if selected.first > max(len(lines), 1):
-            raise MentionRefused(f"it has {format_count(len(lines), 'line')}; there is no line {selected.first:,}")
+            raise MentionRefused(
+                tr(
+                    "it has {lines}; there is no line {first:,}",
+                    lines=tr_count(len(lines), "line"),
+                    first=selected.first,
+                )
+            )
         self.read_log.record_seen(path, data)
         rows = number_lines(lines[selected.first - 1 : selected.last], selected.first)
         return MentionContent(
@@ -257,18 +308,27 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
     def _load_image(self, mention: Mention, data: bytes) -> MentionContent:
         kind = detect_media_type(data)
         if not kind:
-            raise MentionRefused("it is not a png, jpg, gif or webp picture")
+            raise MentionRefused(tr("it is not a png, jpg, gif or webp image"))
         if len(data) > MAX_IMAGE_BYTES:
             raise MentionRefused(
-                f"it has {format_bytes(len(data))}, and at most {format_bytes(MAX_IMAGE_BYTES)} are sent"
+                tr(
+                    "it has {size}; the limit is {limit}",
+                    size=format_bytes(len(data)),
+                    limit=format_bytes(MAX_IMAGE_BYTES),
+                )
             )
         if not self.takes_images:
             raise MentionRefused(
-                f"{self.model!r} is not known to accept pictures; choose another model with /model, or set "
-                f"models: {{{self.model}: {{images: true}}}} if it does"
+                tr(
+                    "{model!r} is not known to accept images; choose another model with /model, or set models: "
+                    "{{{model}: {{images: true}}}} if it does",
+                    model=self.model,
+                )
             )
         part = ImagePart(blob=self.session.write_data(data), media_type=kind, name=mention.label, size=len(data))
-        return MentionContent(mention=mention, size=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
+        return MentionContent(
+            mention=mention, size=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", images=(part,)
+        )
 
     def _load_session(self, mention: Mention) -> MentionContent:
         for reading in list_readings(mention):
@@ -280,7 +340,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                     size=f"{format_count(len(session.messages), 'message')}, summarized",
                     more_hint="search it with search_sessions",
                 )
-        raise MentionRefused("there is no such session; /session list shows all")
+        raise MentionRefused(tr("there is no such session; /session list shows all"))
 
     def _load_note(self, mention: Mention) -> MentionContent:
         for reading in list_readings(mention):
@@ -290,7 +350,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 return MentionContent(
                     mention=reading, rows=rows, size=size, more_hint="retrieve it with memory_operations"
                 )
-        raise MentionRefused("there is no such note; /note list shows all")
+        raise MentionRefused(tr("there is no such note; /note list shows all"))
 
 
 def _split_lines(text: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from clio.errors import (
 from clio.providers.base import Provider
 from clio.providers.registry import find_model_settings
 from clio.sessions.session import Session
+from clio.text.translation import tr
 
 
 class EffortChoices:
@@ -94,7 +95,7 @@ class FallbackModels:
         warn: Callable[[str], None] = lambda _: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._unopened = list(names) if open_model else []  # not opened yet
+        self._unopened = list(names) if open_model else []
         self._open_model = open_model
         self._opened: list[Provider] = []
         self._cooldown_s = cooldown_s
@@ -144,7 +145,7 @@ class FallbackModels:
             try:
                 provider = self._open_model(name)
             except ConfigError as error:
-                self._warn(f"the fallback {name!r} is not used: {error}")
+                self._warn(tr("the fallback {name!r} is not used: {error}", name=name, error=error))
                 continue
             self._opened.append(provider)
             yield provider
@@ -163,7 +164,7 @@ def can_fall_back(error: Exception) -> bool:
     match error:
         case ServerFailed():
             return error.retryable or error.unreachable
-        # A wrong key, model or address is not passed on: the next server would hide it, and be paid for it.
+        # A wrong key, model or address must be reported; a fallback would hide the mistake, and may cost more.
         case ProviderRefused():
             return error.exhausted
         case _:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import Callable, Collection
 
 from msgspec import Struct, field, structs
@@ -37,6 +38,7 @@ from clio.providers.failure import MAX_RETRIES, reconnect_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.text.translation import mark, tr
 from clio.text.untrusted_text import reveal_hidden_text
 
 
@@ -241,7 +243,7 @@ def make_assistant_message(
 
 _EMPTY_RETRIES = 2
 """Retries for an empty answer to a large request: three empty answers count as an overflow."""
-_RETRY_ADVICE = "try again in a minute, or choose another model with --model"
+_RETRY_ADVICE = mark("try again in a minute, or choose another model with --model")
 
 
 class ModelCaller:
@@ -288,9 +290,24 @@ class ModelCaller:
                     if too_large:
                         raise ContextOverflow(str(error)) from error
                     if isinstance(error, RateLimited) and error.retryable:
-                        raise RateLimited(f"{error}, {attempt} times: {_RETRY_ADVICE}", error.retry_after_s) from error
+                        raise RateLimited(
+                            tr(
+                                "{error}, {attempt} times: {retry_advice}",
+                                error=error,
+                                attempt=attempt,
+                                retry_advice=tr(_RETRY_ADVICE),
+                            ),
+                            error.retry_after_s,
+                        ) from error
                     if type(error) is ServerFailed and error.retryable and not error.unreachable:
-                        raise ServerFailed(f"{error}, {attempt} times: {_RETRY_ADVICE}") from error
+                        raise ServerFailed(
+                            tr(
+                                "{error}, {attempt} times: {retry_advice}",
+                                error=error,
+                                attempt=attempt,
+                                retry_advice=tr(_RETRY_ADVICE),
+                            )
+                        ) from error
                     raise
                 await self._wait(attempt, max_attempts, error)
                 display.restart()
@@ -397,7 +414,16 @@ class ModelRequest:
                 if provider is not self._provider:
                     self._spending.check_price_known(provider)
             except ConfigError as error:
-                self._emit(Notice(text=f"{provider.model} at {provider.name} cannot be used instead: {error}"))
+                self._emit(
+                    Notice(
+                        text=tr(
+                            "{model} at {provider} cannot be used instead: {error}",
+                            model=provider.model,
+                            provider=provider.name,
+                            error=error,
+                        )
+                    )
+                )
                 excluded.append(provider)
             else:
                 return provider
@@ -408,9 +434,13 @@ class ModelRequest:
         if provider is self._answering:
             return
         self._answering = provider
-        name = f"{provider.model} at {provider.name}"
+        name = tr("{model} at {provider}", model=provider.model, provider=provider.name)
         is_chosen = provider is self._provider
-        text = f"{name} answers again" if is_chosen and not why else f"{why.rstrip('.')}; switching to {name}"
+        text = (
+            tr("{name} is available again", name=name)
+            if is_chosen and not why
+            else tr("{why}; switching to {name}", why=why.rstrip("."), name=name)
+        )
         self._emit(Notice(text=text, level="info" if is_chosen else "warning"))
 
     def _get_caller(self, provider: Provider) -> ModelCaller:
@@ -427,8 +457,9 @@ class ModelRequest:
             return await self._ask_with_budget(provider, step)
 
     async def _ask_with_budget(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
+        started_ns = time.time_ns()
         built = self._context.build()
-        self._report_trim(built)
+        self._report_trim(built, started_ns)
         output_tokens = built.request.max_output_tokens or self._context.limits.max_output_tokens
         with await self._spending.reserve(
             provider, built.prompt_tokens, output_tokens=output_tokens, conversation=self._session.id
@@ -468,17 +499,25 @@ class ModelRequest:
                 sizes.append(f"{built.prompt_tokens:,}")
                 if attempt > MAX_OVERFLOWS:
                     raise ContextOverflow(
-                        f"{error}; refused with {', '.join(sizes)} tokens by clio's count: set context_window to the "
-                        "server's real size, or start a new session",
+                        tr(
+                            "{error}; the server refused {sizes} tokens by clio's count: set context_window "
+                            "to the server's real size, or start a new session",
+                            error=error,
+                            sizes=", ".join(sizes),
+                        ),
                         limit_tokens=error.limit_tokens,
                         sent_tokens=error.sent_tokens,
                     ) from error
                 if (partial := self.take_partial()) is not None and partial.text:
                     self._emit(StreamRestarted())
                 await self._context.add_recovery_note()
+                started_ns = time.time_ns()
                 built = self._context.build_smaller(attempt, built, error)
-                self._report_trim(built)
-                text = f"the request is too large for the server; retrying with about {built.prompt_tokens:,} tokens"
+                self._report_trim(built, started_ns)
+                text = tr(
+                    "the request is too large for the server; retrying with about {prompt_tokens:,} tokens",
+                    prompt_tokens=built.prompt_tokens,
+                )
                 self._emit(Notice(text=text))
         raise AssertionError("unreachable")
 
@@ -487,9 +526,18 @@ class ModelRequest:
         effort = self._efforts.get_effort(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key, stop=self._runtime.stop_words)
 
-    def _report_trim(self, built: BuiltRequest) -> None:
-        if built.trimmed is not None:
-            self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
+    def _report_trim(self, built: BuiltRequest, started_ns: int) -> None:
+        if (trimmed := built.trimmed) is None:
+            return
+        self._emit(ContextTrimmed(**structs.asdict(trimmed)))
+        if self._runtime.telemetry is not None:
+            self._runtime.telemetry.record_trim(
+                stage=trimmed.stage,
+                messages=trimmed.messages,
+                shortened=trimmed.shrunk,
+                freed_tokens=trimmed.freed_tokens,
+                started_ns=started_ns,
+            )
 
     def _add_bill(self, reservation: Reservation, usage: Usage, stated: int | None) -> Bill:
         bill = Bill(
@@ -540,13 +588,15 @@ class SideQuestion:
             ProviderError: also on timeout, or if called on the event loop itself.
         """
         if _is_called_on_loop(self._loop):
-            raise ServerFailed("the model cannot be asked from here: its answer would never be read")
+            raise ServerFailed(tr("the model cannot be asked from here: its answer would never be read"))
         answer = asyncio.run_coroutine_threadsafe(self._answer(prompt), self._loop)
         try:
             return answer.result(SIDE_TIMEOUT_S)
         except TimeoutError as error:
             answer.cancel()
-            raise ServerFailed(f"the model did not answer within {SIDE_TIMEOUT_S:.0f} seconds") from error
+            raise ServerFailed(
+                tr("the model did not answer within {side_timeout_s:.0f} seconds", side_timeout_s=SIDE_TIMEOUT_S)
+            ) from error
 
     async def _answer(self, prompt: str) -> str:
         return await self.answer(prompt)

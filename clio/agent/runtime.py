@@ -1,11 +1,12 @@
-"""What a process has once: configuration, providers, memory, sessions, policy, sandbox, hooks, MCP, checkpoints."""
+"""The objects that exist once per process: configuration, providers, memory, sessions, policy, sandbox and more."""
 
 import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.agent.model_choice import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
@@ -20,7 +21,8 @@ from clio.config.trust import store_allow_rule
 from clio.context.instructions import InstructionFiles
 from clio.context.learned_limits import LearnedRatios, LearnedWindows
 from clio.context.message_parts import PendingInput
-from clio.errors import ClioError, ConfigError, ToolFailed
+from clio.context.summary import RunningJob
+from clio.errors import CallRefused, ClioError, ConfigError
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_mcp_servers
 from clio.memory.consolidation.learner import Learner
@@ -37,7 +39,12 @@ from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.sessions.store import open_session_store
 from clio.skills.skills import SkillCatalog, SubagentCatalog
+from clio.text.translation import tr
 from clio.tools.shell.jobs import JobTable
+
+if TYPE_CHECKING:  # most turns ask no language server
+    from clio.lsp.servers import LanguageServers
+    from clio.telemetry.telemetry import Telemetry
 
 _COMMAND_TOOL = "run_command"
 
@@ -66,10 +73,10 @@ class ToolLimit:
             if "" in rules or self._policy.covers(action, rules):
                 return
         listed = ", ".join(self._tools) or "none"
-        raise ToolFailed(
+        raise CallRefused(
             f"the command that started this turn allows only these tools to change or reach anything: {listed}",
             "do without the others, or describe what you would have done",
-            for_user=f"not allowed: the command of this turn allows only {listed}",
+            for_user=tr("not allowed: the command of this turn allows only {listed}", listed=listed),
         )
 
 
@@ -84,11 +91,15 @@ class Runtime:
 
     Args:
         now: returns the time in seconds since the epoch.
-        pending_input: what the user has prepared for the next message.
-        lesson_book: what servers refused in earlier runs.
+        pending_input: pictures and command output that the next message will contain.
+        lesson_book: parameters that servers refused in earlier runs.
+        shared: the runtime of the same process whose spending, redaction and telemetry this one uses.
 
     Attributes:
         session: the session the user sees; `begin_session` switches to another one.
+        take_terminal: a context for a question of work in the background.
+        announce: shows a notice of work in the background.
+        telemetry: observes turns, requests and calls for a collector of the user's; None if it is off.
     """
 
     def __init__(
@@ -102,6 +113,7 @@ class Runtime:
         pending_input: PendingInput | None = None,
         lesson_book: LessonBook | None = None,
         redactor: Redactor | None = None,
+        shared: "Runtime | None" = None,
     ) -> None:
         self.loaded = loaded
         self.env = env
@@ -110,18 +122,26 @@ class Runtime:
         self.config = config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
-        self.redactor = redactor or build_redactor(config, env)
-        self.providers = OpenedProviders(loaded.config, env, provider, lesson_book, self.redactor.learn_secret)
+        self.redactor = redactor or (shared.redactor if shared else build_redactor(config, env))
+        self._shares_telemetry = shared is not None
+        self.telemetry = shared.telemetry if shared else self._open_telemetry(provider)
+        watch_stream = self.telemetry.watch_stream if self.telemetry else None
+        self.providers = OpenedProviders(
+            loaded.config, env, provider, lesson_book, self.redactor.learn_secret, watch_stream
+        )
         self.workspace = Workspace(loaded.project)
         self.store = open_session_store(loaded)
         self.policy = open_policy(loaded, self.workspace)
         self.sandbox = open_sandbox(loaded, env)
         self.confinement = open_confinement(loaded, env)
         self.ui = ExplainingInterface(ui, self.confinement)
+        # Replaced by the shell, whose prompt line has the terminal between turns.
+        self.take_terminal: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+        self.announce: Callable[[Notice], None] = self.ui.emit
         self.jobs = JobTable(self.sandbox, self.confinement)
         self.checkpoints = _open_checkpoints(loaded, self.jobs)
         scenarios = load_task_types(self.home)
-        self.memory = open_memory(loaded, self.store, redact=self.clean, env=env, scenarios=scenarios)
+        self.memory = open_memory(loaded, self.store, redact=self.redact, env=env, scenarios=scenarios)
         self.memory.scenario = check_task_type(scenarios, config.scenario) if config.scenario else None
         self.session = self.new_session()
         self.planning = Planning(self.policy, self.session)
@@ -129,7 +149,7 @@ class Runtime:
             self.checkpoints,
             self.session,
             only_reads=self.policy.is_read_only,
-            clean=self.clean,
+            redact=self.redact,
             emit=self.ui.emit,
             enabled=config.checkpoints,
         )
@@ -146,11 +166,19 @@ class Runtime:
             loaded.hooks if config.hooks else (),
             project=self.project,
             env=env,
-            clean=self.clean,
+            redact=self.redact,
             tell=lambda text, warning: self.warn(text) if warning else self.tell(text),
         )
         self.mailbox = Mailbox()
-        self.servers = open_mcp_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
+        self.servers = open_mcp_servers(
+            loaded,
+            env,
+            clean=self.redact,
+            tell=self.warn,
+            ask=None if self.ui.never_answers else self.ui.ask,
+            learn_secret=self.redactor.learn_secret,
+            watch=self.telemetry.watch_call if self.telemetry else None,
+        )
         # A custom command's `allowed-tools` limits its turn and never grants anything.
         self.tool_limit = ToolLimit(self.policy)
         self.stop_words = loaded.config.stop_words  # a custom command may replace them for its turn
@@ -161,24 +189,51 @@ class Runtime:
             start=loaded.start_folder or loaded.project,
             home=self.home,
             user_home=user_home(env),
-            clean=self.clean,
+            redact=self.redact,
             links=loaded.links,
         )
-        self.spending = open_spending(loaded, now)
-        self.spending_notes = LedgerWriter(self.spending, loaded.main_project)
+        self.spending = shared.spending if shared else open_spending(loaded, now)
+        self.ledger_writer = shared.ledger_writer if shared else LedgerWriter(self.spending, loaded.main_project)
+        if self.telemetry is not None:
+            self.spending.on_cost = self.telemetry.record_cost
         self.fallback = FallbackModels(
             config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
         )
         learned_home = None if config.incognito else loaded.home
-        self.windows = LearnedWindows(learned_home, self.warn, now)
-        self.ratios = LearnedRatios(learned_home, self.warn)
+        self.learned_windows = LearnedWindows(learned_home, self.warn, now)
+        self.learned_ratios = LearnedRatios(learned_home, self.warn)
+        self._language_servers: LanguageServers | None = None
         self._light_provider: Provider | None = None
         self._closing = threading.Event()
         self.turn_files.recover()
         if scenarios.problem:
             self.warn(scenarios.problem)
 
-    def clean(self, text: str) -> str:
+    def _open_telemetry(self, provider: Provider) -> "Telemetry | None":
+        settings = self.config.telemetry
+        if settings.endpoint is None or self.config.incognito or provider.name == OFFLINE:
+            return None
+        from clio.telemetry.telemetry import open_telemetry
+
+        return open_telemetry(settings, self.env, redact=self.redact, learn_secret=self.redactor.learn_secret)
+
+    def open_language_servers(self) -> "LanguageServers":
+        """Return the language servers of the project, none of which is started yet."""
+        if self._language_servers is None:
+            from clio.lsp.servers import LanguageServers, ServerContext
+
+            context = ServerContext(
+                setting=self.config.language_servers,
+                root=self.workspace.root,
+                owner=self.loaded.main_project,
+                home=self.home,
+                confinement=self.confinement,
+                warn=self.warn,
+            )
+            self._language_servers = LanguageServers(context)
+        return self._language_servers
+
+    def redact(self, text: str) -> str:
         """Return the text with secrets replaced."""
         return self.redactor.redact(text).text
 
@@ -190,9 +245,14 @@ class Runtime:
         """Show a warning to the user."""
         self.ui.emit(Notice(text=text, level="warning"))
 
+    def report_telemetry_problem(self) -> None:
+        """Tell the user once why telemetry does not reach its collector."""
+        if self.telemetry is not None and (problem := self.telemetry.pop_problem()):
+            self.warn(problem)
+
     def is_from_flag(self, setting: str) -> bool:
         """Whether the setting was given on the command line."""
-        return self.loaded.origins.get(setting, "").startswith("flag")
+        return setting in self.loaded.flags
 
     def new_session(
         self, name: str | None = None, *, parent: str | None = None, delegated: str | None = None
@@ -224,13 +284,13 @@ class Runtime:
                 self._light_provider = self.providers.open(name)
                 self.spending.check_price_known(self._light_provider)
             except ConfigError as error:
-                self.warn(f"light_model {name!r} is not used: {error}")
+                self.warn(tr("light_model {name!r} is not used: {error}", name=name, error=error))
                 self._light_provider = provider
         return self._light_provider
 
-    def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
+    def record_spending(self, session: Session, bills: Sequence[Bill]) -> None:
         """Add these bills of a session to the ledger."""
-        for warning in self.spending_notes.write_bills(session, list(bills)):
+        for warning in self.ledger_writer.write_bills(session, list(bills)):
             self.warn(warning)
 
     def remember_rule(self, rule: str) -> None:
@@ -240,7 +300,12 @@ class Runtime:
         try:
             store_allow_rule(self.loaded, rule)
         except ClioError as error:
-            self.warn(f"the rule is valid for this session only: {error}")
+            self.warn(tr("the rule is valid for this session only: {error}", error=error))
+
+    def list_running_jobs(self) -> list[RunningJob]:
+        """Return the background commands that still run, without secrets."""
+        jobs = (*self.jobs.list_running(), *self.jobs.list_running_agents())
+        return [RunningJob(name=job.name, command=self.redact(job.command)) for job in jobs]
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Update the index of earlier sessions in small steps. Run it in a thread.
@@ -253,13 +318,18 @@ class Runtime:
 
     async def close(self) -> None:
         """Stop background commands and close connections and files. Call `close_session` first."""
-        # Background commands first: what they still change belongs to the last turn's checkpoint.
+        # Background commands first: files that they still change belong to the last turn's checkpoint.
         await self.jobs.close()
         await self.hooks.run_session_end_hooks()
+        if self._language_servers is not None:
+            await self._language_servers.close()
         await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
         await self.providers.close()
+        if self.telemetry is not None and not self._shares_telemetry:
+            await asyncio.to_thread(self.telemetry.close)
+            self.report_telemetry_problem()
 
     def close_session(self) -> None:
         """Close the session at the end of the process, and stop indexing sessions."""
@@ -271,7 +341,7 @@ class Runtime:
         was_unsaved = self.session.unsaved_reason
         self.session.close()
         if self.session.unsaved_reason and not was_unsaved:
-            self.warn(f"the session is not saved: {self.session.unsaved_reason}")
+            self.warn(tr("the session is not saved: {unsaved_reason}", unsaved_reason=self.session.unsaved_reason))
 
 
 def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:

@@ -1,4 +1,4 @@
-"""Counts the cost of requests, refuses one over the limit, and records the cost of each turn in the ledger."""
+"""Count the cost of requests, refuse those over the limit, and record the cost of each turn in the ledger."""
 
 import asyncio
 import time
@@ -15,9 +15,10 @@ from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.storage.locks import error_cause
 from clio.text.formatting import MICROS_PER_DOLLAR, Cost, format_money
+from clio.text.translation import tr
 
 MIN_ANSWER_TOKENS = 256
-"""Tokens; a request that can pay only for a shorter answer is not worth its price."""
+"""A request is not sent if the money left pays only for a shorter answer than this."""
 _TOKENS_PER_PRICE = 1_000_000
 
 
@@ -33,6 +34,8 @@ class Spending:
         problem: why prices are not known, such as an invalid file; "" if they are.
         sharer_count: number of conversations that send requests concurrently. They share what is left, so that the
             first request does not reserve all of it.
+        background_count: number of further conversations, which work in the background.
+        on_cost: called with the known cost of each request, in micro-dollars.
     """
 
     def __init__(self, book: PriceBook, ledger: Ledger | None = None, *, cap: int | None = None) -> None:
@@ -42,6 +45,8 @@ class Spending:
         self.run_cost = Cost()
         self.problem = ""
         self.sharer_count = 1
+        self.background_count = 0
+        self.on_cost: Callable[[Provider, int], None] | None = None
         self._estimated_micros = 0  # micro-dollars of requests without a bill, estimated
         self._active: list[Reservation] = []  # requests that were sent and are not billed yet
         self._waiters: list[asyncio.Future[None]] = []
@@ -55,7 +60,12 @@ class Spending:
         if self.cap is None or states_cost(provider.name):
             return
         if self.book.find_price(provider.name, provider.model) is None:
-            raise ConfigError(f"--max-cost cannot be enforced: {explain_unknown_price(provider.name, provider.model)}")
+            raise ConfigError(
+                tr(
+                    "--max-cost cannot be enforced: {reason}",
+                    reason=explain_unknown_price(provider.name, provider.model),
+                )
+            )
 
     async def reserve(
         self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
@@ -89,13 +99,18 @@ class Spending:
                 or not self._active
             ):
                 raise SpendingLimitReached(
-                    f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
-                    f"next request costs {format_money(min_cost + min_answer_cost)} or more; raise the limit, or ask "
-                    "for less"
+                    tr(
+                        "stopped by --max-cost {money}: {money2} has been spent, and the next request costs "
+                        "{money3} or more; raise the limit, or ask for less",
+                        money=format_money(self.cap),
+                        money2=format_money(self._spent),
+                        money3=format_money(min_cost + min_answer_cost),
+                    )
                 )
             await self._wait_for_bill()
+        sharers = self.sharer_count + self.background_count
         # Active requests have reserved their share already; the rest is divided among the other conversations.
-        answer_budget = max(unreserved // max(self.sharer_count - len(self._active), 1) - min_cost, min_answer_cost)
+        answer_budget = max(unreserved // max(sharers - len(self._active), 1) - min_cost, min_answer_cost)
         max_output = max(answer_budget * _TOKENS_PER_PRICE // output_rate, 1) if output_rate else None
         if max_output is not None and max_output >= output_tokens:
             max_output, answer_budget = None, _compute_cost(output_tokens, output_rate)
@@ -116,6 +131,9 @@ class Spending:
         self._last_inputs[reservation.conversation] = self._last_inputs[""] = (provider.model, usage.prompt_tokens)
         price = self._find_price(provider) if stated_cost is None else None
         cost = stated_cost if stated_cost is not None else price.cost(usage) if price else None
+        if stated_cost is None and cost is not None:
+            # Searches without a known price are counted as free; /cost names them.
+            cost += self.book.find_search_cost(provider.name, usage.searches) or 0
         if cost is None:
             self.run_cost += Cost(unpriced_tokens=usage.prompt_tokens + usage.completion_tokens)
             self._limit_problem = (
@@ -123,6 +141,8 @@ class Spending:
             )
         else:
             self.run_cost += Cost(micro_dollars=cost)
+            if self.on_cost is not None:
+                self.on_cost(provider, cost)
         self.settle(reservation, 0)
         return cost
 
@@ -184,7 +204,7 @@ class Spending:
         try:
             price, self.problem = self.book.find_price(provider.name, provider.model), ""
         except ConfigError as error:
-            price, self.problem = None, f"costs are not counted: {error}"
+            price, self.problem = None, tr("costs are not counted: {error}", error=error)
         return price
 
 
@@ -271,7 +291,10 @@ class LedgerWriter:
             self._spending.ledger.add(entries)
         except (StorageError, OSError, TimeoutError) as error:
             sentences.append(
-                f"the cost of this turn is missing from /cost days: {error_cause(error)}; /cost rebuild adds it later"
+                tr(
+                    "the cost of this turn is missing from /cost days: {error_cause}; /cost rebuild adds it later",
+                    error_cause=error_cause(error),
+                )
             )
         unreported = [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self._reported]
         self._reported.update(unreported)

@@ -6,7 +6,7 @@ offered more tools than its sender has, and cannot start other sub-agents.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
 
@@ -36,6 +36,7 @@ from clio.security.actions import FileChange
 from clio.sessions.session import Session
 from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import format_count
+from clio.text.translation import tr
 from clio.tokens import TokenEstimator
 from clio.tools.base import OmittedTools, Progress, Tool, ToolOutput
 from clio.tools.schemas import make_tool_spec
@@ -53,11 +54,19 @@ SUBAGENT_MEMORY_TOKENS = 1_000
 """Limit for project memory in the prompt of a sub-agent."""
 
 
-class SubagentPool:
-    """Runs the tasks that the model of a conversation delegates, at most `MAX_CONCURRENT` at a time."""
+StartInBackground = Callable[[Conversation, DelegatedTask], Awaitable[ToolOutput]]
+"""Starts a task of a conversation and returns at once."""
 
-    def __init__(self, runtime: Runtime) -> None:
+
+class SubagentPool:
+    """Runs the tasks that the model of a conversation delegates, at most `MAX_CONCURRENT` at a time.
+
+    start_background: for tasks in the background; None to run them like any other.
+    """
+
+    def __init__(self, runtime: Runtime, start_background: StartInBackground | None = None) -> None:
         self._runtime = runtime
+        self._start_background = start_background
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         # One lock for all sub-agents: checkpoints can then tell whose change it is, and no two write at once.
         self.change_lock = asyncio.Lock()
@@ -68,15 +77,17 @@ class SubagentPool:
     def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
         tool_names = [tool.name for tool in list_subagent_tools(sender, limits)[0]]
-        agents = [self._clean(agent) for agent in self._runtime.agents.list_usable()]
+        agents = [self._redact(agent) for agent in self._runtime.agents.list_usable()]
         return DelegateTool(agents, tool_names, partial(self._run, sender))
 
-    def _clean(self, agent: SubagentDefinition) -> SubagentDefinition:
+    def _redact(self, agent: SubagentDefinition) -> SubagentDefinition:
         """Return the definition with secrets replaced, because its text is sent to the model."""
-        clean = self._runtime.clean
-        return structs.replace(agent, description=clean(agent.description), text=clean(agent.text))
+        redact = self._runtime.redact
+        return structs.replace(agent, description=redact(agent.description), text=redact(agent.text))
 
     async def _run(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
+        if task.background and self._start_background is not None:
+            return await self._start_background(sender, task)
         with self._share_budget():
             async with self._slots:
                 return await self._run_subagent(sender, task, progress)
@@ -113,9 +124,9 @@ class SubagentPool:
         finally:
             session.close()
             if (window := subagent.window) is not None:
-                runtime.windows.save_window(provider, window.limits)
-            runtime.note_spending(session, session.bills)
-        return _make_report(task, session, finished, listener)
+                runtime.learned_windows.save_window(provider, window.limits)
+            runtime.record_spending(session, session.bills)
+        return make_report(task, session, finished, listener.changed)
 
 
 class Subagent(Conversation):
@@ -139,7 +150,7 @@ class Subagent(Conversation):
 
     async def run_turn(self, text: str) -> TurnFinished:
         """Carry out the task. Nothing is learned for memory: only the conversation with the user does that."""
-        limits = self.runtime.windows.fit_limits(self.provider, await self.provider.limits())
+        limits = self.runtime.learned_windows.fit_limits(self.provider, await self.provider.limits())
         self._loop = self._make_loop(limits)
         return await self._loop.run_turn(text)
 
@@ -181,7 +192,7 @@ class Subagent(Conversation):
         )
         max_steps = task.agent.max_steps if task.agent else self.config.max_steps
         return self._assemble(
-            ContextWindow(self.session, builder, limits, now=runtime.now),
+            ContextWindow(self.session, builder, limits, running_jobs=runtime.list_running_jobs, now=runtime.now),
             tools,
             omitted,
             runtime.instructions.make_folder_instructions(self.config, limits, self.estimator),
@@ -219,9 +230,9 @@ class _Listener:
         match event:
             case StepStarted(step=step):
                 self._step = step
-                self._progress(f"step {step}")
+                self._progress(tr("step {step}", step=step))
             case ToolStarted(title=title):
-                self._progress(f"step {self._step} · {title}")
+                self._progress(tr("step {step} · {title}", step=self._step, title=title))
             case ToolFinished(files_changed=paths):
                 self.changed.update(dict.fromkeys(paths))
             case Notice(text=text, level="warning"):
@@ -236,9 +247,12 @@ def _definition_fragment(agent: SubagentDefinition) -> Fragment:
     )
 
 
-def _make_report(task: DelegatedTask, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
+def make_report(
+    task: DelegatedTask, session: Session, finished: TurnFinished, changed_files: Iterable[str]
+) -> ToolOutput:
+    """Return the report of a sub-agent for the model that sent it, with what it changed and cost."""
     ok = finished.status == "done"
-    changed = list(listener.changed)
+    changed = list(changed_files)
     facts = [f"sub-agent {task.name}, session {session.id}, {format_count(finished.steps, 'step')}"]
     facts += [f"changed: {', '.join(changed)}"] if changed else []
     facts += [f"it did not finish: {finished.error}"] if not ok else []

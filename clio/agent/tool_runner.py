@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -15,7 +15,7 @@ from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress
 from clio.checks.edit_checks import EditChecks
 from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import invalidate_working_trees
-from clio.errors import ApprovalNeeded, ClioError, ToolError, ToolFailed, WrongArguments
+from clio.errors import ApprovalNeeded, CallRefused, ClioError, ToolError, ToolFailed, WrongArguments
 from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
 from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
@@ -23,9 +23,10 @@ from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand, TouchOwnState
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
 from clio.sessions.session import Session
-from clio.text.formatting import format_count, truncate, truncate_line
+from clio.text.formatting import truncate, truncate_line
 from clio.text.json_data import decode_json, is_text_too_deep, is_value_too_deep
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import english, tr, tr_count
 from clio.text.untrusted_text import neutralize_tool_output
 from clio.tokens import TokenEstimator
 from clio.tools.base import ConfinedRun, FreeArguments, PageSize, PreparedCall, Tool, ToolOutput
@@ -241,13 +242,13 @@ class TurnHooks:
         if not verdict.refusal:
             return ""
         self._continuations += 1
-        return fill_prompt("context/hook_stop", reason=verdict.refusal)
+        return fill_prompt("context/hook_stop", reason=english(verdict.refusal))
 
     async def before_tool(self, call: ToolCall, title: str) -> str:
         """Return notes of hooks to put below the result of a call. Raises ToolFailed if a hook refuses the call."""
         verdict = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
         if verdict.refusal:
-            raise ToolFailed(f"a hook of the user's refused this: {verdict.refusal}")
+            raise CallRefused(tr("one of the user's hooks blocked this: {refusal}", refusal=verdict.refusal))
         return self._render_notes(verdict)
 
     async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
@@ -257,7 +258,7 @@ class TurnHooks:
         verdict = await self._hooks.after_tool(
             self._session.id, call.name, call.arguments, ok=output.ok, result=output.text, files_changed=files_changed
         )
-        refusal = f"A hook of the user's objects to this result: {verdict.refusal}" if verdict.refusal else ""
+        refusal = f"A hook of the user objects to this result: {english(verdict.refusal)}" if verdict.refusal else ""
         return "\n".join(filter(None, (refusal, self._render_notes(verdict))))
 
     def _render_notes(self, verdict: HookVerdict) -> str:
@@ -274,12 +275,23 @@ _MAX_TITLE_CHARS = 120
 _CONFINEMENT_NOTE = "commands that run without approval can't write files and have no network or secrets"
 
 
+CallResult = Literal["ok", "failed", "wrong_arguments", "refused", "needs_approval"]
+CallApproval = Literal["none", "rule", "reads", "user"]
+"""Why a call was run: it was not, a rule or the mode allows it, it is a command that only reads, the user agreed."""
+
+
 class CallOutcome(Struct, frozen=True, kw_only=True):
-    """The result of a call, and what it changed on disk."""
+    """The result of a call, and what it changed on disk.
+
+    Attributes:
+        approval_missing: tells the user how to allow a call that was refused because no user can be asked, or "".
+    """
 
     message: ToolMessage
     changed: tuple[FileChange, ...] = ()
-    approval_missing: bool = False
+    approval_missing: str = ""
+    result: CallResult = "ok"
+    approval: CallApproval = "none"
 
 
 class _Approved(Struct, frozen=True, kw_only=True):
@@ -295,6 +307,11 @@ class _Approved(Struct, frozen=True, kw_only=True):
     asked: bool = False
     note: str = ""
     unasked: ConfinedRun | None = None
+
+    @property
+    def kind(self) -> CallApproval:
+        """Why it may be run."""
+        return "user" if self.asked else "reads" if self.unasked is not None else "rule"
 
 
 class ToolSet(Struct, frozen=True, kw_only=True):
@@ -319,6 +336,7 @@ class CallSupport(Struct, frozen=True, kw_only=True):
         hooks: the user's commands around a call.
         checks: checks files before they change.
         note_below: returns text to put below the result of an action; may read files.
+        hear: called with the reason the user gives for declining a call; it may state a limit.
         exclusive: lock held while a call changes something, shared by all runners that work concurrently.
     """
 
@@ -327,6 +345,7 @@ class CallSupport(Struct, frozen=True, kw_only=True):
     hooks: TurnHooks
     checks: EditChecks
     note_below: Callable[[Action], str]
+    hear: Callable[[Session, str], None]
     exclusive: asyncio.Lock | None = None
 
 
@@ -359,6 +378,7 @@ class ToolRunner:
         self._remember_rule = runtime.remember_rule
         self._support = support
         self._now = runtime.now
+        self._telemetry = runtime.telemetry
         self.page = offered.page
         self._started_at: dict[str, float] = {}
         self._last_progress: dict[str, str] = {}  # of running calls: the output of one that is interrupted
@@ -385,11 +405,31 @@ class ToolRunner:
         Args:
             cut_off: whether the answer that contained the call ended at the output limit.
         """
+        if self._telemetry is None:
+            return await self._run(call, cut_off=cut_off)
+        tool = self.tools.get(call.name)
+        with self._telemetry.watch_tool(
+            tool.name if tool else "",
+            is_extension=tool is not None and tool.args is FreeArguments,
+            arguments=call.arguments,
+        ) as span:
+            outcome = await self._run(call, cut_off=cut_off)
+            span.add(
+                clio__tool__result=outcome.result,
+                clio__tool__approval=outcome.approval,
+                gen_ai__tool__call__result=outcome.message.content,
+            )
+            if outcome.result != "ok":
+                span.fail(outcome.result)
+        return outcome
 
+    async def _run(self, call: ToolCall, *, cut_off: bool) -> CallOutcome:
         title = _make_title(call)
         started = time.perf_counter()
-        approval_missing = asked = False
-        notes_below = ""
+        asked = False
+        approval: CallApproval = "none"
+        refusal: CallResult | None = None
+        approval_missing = notes_below = ""
         try:
             async with self._preparing:  # in the order of the calls, so that they are displayed in that order
                 tool = self._find_tool(call.name)
@@ -403,7 +443,7 @@ class ToolRunner:
                 # Hooks come before the policy, so that the user is not asked about a call that is refused anyway.
                 notes.append(await support.hooks.before_tool(call, title))
             approved = await self._approve(prepared)
-            asked = approved.asked
+            asked, approval = approved.asked, approved.kind
             started = time.perf_counter()
             if asked:  # restarts the duration on the screen: the wait for approval does not count
                 self._emit(ToolProgress(call_id=call.id, text=""))
@@ -419,16 +459,29 @@ class ToolRunner:
                 notes.append(await support.hooks.after_tool(call, output, self._list_changed_names(output)))
             notes_below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
-            output, approval_missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
+            output = ToolOutput(text=error.for_model, for_user=error.message, summary=tr(NEEDS_APPROVAL), ok=False)
+            approval_missing, refusal = error.message, "needs_approval"
         except ClioError as error:
-            for_user = error.for_user if isinstance(error, ToolError) else str(error)
-            output = ToolOutput(text=str(error), for_user=for_user, summary=_get_first_line(for_user), ok=False)
+            refusal = (
+                "refused"
+                if isinstance(error, CallRefused)
+                else "wrong_arguments"
+                if isinstance(error, WrongArguments)
+                else "failed"
+            )
+            for_user = error.for_user if isinstance(error, ToolError) else error.message
+            output = ToolOutput(text=error.for_model, for_user=for_user, summary=_get_first_line(for_user), ok=False)
         except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
             output = _make_internal_error(call.name, error)
         seconds = time.perf_counter() - self._started_at.pop(call.id, started)
         self._last_progress.pop(call.id, None)  # it was not interrupted
-        return self._make_outcome(
+        outcome = self._make_outcome(
             call, title, output, seconds, asked=asked, approval_missing=approval_missing, notes_below=notes_below
+        )
+        return structs.replace(
+            outcome,
+            result=refusal or ("needs_approval" if approval_missing else "ok" if output.ok else "failed"),
+            approval="user" if asked else approval,
         )
 
     async def _run_approved(
@@ -445,10 +498,11 @@ class ToolRunner:
 
     async def _offer_unconfined(
         self, call: ToolCall, prepared: PreparedCall, output: ToolOutput
-    ) -> tuple[ToolOutput, bool, bool]:
+    ) -> tuple[ToolOutput, bool, str]:
         """Ask whether a command that failed because of its confinement may run unconfined, and run it if allowed.
 
-        Returns the output, whether the user allowed it, and whether no one could be asked. Raises ToolFailed.
+        Returns the output, whether the user allowed it, and how to allow it if no one could be asked. Raises
+        ToolFailed.
         """
         try:
             approved = await self._settle_verdict(
@@ -456,13 +510,22 @@ class ToolRunner:
             )
         except ApprovalNeeded as error:
             return (
-                _append_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]", NEEDS_APPROVAL),
+                _append_line(
+                    output,
+                    f"[{_CONFINEMENT_NOTE}; it {english(output.denied_need)}. Only the user can approve that, and no "
+                    "user can be asked in this run. Continue without it, and tell the user that it did not work.]",
+                    tr(NEEDS_APPROVAL),
+                ),
                 False,
-                True,
+                error.message,
             )
         except ToolFailed as error:
-            return _append_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]"), False, False
-        return await self._run_approved(call, approved.prepared, None, may_change=True), approved.asked, False
+            return (
+                _append_line(output, f"[{_CONFINEMENT_NOTE}; it {english(output.denied_need)}. {error.for_model}]"),
+                False,
+                "",
+            )
+        return await self._run_approved(call, approved.prepared, None, may_change=True), approved.asked, ""
 
     def _only_reads(self, action: Action) -> bool:
         if isinstance(action, RunCommand):
@@ -511,7 +574,8 @@ class ToolRunner:
         # Models call tools they know from training; the message tells why this one is missing.
         if tool is None and name in self._left_out:
             raise ToolFailed(
-                f"the tool {name!r} is not available because the window is too small", "continue without it"
+                tr("the tool {name!r} is not available because the window is too small", name=name),
+                "continue without it",
             )
         if tool is None:
             import difflib
@@ -519,7 +583,7 @@ class ToolRunner:
             similar = difflib.get_close_matches(name, self.tools, n=1)
             hint = f"did you mean {similar[0]!r}?" if similar else f"the tools are: {', '.join(sorted(self.tools))}"
             raise ToolFailed(
-                f"there is no tool {name!r}", hint, for_user="the model asked for a tool that does not exist"
+                f"there is no tool {name!r}", hint, for_user=tr("the model asked for a tool that does not exist")
             )
         return tool
 
@@ -539,7 +603,10 @@ class ToolRunner:
             verdict = judge()  # the answer to the previous question may have settled this one
             if not isinstance(verdict, Ask):
                 return self._make_approved(prepared, verdict)
-            request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
+            wider_modes = self._policy.list_wider_modes(prepared.action) if self._ui.never_asks else ()
+            request = ApprovalRequest(
+                title=prepared.title, action=prepared.action, verdict=verdict, wider_modes=wider_modes
+            )
             answer = await self._ui.approve(request)
             if answer.kind == "changed":
                 return await self._revise(prepared, answer)
@@ -555,7 +622,7 @@ class ToolRunner:
     async def _revise(self, prepared: PreparedCall, answer: Answer) -> _Approved:
         """Return the call as the user edited it, after judging it again. Raises ToolFailed."""
         if prepared.revise is None:
-            raise ToolFailed("this call cannot be approved in part", "it was not run")
+            raise ToolFailed(tr("this call cannot be approved in part"), "it was not run")
         revised = await asyncio.to_thread(prepared.revise, answer.changes)
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
@@ -566,14 +633,16 @@ class ToolRunner:
 
     def _raise_if_denied(self, verdict: Allow | Deny) -> None:
         if isinstance(verdict, Deny):
-            raise ToolFailed(f"not allowed: {verdict.reason}")
+            raise CallRefused(tr("not allowed: {reason}", reason=verdict.reason))
 
     def _apply_answer(self, answer: Answer, request: ApprovalRequest) -> None:
         match answer.kind:
             case "no" if answer.interrupted:
-                raise ToolFailed("interrupted by the user without an answer")
+                raise CallRefused(tr("interrupted by the user without an answer"))
             case "no":
-                raise ToolFailed("the user declined" + (f": {answer.reason}" if answer.reason else ""))
+                if answer.reason and self._support is not None:
+                    self._support.hear(self._session, answer.reason)
+                raise CallRefused(tr("the user declined") + (f": {answer.reason}" if answer.reason else ""))
             case "session":
                 self._policy.allow_for_session(request.action)
             case "always":
@@ -591,7 +660,7 @@ class ToolRunner:
         seconds: float,
         *,
         asked: bool,
-        approval_missing: bool,
+        approval_missing: str,
         notes_below: str,
     ) -> CallOutcome:
         from clio.tools.output import preview_output
@@ -603,6 +672,7 @@ class ToolRunner:
         for_user = self._redactor.redact(neutralize_tool_output(output.for_user)).text
         shown, hidden_lines = select_preview_lines(output, for_user or text)
         # Stored after redaction: the blob can be read by the model later.
+        replaced = _format_replaced_count(sum(safe.counts.values()))
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
             tool_call_id=call.id,
@@ -610,7 +680,8 @@ class ToolRunner:
             content="\n\n".join(filter(None, (preview_output(text, self.page.chars, handle), notes_below))),
             images=images,
             ok=output.ok,
-            summary=self._redactor.redact(output.summary).text + _format_replaced_count(sum(safe.counts.values())),
+            # Later requests and searches read it.
+            summary=self._redactor.redact(english(output.summary)).text + english(replaced),
             seconds=round(seconds, 3),
             blob=handle,
             side_effects=collect_side_effects(
@@ -626,7 +697,7 @@ class ToolRunner:
                 name=call.name,
                 title=title,
                 ok=output.ok,
-                summary=message.summary,
+                summary=self._redactor.redact(output.summary).text + replaced,
                 seconds=message.seconds,
                 preview="\n".join(shown),
                 hidden_lines=hidden_lines,
@@ -637,7 +708,8 @@ class ToolRunner:
                 files_changed=self._list_changed_names(output),
             )
         )
-        return CallOutcome(message=message, changed=output.changed, approval_missing=approval_missing)
+        missing = self._redactor.redact(neutralize_tool_output(approval_missing)).text
+        return CallOutcome(message=message, changed=output.changed, approval_missing=missing)
 
 
 _NO_PICTURES_NOTE = (
@@ -651,7 +723,7 @@ def _append_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput
 
 
 def _format_replaced_count(secrets: int) -> str:
-    return f", {format_count(secrets, 'secret')} replaced" if secrets else ""
+    return tr(", {secrets} replaced", secrets=tr_count(secrets, "secret")) if secrets else ""
 
 
 def select_preview_lines(output: ToolOutput, safe_text: str) -> tuple[list[str], int]:
@@ -713,13 +785,13 @@ def _get_first_line(text: str) -> str:
     A screen that also shows the whole text recognizes it by this beginning.
     """
     line = text.strip().partition("\n")[0].rstrip()
-    return truncate(line, _MAX_TITLE_CHARS) or "failed"
+    return truncate(line, _MAX_TITLE_CHARS) or tr("failed")
 
 
 def _make_internal_error(name: str, error: Exception) -> ToolOutput:
     return ToolOutput(
         text=f"{name} failed with an internal error ({type(error).__name__}: {error}); continue without it",
-        for_user=f"internal error in clio ({type(error).__name__}: {error})",
-        summary=f"internal error: {type(error).__name__}",
+        for_user=tr("internal error in clio ({name}: {error})", name=type(error).__name__, error=error),
+        summary=tr("internal error: {name}", name=type(error).__name__),
         ok=False,
     )

@@ -16,6 +16,7 @@ from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_bytes
+from clio.text.translation import tr
 from clio.tools.files.diff import diff_texts
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class TurnFileRecorder:
 
     Args:
         only_reads: returns whether a command provably changes nothing.
-        clean: returns a text with its secrets replaced.
+        redact: returns a text with its secrets replaced.
         enabled: False to record nothing.
 
     Attributes:
@@ -65,14 +66,14 @@ class TurnFileRecorder:
         session: Session,
         *,
         only_reads: Callable[[RunCommand], bool],
-        clean: Callable[[str], str],
+        redact: Callable[[str], str],
         emit: Emit,
         enabled: bool = True,
     ) -> None:
         self.checkpoints = checkpoints
         self._session = session
         self._only_reads = only_reads
-        self._clean = clean
+        self._redact = redact
         self._emit = emit
         self.enabled = enabled
         self.before_change: Callable[[ChangeFiles], Awaitable[None]] | None = None
@@ -108,7 +109,9 @@ class TurnFileRecorder:
                 # The scan must end before the command starts, else its changes would be taken for the state before it.
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
-            self._report_once(f"/undo will not cover this call: {error_cause(error)}", warning=True)
+            self._report_once(
+                tr("/undo will not cover this call: {error_cause}", error_cause=error_cause(error)), warning=True
+            )
         self._report_checkpoint_messages()
 
     def record_after(self) -> None:
@@ -140,7 +143,11 @@ class TurnFileRecorder:
                 self.checkpoints.recover()
             except (ClioError, OSError) as error:
                 self._report_once(
-                    f"file changes of an interrupted clio cannot be recovered: {error_cause(error)}", warning=True
+                    tr(
+                        "file changes of an interrupted clio cannot be recovered: {error_cause}",
+                        error_cause=error_cause(error),
+                    ),
+                    warning=True,
                 )
             self._report_checkpoint_messages()
 
@@ -163,7 +170,7 @@ class TurnFileRecorder:
 
     def render_change(self, change: Change) -> RenderedChange:
         """Return a change as a diff with secrets replaced. Raises ClioError, OSError."""
-        return render_change(change, self.checkpoints, self._clean)
+        return render_change(change, self.checkpoints, self._redact)
 
     def render_step(self, step: "RestoreStep") -> RenderedChange:
         """Return what this step of a restore would do to its file."""
@@ -211,8 +218,8 @@ def _describe_restore(record: ChangeRecord, message_ids: set[str]) -> str:
     return f"The user {action}; these files were restored: {names}"
 
 
-def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> RenderedChange:
-    """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
+def render_change(change: Change, checkpoints: Checkpoints, redact: Callable[[str], str]) -> RenderedChange:
+    """Return the change with secrets replaced by `redact`. Raises ClioError, OSError."""
     from clio.tools.files.text_file import to_printable  # imported late: only /diff and /undo need it
 
     before, after = change.before, change.after
@@ -235,7 +242,7 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     return RenderedChange(
         path=change.path,
         what=what,
-        text=clean(to_printable(text)),
+        text=redact(to_printable(text)),
         added=diff.added,
         removed=diff.removed,
     )

@@ -1,4 +1,4 @@
-"""What a conversation reports, and what it needs of the program around it: approval, questions, input in a turn."""
+"""The events that a conversation emits, and what it needs from a user interface: approval, answers, input in a turn."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -7,7 +7,8 @@ from msgspec import Struct, structs
 
 from clio.messages import Message, Usage
 from clio.security.actions import RunCommand
-from clio.text.formatting import Cost, format_count
+from clio.text.formatting import Cost
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,11 +70,11 @@ class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class StreamRestarted(Struct, frozen=True, kw_only=True, tag="stream_restarted"):
-    """The answer broke off and a new one differs: text shown since the step began is no longer valid."""
+    """The answer broke off and is replaced by a different one: text shown since the step began is no longer valid."""
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
-    """A request failed and will be sent again after `delay_s` seconds."""
+    """A request failed and will be sent again after `delay_s` seconds: attempt `attempt` of `of`."""
 
     attempt: int
     of: int
@@ -102,18 +103,19 @@ class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
     text: str
 
 
-NEEDS_APPROVAL = "needs approval"
+NEEDS_APPROVAL = mark("needs approval")
 """Summary of a call that no user could approve; the error of the turn tells what would allow it."""
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call has ended. `files_changed` are workspace paths.
+    """A call has ended.
 
     Attributes:
-        preview: some lines of the result: of a command's output the beginning and the end, of a failure the lines that
-            say why, of other results the first lines.
+        files_changed: paths relative to the workspace.
+        preview: some lines of the result: the beginning and the end of a command's output, the lines that explain a
+            failure, or the first lines of any other result.
         hidden_lines: how many lines of a command's output the preview leaves out.
-        asked: the user saw what it would do, including the diff, and allowed it.
+        asked: whether the user was asked for approval, saw the diff, and allowed the call.
     """
 
     call_id: str
@@ -130,9 +132,14 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
 
 
 class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
-    """The window was made smaller. No message is lost: `handle` names the archive that contains `messages`.
+    """Messages left the context window or were shortened in it. None is lost: all are stored in the archive.
 
-    shrunk: number of messages that are shortened from now on.
+    Attributes:
+        handle: the name under which the model can read the archived messages.
+        messages: number of messages that left the window.
+        shrunk: number of messages that are shortened from now on.
+        stage: why: the window was nearly full ("proactive"), the finished request was too large ("validation"), the
+            server refused it as too large ("reactive"), or the user asked for it ("manual").
     """
 
     handle: str
@@ -144,9 +151,18 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
     @property
     def description(self) -> str:
         """The event as a line for the user, without a full stop."""
-        moved = f"moved {format_count(self.messages, 'message')} to the archive" if self.messages else ""
-        shortened = f"shortened {format_count(self.shrunk, 'tool output')}" if self.shrunk else ""
-        return f"{', '.join(filter(None, (moved, shortened)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
+        moved = (
+            tr("moved {messages} to the archive", messages=tr_count(self.messages, "message")) if self.messages else ""
+        )
+        shortened = (
+            tr("shortened {tool_outputs}", tool_outputs=tr_count(self.shrunk, "tool output")) if self.shrunk else ""
+        )
+        return tr(
+            "{filter} ({handle}), {freed_tokens:,} tokens freed",
+            filter=", ".join(filter(None, (moved, shortened))),
+            handle=self.handle,
+            freed_tokens=self.freed_tokens,
+        )
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
@@ -206,9 +222,11 @@ class UserInterface(Protocol):
 
     Attributes:
         never_asks: whether no user can answer; a request for approval is then an error.
+        never_answers: whether no user can answer questions of the model, which then are not offered to it.
     """
 
     never_asks: bool
+    never_answers: bool
 
     async def approve(self, request: "ApprovalRequest") -> "Answer":
         """Ask whether an action may be carried out. Cancelling withdraws the question. Raises ApprovalNeeded."""
@@ -231,6 +249,7 @@ class ComposedInterface:
         self._asker = asker
         self._emit = emit
         self.never_asks = bool(getattr(approver, "never_asks", False))
+        self.never_answers = bool(getattr(asker, "never_answers", False))
 
     async def approve(self, request: "ApprovalRequest") -> "Answer":
         """See `UserInterface`."""
@@ -246,15 +265,16 @@ class ComposedInterface:
 
 
 class ExplainingInterface:
-    """Explains once, with the first question about a command, how commands that run without approval are confined.
+    """Explains once how commands that run without approval are confined, before the first question about a command.
 
-    Not shown to users who switched the confinement off, and in runs that never ask.
+    Explains nothing if confinement is off, or if the user is never asked.
     """
 
     def __init__(self, ui: UserInterface, confinement: "Confinement") -> None:
         self._ui = ui
         self._confinement = confinement
         self.never_asks = ui.never_asks
+        self.never_answers = ui.never_answers
         self._is_explained = ui.never_asks or not confinement.is_enabled
 
     async def approve(self, request: "ApprovalRequest") -> "Answer":
@@ -285,6 +305,7 @@ class SubagentInterface:
         self._question_lock = question_lock
         self._emit = emit
         self.never_asks = ui.never_asks
+        self.never_answers = ui.never_answers
 
     async def approve(self, request: "ApprovalRequest") -> "Answer":
         """See `UserInterface`."""

@@ -90,10 +90,16 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scanned: bool = False
 
 
-StepVerdict = Literal["put", "same", "edited", "between", "unsure", "lost", "blocked"]
-""""put": it can be restored. "same": it is already in that state. "edited": changed since. "between": changed from
-outside between two of the turns. "unsure": the origin of a change is unknown. "lost": its content was not stored.
-"blocked": a link redirects its path.
+StepVerdict = Literal["restorable", "same", "edited", "between", "unsure", "lost", "blocked"]
+"""What can be done with a file:
+
+- restorable: it can be restored.
+- same: it is already in the state to restore.
+- edited: it was changed after the last of the turns.
+- between: it was changed by someone else between two of the turns.
+- unsure: it is not known who made a change.
+- lost: the content to restore was not stored.
+- blocked: a folder in its path is a link.
 """
 REFUSED_VERDICTS: frozenset[StepVerdict] = frozenset(("edited", "between", "unsure"))
 """Verdicts that the user may override."""
@@ -127,7 +133,7 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
     """A file to be restored: its expected state now, and the state to restore.
 
     Attributes:
-        between: it was changed from outside between the changes being undone.
+        between: it was changed by someone else between the changes to undo.
         unsure: see `Change`.
     """
 
@@ -208,7 +214,7 @@ def plan_undo(records: Iterable[ChangeRecord]) -> list[RestoreTarget]:
 
 def judge_step(file: RestoreTarget, current: FileState | None, *, blocked: bool = False) -> RestoreStep:
     """Decide what can be done with a file whose present state is `current`."""
-    verdict: StepVerdict = "put"
+    verdict: StepVerdict = "restorable"
     if current == file.target:
         verdict = "same"
     elif blocked:
@@ -320,8 +326,8 @@ class DiskObjectStore:
                         status = entry.stat()
                         yield folder.name + entry.name, status.st_size, status.st_mtime
 
-    def sweep(self, live: set[str], *, older_than_s: float) -> None:
-        """Delete objects that are not `live`, and temporary files.
+    def sweep(self, used_ids: set[str], *, older_than_s: float) -> None:
+        """Delete objects whose ids are not in `used_ids`, and temporary files.
 
         Recent ones are kept, because the log line that names them may not have been written yet.
         """
@@ -329,7 +335,7 @@ class DiskObjectStore:
         for folder in sorted(self.folder.glob("??")):
             for entry in os.scandir(folder):
                 with suppress(OSError):  # the next cleanup tries again
-                    if folder.name + entry.name not in live and entry.stat().st_mtime < limit:
+                    if folder.name + entry.name not in used_ids and entry.stat().st_mtime < limit:
                         os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir
 
 
@@ -414,7 +420,13 @@ class ChangeLog(Protocol):
 
 
 class _ReadPart(Struct):
-    """The part of a log read so far: its complete lines up to `end`, the last of them, and the file's inode."""
+    """The part of a log that was read already.
+
+    Attributes:
+        inode: of the file, which changes when the log is rewritten.
+        end: offset after the last complete line.
+        last: the last complete line.
+    """
 
     inode: int = 0
     end: int = 0

@@ -53,8 +53,8 @@ from clio.ids import new_id
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.locks import FileLock, delete_abandoned_files, error_cause
-from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.checkpoints.store_limits import StoreUsage
@@ -116,15 +116,15 @@ def _apply_change(
     try:
         current = read_file_state(path, objects, store_content=False)
         if is_redirected_by_link(root, change.path):
-            skipped.append((change.path, "its folder is reached through a link"))
+            skipped.append((change.path, tr("its folder is reached through a link")))
         elif current == change.after:
             applied.append(change)
         elif current != change.before:
-            skipped.append((change.path, "it has just changed"))
+            skipped.append((change.path, tr("it has just changed")))
         elif _write_state(root, path, change.after, objects, created):
             applied.append(change)
         else:
-            skipped.append((change.path, "its earlier content is no longer stored"))
+            skipped.append((change.path, tr("its earlier content is no longer stored")))
     except OSError as error:
         skipped.append((change.path, error.strerror or str(error)))
 
@@ -174,7 +174,7 @@ def list_missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     )
 
 
-_KIND_NAMES = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restore"}
+_KIND_NAMES = {"undo": mark("an undo"), "redo": "a redo", "rewind": "a rewind", "turn": "a restore"}
 
 
 class RestoreJournal:
@@ -214,13 +214,19 @@ class RestoreJournal:
             return []
         except (msgspec.DecodeError, UnicodeDecodeError):
             moved = set_file_aside(self._path)
-            result = f"was set aside as {moved.name!r}" if moved else "could not be set aside"
-            return [f"{str(self._path)!r} cannot be read and {result}"]
+            result = tr("was renamed to {moved!r}", moved=moved.name) if moved else tr("could not be renamed")
+            return [tr("{path!r} cannot be read and {result}", path=str(self._path), result=result)]
         finally:
             lock.release()
         count = len(restored.record.changes)
-        summary = f"{_KIND_NAMES[record.kind]} that was interrupted has been finished: {format_count(count, 'file')}"
-        skipped = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.skipped)
+        summary = tr(
+            "{kind_names} that was interrupted has been finished: {files}",
+            kind_names=tr(_KIND_NAMES[record.kind]),
+            files=tr_count(count, "file"),
+        )
+        skipped = "".join(
+            tr("; {path!r} was left unchanged: {why}", path=path, why=why) for path, why in restored.skipped
+        )
         return [summary + skipped]
 
     def _restore_and_clear(self, path: Path, record: ChangeRecord) -> RestoreResult:
@@ -371,7 +377,7 @@ class ChangeRecorder:
             if intent.scan_id:
                 cache_id, cache = self._scan_cache.load()
                 if cache_id != intent.scan_id:
-                    self.messages.append("a command was interrupted when clio was killed; its changes are unknown")
+                    self.messages.append(tr("clio was killed while a command ran; its changes are unknown"))
                     continue
                 self._is_loaded, self._scanner.cache = True, cache
                 base = WorkspaceSnapshot(cache.clean, cache.rows, cache.missing)
@@ -379,7 +385,9 @@ class ChangeRecorder:
             if changes:
                 self._append_record(intent.turn, changes, intent.missing_folders, scanned=bool(intent.scan_id))
                 names = _format_paths([change.path for change in changes])
-                self.messages.append(f"clio was killed while a call ran; changed since then: {names} (/diff shows it)")
+                self.messages.append(
+                    tr("clio was killed while a call ran; changed since then: {names} (/diff shows it)", names=names)
+                )
 
     def _record_job_changes(self, turn: TurnRef | None) -> None:
         job_turn, base = self._job_turn, self._last_scan
@@ -482,31 +490,40 @@ class ChangeRecorder:
         """Report once for each cause what undo does not cover."""
         uncopied = {path: row.size for path, row in scan.rows.items() if row.id.startswith(NOT_STORED_PREFIX)}
         self._report_uncovered(
-            [path for path, size in uncopied.items() if self._scanner.is_too_large(size)], "too large"
+            [path for path, size in uncopied.items() if self._scanner.is_too_large(size)], tr("too large")
         )
         pending_count = sum(not self._scanner.is_too_large(size) for size in uncopied.values())
         if pending_count and "later" not in self._reported:
             self._reported.add("later")
             self.messages.append(
-                f"/undo does not cover {pending_count:,} files of this folder yet; later scans copy them"
+                tr(
+                    "/undo does not cover {pending_count:,} files of this folder yet; later scans copy them",
+                    pending_count=pending_count,
+                )
             )
-        self._report_uncovered([*scan.repositories], "repositories of their own")
+        self._report_uncovered([*scan.repositories], tr("repositories of their own"))
         if scan.excess_count and "too many" not in self._reported:
             self._reported.add("too many")
             self.messages.append(
-                f"/undo covers the first {MAX_FILES:,} files here; {scan.excess_count:,} more are left out"
+                tr(
+                    "/undo covers the first {max_files:,} files here; {excess_count:,} more are not covered",
+                    max_files=MAX_FILES,
+                    excess_count=scan.excess_count,
+                )
             )
 
     def _report_uncovered(self, paths: Sequence[str], why: str) -> None:
         new = [path for path in paths if path not in self._reported]
         self._reported.update(new)
         if new:
-            self.messages.append(f"/undo does not cover what commands do to {_format_paths(new)}: {why}")
+            self.messages.append(
+                tr("/undo does not cover what commands do to {paths}: {why}", paths=_format_paths(new), why=why)
+            )
 
 
 def _format_paths(paths: Sequence[str]) -> str:
     more = len(paths) - _MAX_NAMED_PATHS
-    return ", ".join(paths[:_MAX_NAMED_PATHS]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(paths[:_MAX_NAMED_PATHS]) + (tr(" and {more:,} more", more=more) if more > 0 else "")
 
 
 MEMORY_BYTES = 64_000_000
@@ -702,9 +719,13 @@ class Checkpoints:
         try:
             work()
         except (ClioError, OSError) as error:
-            self._recorder.messages.append(f"/undo does not cover the last change: {error_cause(error)}")
+            self._recorder.messages.append(
+                tr("/undo does not cover the last change: {error_cause}", error_cause=error_cause(error))
+            )
         except Exception as error:
-            self._recorder.messages.append(f"/undo failed because of a bug in clio ({type(error).__name__}: {error})")
+            self._recorder.messages.append(
+                tr("/undo failed because of a bug in clio ({name}: {error})", name=type(error).__name__, error=error)
+            )
 
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
@@ -763,14 +784,17 @@ class Checkpoints:
         chosen = [
             step
             for step in plan.steps
-            if step.file.path not in leave and (step.verdict == "put" or (force and step.verdict in REFUSED_VERDICTS))
+            if step.file.path not in leave
+            and (step.verdict == "restorable" or (force and step.verdict in REFUSED_VERDICTS))
         ]
         changes: list[Change] = []
         for step in chosen:
             path = step.file.path
             current = read_file_state(resolve_path(self.root, path), self._objects, store_content=True)
             if current != step.current:
-                raise UserError(f"{path!r} has just changed, so nothing was restored; check it and try again")
+                raise UserError(
+                    tr("{path!r} has just changed, so nothing was restored; check it and try again", path=path)
+                )
             changes.append(Change(path=path, before=current, after=step.file.target))
         record = ChangeRecord(
             id=new_id(),

@@ -18,7 +18,7 @@ from clio.errors import StorageError
 from clio.storage.locks import FileLock
 
 MIN_OBJECT_AGE_S = 3600.0
-"""Objects stored more recently are kept: the log line that names them may not be written yet."""
+"""Objects stored more recently are not deleted: the log line that names them may not be written yet."""
 
 
 class StoreUsage(Struct, frozen=True, kw_only=True):
@@ -46,11 +46,11 @@ def measure_usage(store: Path) -> StoreUsage:
 
 
 def shrink_store(
-    store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = MIN_OBJECT_AGE_S
+    store: Path, *, max_bytes: int, max_age_s: float, now: float, min_object_age_s: float = MIN_OBJECT_AGE_S
 ) -> None:
     """Delete records that are too old, then the oldest until the rest fits, and all objects that no record names.
 
-    Does nothing while another clio process does it. Raises OSError.
+    Does nothing while another clio process shrinks the store. Raises OSError.
     """
     lock = FileLock(store / "room.lock")
     if not store.is_dir() or not lock.acquire():
@@ -65,10 +65,10 @@ def shrink_store(
             if path.stat().st_mtime < now - max_age_s:
                 path.unlink(missing_ok=True)
         scanned = _list_scanned_ids(store)
-        keep_from = _find_cutoff(logs.values(), sizes, scanned, max_bytes, now - max_age_s)
+        cutoff = _find_cutoff(logs.values(), sizes, scanned, max_bytes, now - max_age_s)
         for path, records in logs.items():
-            if any(record.at < keep_from for record in records):
-                _drop_records_before(path, keep_from)
+            if any(record.at < cutoff for record in records):
+                _drop_records_before(path, cutoff)
         if sum(sizes.get(name, 0) for name in scanned) > max_bytes:
             for path in store.glob(f"projects/*/{SCAN_CACHE_NAME}"):
                 path.unlink(missing_ok=True)
@@ -76,26 +76,30 @@ def shrink_store(
         needed = scanned | {
             name for path in _list_logs(store) for record in _read_records(path) for name in list_object_ids(record)
         }
-        objects.sweep(needed, older_than_s=young_s)
+        objects.sweep(needed, older_than_s=min_object_age_s)
     finally:
         lock.release()
 
 
 def count_excess_bytes(
-    store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = MIN_OBJECT_AGE_S
+    store: Path, *, max_bytes: int, max_age_s: float, now: float, min_object_age_s: float = MIN_OBJECT_AGE_S
 ) -> int:
-    """Return how many bytes `shrink_store` would free, without the copies of scanned files that never changed.
+    """Return how many bytes `shrink_store` would free.
+
+    Does not count the copies that workspace scans made of files which never changed.
 
     Raises OSError.
     """
     objects = {name: (size, stored_at) for name, size, stored_at in DiskObjectStore(store / "objects").all()}
     sizes = {name: size for name, (size, _) in objects.items()}
     logs, scanned = [_read_records(path) for path in _list_logs(store)], _list_scanned_ids(store)
-    keep_from = _find_cutoff(logs, sizes, scanned, max_bytes, now - max_age_s)
+    cutoff = _find_cutoff(logs, sizes, scanned, max_bytes, now - max_age_s)
     needed = scanned | {
-        name for log in logs for record in log if record.at >= keep_from for name in list_object_ids(record)
+        name for log in logs for record in log if record.at >= cutoff for name in list_object_ids(record)
     }
-    return sum(size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - young_s)
+    return sum(
+        size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - min_object_age_s
+    )
 
 
 def list_object_ids(record: ChangeRecord) -> Iterable[str]:
@@ -109,7 +113,7 @@ def list_object_ids(record: ChangeRecord) -> Iterable[str]:
 def _find_cutoff(
     logs: Iterable[list[ChangeRecord]], sizes: dict[str, int], scanned: set[str], max_bytes: int, oldest: float
 ) -> float:
-    """Return the time before which all records are deleted: as many of the newest as fit are kept."""
+    """Return the time before which all records are deleted, so that as many of the newest as possible stay."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
     counted = set(scanned)
     total = sum(sizes.get(name, 0) for name in scanned)
@@ -123,9 +127,9 @@ def _find_cutoff(
     return oldest
 
 
-def _drop_records_before(path: Path, time: float) -> None:
+def _drop_records_before(path: Path, before: float) -> None:
     with lock_change_log(path):
-        rewrite_change_log(path, [record for record in read_change_log(path) if record.at >= time])
+        rewrite_change_log(path, [record for record in read_change_log(path) if record.at >= before])
 
 
 def _list_scanned_ids(store: Path) -> set[str]:

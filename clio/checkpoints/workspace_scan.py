@@ -17,6 +17,7 @@ from clio.errors import StorageError
 from clio.ids import new_id
 from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.text.translation import tr
 
 
 class ScannedFile(NamedTuple):
@@ -233,14 +234,19 @@ class GitTree:
             return start_git(self.folder, *arguments, stdin=stdin)
         except OSError as error:
             raise StorageError(
-                f"git cannot be run ({error.strerror}), so /undo cannot revert changes by commands"
+                tr(
+                    "git cannot be run ({strerror}), so /undo cannot revert changes by commands",
+                    strerror=error.strerror,
+                )
             ) from error
 
     def _finish(self, process: "subprocess.Popen[bytes]", stdin: bytes | None = None) -> bytes:
         output, errors = _communicate(process, stdin)
         if process.returncode != 0:
-            cause = errors.decode("utf-8", "replace").strip().splitlines()[:1] or ["it took too long"]
-            raise StorageError(f"git cannot report what changed in {str(self.folder)!r}: {cause[0]}")
+            cause = errors.decode("utf-8", "replace").strip().splitlines()[:1] or [tr("it took too long")]
+            raise StorageError(
+                tr("git cannot report what changed in {folder!r}: {cause}", folder=str(self.folder), cause=cause[0])
+            )
         return output
 
 

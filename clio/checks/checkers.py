@@ -1,12 +1,11 @@
-"""The checkers of a project: known programs, the user's commands, parsers, and whether they may run."""
+"""The checkers of a project: known programs and the user's own commands, and whether they may run."""
 
 import asyncio
 import hashlib
 import os
 import shlex
-import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,8 +25,13 @@ from clio.config.loaded import TrustRequest
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.config.trust import TrustStore
 from clio.errors import ToolFailed
+from clio.lsp.catalog import FoundServer
+from clio.lsp.rpc import ServerFailed
+from clio.lsp.servers import LanguageServers
 from clio.sandbox.fence import EnclosedCommand
 from clio.sandbox.sandbox import Confinement, Sandbox
+from clio.text.translation import tr
+from clio.threads import find_program, split_path_folders
 from clio.tools.shell.processes import run_process
 from clio.tools.shell.sandboxed_run import build_confined_environment, remove_private_tmp, run_sandboxed
 
@@ -41,19 +45,17 @@ def are_checks_trusted(owner: Path, home: Path) -> bool:
     return _CHECKS_FINGERPRINT in TrustStore(home).fingerprints(owner)
 
 
-def describe_checks_trust(programs: Sequence[str]) -> TrustRequest:
-    """Return what the user is asked to allow."""
+def make_checks_trust_request(programs: Sequence[str]) -> TrustRequest:
+    """Return the request to let these programs run code of the project."""
     names = ", ".join(programs)
-    value = f"{names}: may run code of this project after edits, confined"
+    value = tr("{names}: may run this project's code after edits, in the sandbox", names=names)
     return TrustRequest(key=CHECKS_TRUST_KEY, value=value, where="project", fingerprint=_CHECKS_FINGERPRINT)
 
 
 CHECKER_TIMEOUT_S = 30.0
 """Time limit for a checker that continues in the background."""
 _FILES_PLACEHOLDER = "{files}"
-_PROJECT_PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
-"""Folders in which a project's own environment has its programs."""
-_WITHOUT_STDERR = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
+_WITHOUT_STDERR = ("/bin/sh", "-c", ('exec "$@" 2>/dev/null'), "sh")
 # Whether a file is a script or a module often depends on its importer, so both are tried. node 20 does not check a file
 # at all that is given by name and looks like a module.
 _CHECK_AS_SCRIPT_OR_MODULE = (
@@ -79,8 +81,8 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
             the text; empty if no configuration is needed.
         runs_code: it runs code of the project.
         checks_project: it checks the whole project and is not given paths.
-        is_parser: it finds every parse error in its files.
-        keeps_errors: standard error is part of its output.
+        finds_syntax_errors: it finds every syntax error in its files, so that they need no other parser.
+        reads_stderr: its diagnostics may be on standard error, which is otherwise discarded.
         one_path_only: it accepts a single path only.
         failure_codes: exit codes of a run that says nothing about the files.
         shell: shell command that runs it, if it needs one.
@@ -93,8 +95,8 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
     config_files: tuple[str, ...] = ()
     runs_code: bool = False
     checks_project: bool = False
-    is_parser: bool = True
-    keeps_errors: bool = False
+    finds_syntax_errors: bool = True
+    reads_stderr: bool = False
     one_path_only: bool = False
     failure_codes: tuple[int, ...] = ()
     shell: str = ""
@@ -112,13 +114,13 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         arguments=("-l", "-e"),
         suffixes=(".go",),
         parse=parse_gofmt,
-        keeps_errors=True,
+        reads_stderr=True,
     ),
     CheckerProgram(
-        name="node", arguments=("--check",), suffixes=(".js", ".cjs", ".mjs"), parse=parse_node, keeps_errors=True,
+        name="node", arguments=("--check",), suffixes=(".js", ".cjs", ".mjs"), parse=parse_node, reads_stderr=True,
         one_path_only=True, shell=_CHECK_AS_SCRIPT_OR_MODULE,
     ),
-    CheckerProgram(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_path_only=True),
+    CheckerProgram(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), reads_stderr=True, one_path_only=True),
     CheckerProgram(
         name="mypy",
         arguments=(
@@ -128,7 +130,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         suffixes=(".py", ".pyi"),
         config_files=("mypy.ini", ".mypy.ini", "pyproject.toml:[tool.mypy", "setup.cfg:[mypy"),
         runs_code=True,
-        is_parser=False,
+        finds_syntax_errors=False,
     ),
     CheckerProgram(
         name="pyright",
@@ -137,7 +139,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         parse=parse_pyright,
         config_files=("pyrightconfig.json", "pyproject.toml:[tool.pyright"),
         runs_code=True,
-        is_parser=False,
+        finds_syntax_errors=False,
     ),
     CheckerProgram(
         name="eslint",
@@ -150,7 +152,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
             'package.json:"eslintConfig"',
         ),
         runs_code=True,
-        is_parser=False,
+        finds_syntax_errors=False,
         failure_codes=(2,),
     ),
     CheckerProgram(
@@ -168,8 +170,8 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         config_files=("go.mod",),
         runs_code=True,
         checks_project=True,
-        is_parser=False,
-        keeps_errors=True,
+        finds_syntax_errors=False,
+        reads_stderr=True,
         shell='GOCACHE="$TMPDIR/go" exec "$@"',
     ),
     CheckerProgram(
@@ -179,7 +181,7 @@ CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
         config_files=("Cargo.toml",),
         runs_code=True,
         checks_project=True,
-        keeps_errors=True,
+        reads_stderr=True,
         shell='CARGO_TARGET_DIR="$TMPDIR/target" exec "$@"',
     ),
 )  # fmt: skip
@@ -199,8 +201,9 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     Attributes:
         setting: the entries of the setting `checks`.
         root: the workspace.
-        owner: the project folder for which the user grants trust; not `root` in a worktree.
+        owner: the project folder for which the user grants trust; in a worktree, the folder of its main checkout.
         home: clio's own folder.
+        servers: the language servers; None if they are off.
     """
 
     setting: tuple[str, ...]
@@ -209,6 +212,7 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     home: Path
     confinement: Confinement | None = None
     sandbox: Sandbox | None = None
+    servers: LanguageServers | None = None
 
 
 class ProgramChecker:
@@ -220,7 +224,7 @@ class ProgramChecker:
         self._context = context
         self.name = installed.program.name
         self.checks_project = installed.program.checks_project
-        self.is_parser = installed.program.is_parser
+        self.finds_syntax_errors = installed.program.finds_syntax_errors
 
     def can_check(self, path: Path) -> bool:
         """Whether it checks files with this suffix."""
@@ -246,11 +250,11 @@ class ProgramChecker:
         argv = (str(self._installed.path), *program.arguments, *names)
         if sys.platform != "win32" and program.shell:
             argv = ("/bin/sh", "-c", program.shell, "sh", *argv)
-        elif sys.platform != "win32" and not program.keeps_errors:
+        elif sys.platform != "win32" and not program.reads_stderr:
             argv = (*_WITHOUT_STDERR, *argv)
         env, enclosed = await asyncio.to_thread(self._confine, argv)
         if enclosed is None and self._installed.needs_trust:
-            raise CheckerFailed("it can't be confined here")
+            raise CheckerFailed(tr("it can't be confined here"))
         try:
             process, is_late = await run_process(enclosed or argv, root, timeout_s=CHECKER_TIMEOUT_S, env=env)
         except ToolFailed as error:
@@ -260,12 +264,14 @@ class ProgramChecker:
                 remove_private_tmp(enclosed)
         output, code = process.output.text(), process.exit_code
         if is_late:
-            raise CheckerFailed(f"it did not end within {CHECKER_TIMEOUT_S:g} s")
+            raise CheckerFailed(
+                tr("it did not finish within {checker_timeout_s:g} s", checker_timeout_s=CHECKER_TIMEOUT_S)
+            )
         if code is None or code < 0 or code in (*program.failure_codes, 126, 127) or output.startswith("bwrap: "):
-            raise CheckerFailed(f"it ended with exit code {code}")
+            raise CheckerFailed(tr("it exited with code {code}", code=code))
         found = program.parse(output, root)
         if code and not found:
-            raise CheckerFailed(f"it ended with exit code {code}")
+            raise CheckerFailed(tr("it exited with code {code}", code=code))
         return found
 
     def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], EnclosedCommand | None]:
@@ -311,7 +317,9 @@ class CommandChecker:
         except ToolFailed as error:
             raise CheckerFailed(str(error)) from None
         if is_late:
-            raise CheckerFailed(f"it did not end within {CHECKER_TIMEOUT_S:g} s")
+            raise CheckerFailed(
+                tr("it did not finish within {checker_timeout_s:g} s", checker_timeout_s=CHECKER_TIMEOUT_S)
+            )
         output = process.output.text()
         found = parse_lines(output, root)
         if not found and process.exit_code:
@@ -321,6 +329,56 @@ class CommandChecker:
                 Diagnostic(path=path, line=0, code=f"exit {process.exit_code}", message=self.name, detail=last_line)
             ]
         return found
+
+
+class ServerChecker:
+    """Asks a language server for the problems of files. It can also be asked about earlier texts of them.
+
+    Args:
+        root: the workspace; files elsewhere are not checked.
+    """
+
+    checks_project = False
+
+    def __init__(self, found: FoundServer, servers: LanguageServers, root: Path) -> None:
+        self.name = found.spec.name
+        self._suffixes = found.spec.suffixes
+        self._servers = servers
+        self._root = root
+
+    def can_check(self, path: Path) -> bool:
+        """Whether the server knows files with this suffix."""
+        return path.suffix in self._suffixes and _is_below(path, self._root)
+
+    def prepare(self, path: Path) -> None:
+        """Start the server, because a file will be checked soon."""
+        self._servers.begin(path)
+
+    async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
+        """Return the problems of these files. Raises CheckerFailed."""
+        return await self._find(paths, {})
+
+    async def check_texts(self, texts: Mapping[Path, str]) -> list[Diagnostic]:
+        """Return the problems that these files would have with these texts. Raises CheckerFailed."""
+        return await self._find(tuple(texts), texts)
+
+    async def _find(self, paths: Sequence[Path], texts: Mapping[Path, str]) -> list[Diagnostic]:
+        try:
+            server = await self._servers.open_for(paths[0])
+            problems = await server.find_problems([path.resolve() for path in paths], texts)
+        except ServerFailed as error:
+            raise CheckerFailed(str(error)) from None
+        return [
+            Diagnostic(
+                path=to_project_path(path, self._root),
+                line=problem.line,
+                code=problem.code,
+                message=problem.message,
+                is_error=problem.is_error,
+            )
+            for path, found in problems.items()
+            for problem in found
+        ]
 
 
 def _is_below(path: Path, folder: Path) -> bool:
@@ -342,23 +400,32 @@ def describe_checks(setting: Sequence[str], root: Path) -> list[str]:
     return [*(repr(entry) for entry in entries if entry != CHECKS_AUTO), *programs]
 
 
-def open_checkers(around: CheckContext) -> list[Checker]:
+def open_checkers(context: CheckContext) -> list[Checker]:
     """Return the checkers that may run in this project.
 
     Reads the project's folder and starts no program; call it in a thread.
     """
-    entries = _find_effective_entries(around.setting)
-    checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
+    entries = _find_effective_entries(context.setting)
+    checkers: list[Checker] = [CommandChecker(entry, context) for entry in entries if entry != CHECKS_AUTO]
     if CHECKS_AUTO in entries:
-        found = find_programs(around.root)
-        trusted = any(program.needs_trust for program in found) and are_checks_trusted(around.owner, around.home)
-        checkers += [ProgramChecker(program, around) for program in found if trusted or not program.needs_trust]
+        found = find_programs(context.root)
+        trusted = any(program.needs_trust for program in found) and are_checks_trusted(context.owner, context.home)
+        checkers += [ProgramChecker(program, context) for program in found if trusted or not program.needs_trust]
+        if context.servers is not None:
+            found_servers = [found for found in context.servers.list_found() if found.may_run]
+            replaced = {found.spec.replaces for found in found_servers}
+            checkers = [checker for checker in checkers if checker.name not in replaced]
+            served: set[str] = set()  # of several servers for one language, the first is asked
+            for found_server in found_servers:
+                if served.isdisjoint(found_server.spec.suffixes):
+                    served.update(found_server.spec.suffixes)
+                    checkers.append(ServerChecker(found_server, context.servers, context.root))
     return checkers
 
 
 def find_programs(root: Path) -> list[InstalledProgram]:
     """Return the known programs that are installed and useful for the project."""
-    user_folders, project_folders = _split_path_folders(root)
+    user_folders, project_folders = split_path_folders(root)
     found: list[InstalledProgram] = []
     for program in CHECKER_PROGRAMS:
         if not _is_configured(program, root):
@@ -366,25 +433,13 @@ def find_programs(root: Path) -> list[InstalledProgram]:
         # A program that runs the project's code anyway is the project's own, so that its version fits.
         order = (project_folders, user_folders) if program.runs_code else (user_folders, project_folders)
         for folders in order:
-            if path := shutil.which(program.name, path=os.pathsep.join(folders)):
+            if path := find_program(program.name, path=os.pathsep.join(folders)):
                 is_in_project = folders is project_folders or _is_below(Path(path).resolve(), root)
                 found.append(
                     InstalledProgram(program=program, path=Path(path), needs_trust=program.runs_code or is_in_project)
                 )
                 break
     return found
-
-
-def _split_path_folders(root: Path) -> tuple[list[str], list[str]]:
-    """Return two lists: the folders on the user's PATH outside the project, and those of the project's own programs."""
-    user_folders: list[str] = []
-    project_folders = [str(root / name) for name in _PROJECT_PROGRAM_FOLDERS]
-    for name in os.environ.get("PATH", "").split(os.pathsep):
-        if not Path(name).is_absolute():
-            continue  # "." and other relative paths depend on the project
-        folder = Path(name).resolve()
-        (project_folders if folder == root or root in folder.parents else user_folders).append(name)
-    return user_folders, project_folders
 
 
 def _is_configured(program: CheckerProgram, root: Path) -> bool:
@@ -403,8 +458,8 @@ def _contains_text(root: Path, name: str, text: str) -> bool:
         return False
 
 
-def list_untrusted_programs_of_checks(setting: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
-    """Return the names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
+def list_untrusted_checkers(setting: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
+    """Return the names of the programs that wait for the user's trust in the project. setting: the setting `checks`."""
     if CHECKS_AUTO not in _find_effective_entries(setting):
         return []
     found = [program.program.name for program in find_programs(root.resolve()) if program.needs_trust]

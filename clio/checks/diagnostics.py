@@ -1,18 +1,20 @@
-"""Diagnostics: what a checker or parser reports about a place in a file, and which of them are new."""
+"""Diagnostics: the problems that checkers and parsers report, parsed from their output, and which of them are new."""
 
 import asyncio
-import importlib
 import json
 import re
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
+
+from clio.lsp.catalog import is_grammar_installed
+from clio.lsp.outline import parse_with_grammar
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -142,7 +144,7 @@ def parse_eslint(output: str, root: Path) -> list[Diagnostic]:
         _make_diagnostic(
             str(file.get("filePath", "")),
             root,
-            _as_line(entry.get("line")),
+            _parse_line_number(entry.get("line")),
             str(entry.get("ruleId") or "syntax"),
             str(entry.get("message", "")),
             is_error=entry.get("severity") == 2,
@@ -163,7 +165,7 @@ def parse_pyright(output: str, root: Path) -> list[Diagnostic]:
                 _make_diagnostic(
                     str(entry.get("file", "")),
                     root,
-                    _as_line(line) + 1,
+                    _parse_line_number(line) + 1,
                     str(entry.get("rule", "")),
                     str(entry.get("message", "")).partition("\n")[0],
                     is_error=entry["severity"] == "error",
@@ -178,9 +180,9 @@ def _decode_output(output: str, opening: str) -> object:
     try:
         value: object = json.JSONDecoder().raw_decode(output, start)[0]
     except (ValueError, RecursionError):
-        raise CheckerFailed("its output is not understood") from None
+        raise CheckerFailed(tr("its output could not be parsed")) from None
     if not isinstance(value, list | dict):
-        raise CheckerFailed("its output is not understood")
+        raise CheckerFailed(tr("its output could not be parsed"))
     return cast(object, value)
 
 
@@ -189,7 +191,7 @@ def _iter_objects(value: object) -> Iterator[dict[str, Any]]:
     return (cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict))
 
 
-def _as_line(value: object) -> int:
+def _parse_line_number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
@@ -233,31 +235,6 @@ _MAX_EXCERPT_CHARS = 40
 _COMMENT = re.compile(r"(?m)^\s*(//|/\*)")
 _TEMPLATE = re.compile(r"\{\{|\{%")
 _JSON_WITH_COMMENTS = re.compile(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
-_GRAMMARS: Mapping[str, tuple[str, str]] = {
-    ".bash": ("tree_sitter_bash", "language"),
-    ".c": ("tree_sitter_c", "language"),
-    ".cc": ("tree_sitter_cpp", "language"),
-    ".cpp": ("tree_sitter_cpp", "language"),
-    ".cs": ("tree_sitter_c_sharp", "language"),
-    ".cjs": ("tree_sitter_javascript", "language"),
-    ".css": ("tree_sitter_css", "language"),
-    ".go": ("tree_sitter_go", "language"),
-    ".hpp": ("tree_sitter_cpp", "language"),
-    ".java": ("tree_sitter_java", "language"),
-    ".js": ("tree_sitter_javascript", "language"),
-    ".jsx": ("tree_sitter_javascript", "language"),
-    ".lua": ("tree_sitter_lua", "language"),
-    ".mjs": ("tree_sitter_javascript", "language"),
-    ".mts": ("tree_sitter_typescript", "language_typescript"),
-    ".php": ("tree_sitter_php", "language_php"),
-    ".rb": ("tree_sitter_ruby", "language"),
-    ".rs": ("tree_sitter_rust", "language"),
-    ".scala": ("tree_sitter_scala", "language"),
-    ".sh": ("tree_sitter_bash", "language"),
-    ".ts": ("tree_sitter_typescript", "language_typescript"),
-    ".tsx": ("tree_sitter_typescript", "language_tsx"),
-}
-"""Package and function of the tree-sitter grammar by file suffix; used if the package is installed."""
 
 
 class SyntaxChecker:
@@ -282,11 +259,6 @@ class SyntaxChecker:
             if (found := find_syntax_error(path)) is not None:
                 line, message = found
                 yield Diagnostic(path=to_project_path(path, self._root), line=line, code="syntax", message=message)
-
-
-def is_grammar_installed(suffix: str) -> bool:
-    """Whether tree-sitter can parse files with this suffix here."""
-    return suffix in _GRAMMARS and find_spec("tree_sitter") is not None and find_spec(_GRAMMARS[suffix][0]) is not None
 
 
 def find_syntax_error(path: Path) -> tuple[int, str] | None:
@@ -375,14 +347,9 @@ _PARSERS: Mapping[str, Callable[[str, Path], tuple[int, str] | None]] = {
 
 
 def _parse_by_grammar(data: bytes, suffix: str) -> tuple[int, str] | None:
-    if not is_grammar_installed(suffix):
+    if (root := parse_with_grammar(data, suffix)) is None:
         return None
-    import tree_sitter
-
-    package, function = _GRAMMARS[suffix]
-    language = tree_sitter.Language(getattr(importlib.import_module(package), function)())  # pyright: ignore[reportDeprecated]
-    root = tree_sitter.Parser(language).parse(data).root_node
-    node = _first_error(root) if root.has_error else None
+    node = _find_first_error(root) if root.has_error else None
     if node is None:
         return None
     line = node.start_point[0] + 1
@@ -392,7 +359,7 @@ def _parse_by_grammar(data: bytes, suffix: str) -> tuple[int, str] | None:
     return line, f"cannot be parsed: {text[:_MAX_EXCERPT_CHARS]}{'…' if len(text) > _MAX_EXCERPT_CHARS else ''}"
 
 
-def _first_error(root: "Node") -> "Node | None":
+def _find_first_error(root: "Node") -> "Node | None":
     """Return the innermost of the error nodes that begin first."""
     node: Node | None = root
     found: Node | None = None

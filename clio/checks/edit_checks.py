@@ -1,4 +1,4 @@
-"""Report to the model which problems its edits caused.
+"""Check files after the model edited them, and report the problems that the edits caused.
 
 This module is loaded at every start, so it imports the rest of the package only when needed.
 """
@@ -17,14 +17,15 @@ EDITING_TOOLS = frozenset(("edit_file", "write_file", "apply_patch"))
 
 
 class EditChecks:
-    """The checks of the turns of one loop.
+    """Runs the checks of a conversation, one turn at a time.
 
-    The checks run once after each step that changes files. Problems that are new since before the turn's first change
-    of a file are reported below the step's last edit. See `TurnChecks` for the limits.
+    The checks run once after each step that changes files. A problem is reported if the file did not have it before
+    the turn changed the file for the first time. The report follows the result of the step's last edit. See
+    `TurnChecks` for the limits.
 
     Args:
-        make_context: returns what the checkers need; called in a turn with edits. None if `checks` is off.
-        clean: replaces secrets.
+        make_context: returns what the checkers need; called in a turn with edits. None if the setting `checks` is off.
+        redact: replaces secrets.
         tell: shows a line to the user.
     """
 
@@ -32,39 +33,43 @@ class EditChecks:
         self,
         make_context: "Callable[[], CheckContext] | None",
         *,
-        clean: Callable[[str], str],
+        redact: Callable[[str], str],
         tell: Callable[[str], None],
     ) -> None:
         self._make_context = make_context
-        self._clean = clean
+        self._redact = redact
         self._tell = tell
-        self._turn: TurnChecks | None = None
-        self._slow: set[str] = set()  # names of checkers that took too long before an edit
+        self._turn_checks: TurnChecks | None = None
+        self._slow_checkers: set[str] = set()  # names of checkers that took too long before an edit
 
     async def before_change(self, action: Action) -> None:
         """Find the problems that files have before they are changed, for at most two seconds."""
         if self._make_context is None or not isinstance(action, ChangeFiles):
             return
-        if self._turn is None:
+        if self._turn_checks is None:
             from clio.checks.turn_checks import open_turn_checks
 
-            self._turn = await open_turn_checks(self._make_context(), self._slow, self._clean, self._tell)
-        await self._turn.before_change(action.changes)
+            self._turn_checks = await open_turn_checks(
+                self._make_context(), self._slow_checkers, self._redact, self._tell
+            )
+        await self._turn_checks.before_change(action.changes)
 
     async def end_step(self) -> str:
-        """Return what to report below the last result of a step; "" for nothing.
+        """Return the report to append to a step's result; "" if there is nothing to report.
 
         Takes at most the rest of the step's five seconds, and no time after a step without edits.
         """
-        return await self._turn.end_step() if self._turn is not None else ""
+        return await self._turn_checks.end_step() if self._turn_checks is not None else ""
 
     async def end_turn(self) -> None:
         """Stop running checks and forget the turn."""
-        turn, self._turn = self._turn, None
+        turn, self._turn_checks = self._turn_checks, None
         if turn is not None:
             await turn.stop()
 
 
-def find_report_index(names: Sequence[str]) -> int:
-    """Return the index of the call below which the checks are reported: the step's last edit, or its last call."""
-    return max((index for index, name in enumerate(names) if name in EDITING_TOOLS), default=len(names) - 1)
+def find_report_index(tool_names: Sequence[str]) -> int:
+    """Return the index of the call whose result gets the report: the step's last edit, or else its last call."""
+    return max(
+        (index for index, tool_name in enumerate(tool_names) if tool_name in EDITING_TOOLS), default=len(tool_names) - 1
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.checks.checkers import CheckContext, ProgramChecker, open_checkers
+from clio.checks.checkers import CheckContext, ProgramChecker, ServerChecker, open_checkers
 from clio.checks.diagnostics import (
     Checker,
     CheckerFailed,
@@ -22,6 +22,7 @@ from clio.checks.diagnostics import (
 )
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
+from clio.text.translation import tr, tr_count
 from clio.text.untrusted_text import to_inert_line
 
 STEP_LIMIT_S = 5.0
@@ -51,7 +52,7 @@ class TurnChecks:
 
     Args:
         slow: names of checkers that took too long before an edit; shared by all turns and extended here.
-        clean: returns a text with its secrets replaced.
+        redact: returns a text with its secrets replaced.
         notify: shows one line to the user.
     """
 
@@ -60,16 +61,18 @@ class TurnChecks:
         checkers: Sequence[Checker],
         root: Path,
         slow: set[str],
-        clean: Callable[[str], str],
+        redact: Callable[[str], str],
         notify: Callable[[str], None],
     ) -> None:
         self._checkers = checkers
         self._syntax = SyntaxChecker(root)
         self._root = root
         self._slow = slow
-        self._clean = clean
+        self._redact = redact
         self._notify = notify
         self._old_lines: dict[str, frozenset[str]] = {}  # lines before the turn, by path
+        # Whole texts before the turn, by path, of the files that a language server will be asked about.
+        self._old_texts: dict[str, str] = {}
         # Problems before the turn: of checkers that check single files by checker and path, of others by checker.
         self._problems_before: dict[str, dict[str, list[Diagnostic]]] = {}
         self._project_problems_before: dict[str, list[Diagnostic]] = {}
@@ -89,6 +92,8 @@ class TurnChecks:
             if name not in self._old_lines:
                 self._old_lines[name] = frozenset((change.before or "").splitlines())
                 new_paths.append(change.path)
+                if change.before is not None and self._prepare_servers(change.path):
+                    self._old_texts[name] = change.before
         before = {checker.name: self._find_unchecked(checker, new_paths) for checker in self._list_checkers()}
         runs = [
             self._start(checker, before[checker.name])
@@ -109,11 +114,19 @@ class TurnChecks:
     def _list_checkers(self) -> list[Checker]:
         return [*self._checkers, self._syntax]
 
+    def _prepare_servers(self, path: Path) -> bool:
+        """Start the language servers for a file; return whether there are any."""
+        servers = [checker for checker in self._checkers if isinstance(checker, ServerChecker)]
+        servers = [server for server in servers if server.can_check(path)]
+        for server in servers:
+            server.prepare(path)
+        return bool(servers)
+
     def _find_unchecked(self, checker: Checker, new_paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the new paths that the checker must check before they are changed.
 
         A checker of the whole project runs only once before the turn's edits. A file that does not exist yet has no
-        problems.
+        problems. A language server is asked about the file's earlier text after the edit, which need not wait for it.
         """
         paths = self._filter_checkable(checker, new_paths)
         if checker.checks_project:
@@ -121,7 +134,7 @@ class TurnChecks:
         for path in paths:
             if not path.exists():
                 self._problems_before.setdefault(checker.name, {})[to_project_path(path, self._root)] = []
-        return tuple(path for path in paths if path.exists())
+        return () if isinstance(checker, ServerChecker) else tuple(path for path in paths if path.exists())
 
     def _filter_checkable(self, checker: Checker, paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the paths that the checker can check.
@@ -131,7 +144,9 @@ class TurnChecks:
         checkable = tuple(path for path in paths if checker.can_check(path))
         if checker is not self._syntax:
             return checkable
-        parsers = [parser for parser in self._checkers if isinstance(parser, ProgramChecker) and parser.is_parser]
+        parsers = [
+            parser for parser in self._checkers if isinstance(parser, ProgramChecker) and parser.finds_syntax_errors
+        ]
         return tuple(path for path in checkable if not any(parser.can_check(path) for parser in parsers))
 
     def _store_problems_before(self, run: _RunningCheck) -> None:
@@ -153,6 +168,8 @@ class TurnChecks:
         if change.moved_to is not None:
             old, new = to_project_path(change.path, self._root), to_project_path(path, self._root)
             self._old_lines[new] = self._old_lines.get(old, frozenset())
+            if old in self._old_texts:
+                self._old_texts[new] = self._old_texts[old]
             for by_path in self._problems_before.values():
                 by_path[new] = [_move_to(new, problem) for problem in by_path.get(old, ())]
             for name, found in self._project_problems_before.items():
@@ -190,11 +207,29 @@ class TurnChecks:
     async def _check(self, checker: Checker, paths: tuple[Path, ...]) -> list[Diagnostic]:
         """Return what the checker reports; if a program that parses fails, what clio's own syntax checker reports."""
         try:
+            if isinstance(checker, ServerChecker):
+                await self._find_problems_before(checker, paths)
             return await checker.check(paths)
         except CheckerFailed:
-            if isinstance(checker, ProgramChecker) and checker.is_parser:
+            if isinstance(checker, ProgramChecker) and checker.finds_syntax_errors:
                 return await self._syntax.check([path for path in paths if self._syntax.can_check(path)])
             raise
+
+    async def _find_problems_before(self, server: ServerChecker, paths: Sequence[Path]) -> None:
+        """Ask a language server which problems these files had before the turn, unless that is known."""
+        by_path = self._problems_before.setdefault(server.name, {})
+        names = {path: to_project_path(path, self._root) for path in paths}
+        texts = {
+            path.resolve(): self._old_texts[name]
+            for path, name in names.items()
+            if name not in by_path and name in self._old_texts
+        }
+        if not texts:
+            return
+        found = await server.check_texts(texts)
+        for path in texts:
+            name = to_project_path(path, self._root)
+            by_path[name] = [problem for problem in found if problem.path == name]
 
     def _compare_with_before(self, run: _RunningCheck) -> None:
         """Set the new problems of a finished checker: those it did not report before the turn."""
@@ -241,17 +276,17 @@ class TurnChecks:
             return "[checks: the problems reported before are fixed]" if had_problems and not running else ""
         if not unreported:
             return f"[checks: not fixed yet: {self._format_places(remaining)}]" if not is_late else ""
-        count = f"{format_count(len(unreported), 'new problem')}"
+        count = format_count(len(unreported), "new problem")
         rows = [self._format_row(problem) for problem in unreported[:MAX_REPORTED_LINES]]
         more = [f"… and {len(unreported) - MAX_REPORTED_LINES} more"] if len(unreported) > MAX_REPORTED_LINES else []
         more += [f"not fixed yet: {self._format_places(remaining)}"] if remaining else []
-        self._notify(f"checks found {count}: {rows[0]}")
+        self._notify(tr("checks found {count}: {rows}", count=tr_count(len(unreported), "new problem"), rows=rows[0]))
         origin = " after the edits of an earlier step" if is_late else ""
         return "\n".join([f"[checks: {count} since this turn began{origin}]", *rows, *more])
 
     def _format_row(self, problem: Diagnostic) -> str:
         text = " ".join(filter(None, (problem.place, problem.code, problem.message, problem.detail)))
-        line = to_inert_line(self._clean(text))
+        line = to_inert_line(self._redact(text))
         return truncate(line, _MAX_ROW_CHARS)
 
     def _format_places(self, problems: Sequence[Diagnostic]) -> str:
@@ -259,7 +294,7 @@ class TurnChecks:
             " ".join(filter(None, (problem.place, problem.code))) for problem in problems[:MAX_REPORTED_LINES]
         )
         more = f" and {len(problems) - MAX_REPORTED_LINES} more" if len(problems) > MAX_REPORTED_LINES else ""
-        return to_inert_line(self._clean(places)) + more
+        return to_inert_line(self._redact(places)) + more
 
     async def stop(self) -> None:
         """Stop every running checker and everything it started."""
@@ -321,9 +356,9 @@ async def _cancel_checks(running: Iterable[_RunningCheck]) -> None:
 
 
 async def open_turn_checks(
-    context: CheckContext, slow: set[str], clean: Callable[[str], str], notify: Callable[[str], None]
+    context: CheckContext, slow: set[str], redact: Callable[[str], str], notify: Callable[[str], None]
 ) -> TurnChecks:
     """Return the checks for a turn that is about to make its first edit."""
     # In a thread, because it searches PATH and reads configuration files.
     checkers = await asyncio.to_thread(open_checkers, context)
-    return TurnChecks(checkers, context.root, slow, clean, notify)
+    return TurnChecks(checkers, context.root, slow, redact, notify)

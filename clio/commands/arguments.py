@@ -8,16 +8,15 @@ from msgspec import Struct
 
 from clio.errors import UsageError
 from clio.text.fuzzy import find_nearest_name
+from clio.text.translation import tr
 
 OTHER_AGENTS_COMMANDS: dict[str, str] = {
     "add": "@path in a message",
     "bug": "clio doctor in a shell",
     "compact": "/session trim",
-    "config": "clio config show in a shell",
     "doctor": "clio doctor in a shell",
     "forget": "/memory forget",
     "history": "/session list",
-    "init": "clio init in a shell",
     "mode": "/approve",
     "new": "/session new",
     "permissions": "/approve",
@@ -26,14 +25,14 @@ OTHER_AGENTS_COMMANDS: dict[str, str] = {
     "reset": "/session new",
     "resume": "/session list",
     "run": "!command",
-    "settings": "clio config show in a shell",
+    "settings": "/config",
     "status": "/session show",
     "think": "/effort",
     "tokens": "/context",
     "usage": "/cost",
 }
 """Names of other agents' commands → clio's; never the name of an existing command."""
-_MANY = 4
+_MAX_SUGGESTIONS = 4
 
 
 def suggest_name(word: str, known: Iterable[str], prefix: str = "", otherwise: str = "") -> str:
@@ -44,11 +43,18 @@ def suggest_name(word: str, known: Iterable[str], prefix: str = "", otherwise: s
     names, typed = list(known), word.lower()
     starts = [name for name in names if typed and name.startswith(typed)]
     near = find_nearest_name(typed, names)
-    best = starts if 0 < len(starts) <= _MANY else [near] if near else []
+    best = starts if 0 < len(starts) <= _MAX_SUGGESTIONS else [near] if near else []
     if best:
         *others, last = (repr(prefix + name) for name in best)
-        return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
-    return otherwise or "choose one of " + ", ".join(prefix + name for name in names)
+        return tr(
+            "did you mean {others}{value}{last}?",
+            others=", ".join(others),
+            value=tr(" or ") if others else "",
+            last=last,
+        )
+    if len(names) == 1:
+        return otherwise or tr("there is only {prefix}", prefix=prefix + names[0])
+    return otherwise or tr("choose one of ") + ", ".join(prefix + name for name in names)
 
 
 # A backslash escapes only inside double quotes, and only a quote or a backslash, so that Windows paths stay intact.
@@ -102,7 +108,13 @@ def parse_options(
         word: str | None = token[3]
         if word is not None and short:
             if word in short and short[word] not in known:
-                raise UsageError(f"There is no option {word!r} here; {suggest_name(word, known)}")
+                raise UsageError(
+                    tr(
+                        "There is no option {word!r} here; {suggest_name}",
+                        word=word,
+                        suggest_name=suggest_name(word, known),
+                    )
+                )
             word = short.get(word, word)
         # A quoted word is text even if it looks like an option.
         if word is None or not word.startswith("--"):
@@ -116,10 +128,10 @@ def parse_options(
         if takes and not equals:
             following = next(tokens, None)
             if following is None:
-                raise UsageError(f"{name} needs a value")
+                raise UsageError(tr("{name} needs a value", name=name))
             value = _unquote_token(following)
         elif equals and not takes:
-            raise UsageError(f"{name} takes no value")
+            raise UsageError(tr("{name} takes no value", name=name))
         options[name] = value
         if name in repeated:
             values_by_option[name] = (*values_by_option.get(name, ()), value)
@@ -145,8 +157,10 @@ def _option_takes_value(name: str, known: dict[str, bool]) -> bool:
     if name in known:
         return known[name]
     if not known:
-        raise UsageError(f"There is no option {name!r} here; after -- everything is text")
-    raise UsageError(f"There is no option {name!r} here; {suggest_name(name, known)}")
+        raise UsageError(tr("There is no option {name!r} here; after -- everything is text", name=name))
+    raise UsageError(
+        tr("There is no option {name!r} here; {suggest_name}", name=name, suggest_name=suggest_name(name, known))
+    )
 
 
 def _unquote_token(token: re.Match[str]) -> str:
@@ -173,6 +187,7 @@ def _needs_quotes(argument: str) -> bool:
 _WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
 
 
+_SHORT_OPTION = re.compile(r"-[A-Za-z]")
 _OPTION_LIKE = re.compile(r"--[A-Za-z]")
 
 
@@ -191,7 +206,7 @@ class ParsedText(Struct, frozen=True, kw_only=True):
         """Return the value of an option; None if it is missing. Raises UsageError if it was given twice."""
         values = self.options.get(option, ())
         if len(values) > 1:
-            raise UsageError(f"{option} is given {len(values)} times, and can be given once")
+            raise UsageError(tr("{option} is given {count} times; give it once", option=option, count=len(values)))
         return values[0] if values else None
 
 
@@ -223,6 +238,9 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
             given.append((name, strip_quotes(value)))
         elif valued and _OPTION_LIKE.match(word):
             _option_takes_value(name, dict.fromkeys(valued, True))
+        elif valued and _SHORT_OPTION.fullmatch(word) and place + 1 < len(words):
+            names = ", ".join(valued)
+            raise UsageError(f"There is no option {word!r} here; choose one of {names}, or write -- before the text")
         elif len(head) < heads:
             head.append(strip_quotes(word))
             place += 1
@@ -256,7 +274,9 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
     for word, _, _ in words:
         name = word.partition("=")[0]
         if _OPTION_LIKE.match(word) and _option_takes_value(name, dict.fromkeys(valued, True)):
-            raise UsageError(f"{name} is inside the text; put it before or after the text, or write -- before the text")
+            raise UsageError(
+                tr("{name} is inside the text; put it before or after the text, or write -- before the text", name=name)
+            )
 
 
 def strip_quotes(word: str) -> str:
@@ -272,15 +292,31 @@ def parse_number(raw: str, option: str, *, low: float, high: float) -> float:
     except ValueError:
         value = float("nan")
     if not low <= value <= high:
-        raise UsageError(f"{option} takes a number from {low:g} to {high:g}, not {raw!r}")
+        raise UsageError(
+            tr(
+                "{option} takes a number from {low:g} to {high:g}, not {raw!r}",
+                option=option,
+                low=low,
+                high=high,
+                raw=raw,
+            )
+        )
     return value
 
 
 def parse_count(raw: str, what: str) -> int:
     """Parse a whole number of at least 1. Raises UsageError."""
     if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):
-        raise UsageError(f"{what} takes a whole number of at least 1, not {raw!r}")
+        raise UsageError(tr("{what} takes a whole number of at least 1, not {raw!r}", what=what, raw=raw))
     return int(raw)
+
+
+def split_number_from_text(argument: str) -> tuple[int | None, str]:
+    """Split "2 text", "#2 text" or "agent2 text" into number and text; None if it does not begin with a number."""
+    word, _, rest = argument.strip().partition(" ")
+    digits = word.removeprefix("#").removeprefix("agent").removeprefix("-")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 10
+    return (int(digits) if is_number else None), rest.strip()
 
 
 def _find_text_end(
@@ -306,4 +342,4 @@ def _find_text_end(
 
 
 def _raise_missing_value(name: str) -> str:
-    raise UsageError(f"{name} needs a value")
+    raise UsageError(tr("{name} needs a value", name=name))

@@ -1,7 +1,8 @@
-"""Slash commands: their records, what they may access and return, and how an input line is recognized and run."""
+"""Slash commands: how they are declared, what they may access and return, and how an input line is run as a command."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -12,10 +13,12 @@ from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.storage.locks import format_os_error
-from clio.text.formatting import format_code_span, format_count
+from clio.text.formatting import begin_upper, format_code_span
+from clio.text.translation import tr, tr_count
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 if TYPE_CHECKING:
+    from clio.agent.background_agents import BackgroundAgents
     from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
@@ -47,13 +50,13 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: sent to the model as what the user asks for.
-        source: its author: a file, a server.
+        source: where the text is from: a file or a server.
         mention_text: the part of it whose "@" mentions are looked up as if the user had typed them.
         model: the model for this one turn; "" is the model of the session.
-        tools: of the tools that change or reach something, only these may be called in the turn; None allows all.
-        stop_words: end an answer of this turn, in place of the setting `stop_words`; empty leaves that.
-        lead_prompt: the prompt that explains the text to the model.
-        cap_tokens: the limit of what is sent; it never takes more than a quarter of the window.
+        tools: the only tools that may change or reach anything in this turn; None allows all.
+        stop_words: used in this turn instead of the setting `stop_words`; empty for the setting.
+        lead_prompt: name of the prompt that introduces the text to the model.
+        cap_tokens: limit of the text that is sent, which is also at most a quarter of the window.
     """
 
     text: str
@@ -81,7 +84,11 @@ class RunExpandedCommand(Struct, frozen=True, kw_only=True, tag="make_prompt"):
 
 def make_command_fragment(expanded: ExpandedCommand, window_tokens: int) -> Fragment:
     """Return the text as the fragment that precedes the message calling it."""
-    only = "" if expanded.tools is None else f"\n\nIn this turn only {_listed(expanded.tools)} may change anything."
+    only = (
+        ""
+        if expanded.tools is None
+        else f"\n\nIn this turn only {_join_tool_names(expanded.tools)} may change anything."
+    )
     return Fragment(
         name=expanded.lead_prompt.rpartition("/")[2],
         text=f"{load_prompt(expanded.lead_prompt)}\n\n{expanded.text}{only}",
@@ -96,19 +103,26 @@ def describe_expansion(line: str, expanded: ExpandedCommand) -> str:
     .clio/commands/review.md".
     """
     lines = len(expanded.text.splitlines())
-    model = f" · answered by {expanded.model}" if expanded.model else ""
-    return f"+ {line.split(maxsplit=1)[0]} · {format_count(lines, 'line')} of {expanded.source}{model}"
+    model = tr(" · answered by {model}", model=expanded.model) if expanded.model else ""
+    return tr(
+        "+ {line} · {lines} of {source}{model}",
+        line=line.split(maxsplit=1)[0],
+        lines=tr_count(lines, "line"),
+        source=expanded.source,
+        model=model,
+    )
 
 
-def _listed(tools: tuple[str, ...]) -> str:
+def _join_tool_names(tools: tuple[str, ...]) -> str:
     return ", ".join(tools) or "no tool"
 
 
 class WorkControl(Struct, frozen=True, kw_only=True):
-    """How work in a thread is stopped and reports progress.
+    """How work in a thread learns that it should stop, and reports its progress.
 
-    is_stopped: whether to end; called often, so it must be fast. report_progress: called with the amount done and the
-    total.
+    Attributes:
+        is_stopped: whether to stop; called often, so it must be fast.
+        report_progress: called with the amount done and the total.
     """
 
     is_stopped: Callable[[], bool] = never_stop
@@ -124,12 +138,14 @@ class Table(Struct, frozen=True, kw_only=True):
     """Rows of plain text under headings.
 
     wide_column: the column that shrinks on a narrow terminal. is_truncated: it is truncated then, instead of wrapped.
+    has_forms: the first of two columns has forms of commands: a long one gets a row of its own, its meaning below it.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     wide_column: int = 0
     is_truncated: bool = False
+    has_forms: bool = False
 
 
 class BarPart(Struct, frozen=True, kw_only=True):
@@ -147,7 +163,7 @@ class Bar(Struct, frozen=True, kw_only=True):
     parts: tuple[BarPart, ...]
 
 
-ExportForm = Literal["html", "md", "json"]
+ExportFormat = Literal["html", "md", "json"]
 
 
 class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
@@ -213,13 +229,13 @@ class Prefill(Struct, frozen=True, kw_only=True, tag="prefill"):
 class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
     """Export a stored session as one text.
 
-    path: as the user wrote it; "-" is standard output. form: None selects the format by the path's ending.
-    force: overwrite an existing file.
+    path: as the user wrote it; "-" is standard output; "" is a secret gist. form: None selects the format by the
+    path's ending. force: overwrite an existing file.
     """
 
     session_id: str
     path: str
-    form: ExportForm | None = None
+    form: ExportFormat | None = None
     force: bool = False
 
 
@@ -235,6 +251,19 @@ class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
     name: str
 
 
+class ApplySetting(Struct, frozen=True, kw_only=True, tag="apply_setting"):
+    """Use the value of a setting that was just stored, from now on; see `App.apply_setting`."""
+
+    name: str
+    value: str | int | float | bool | None
+
+
+class SetUpProject(Struct, frozen=True, kw_only=True, tag="set_up_project"):
+    """Create `.clio/` in the project; yes: also add it to `.gitignore`."""
+
+    yes: bool = False
+
+
 class GitTask(Struct, frozen=True, kw_only=True, tag="git_work"):
     """Commit after the user has approved message and files, or describe a branch for a pull request; never pushes.
 
@@ -248,14 +277,18 @@ class GitTask(Struct, frozen=True, kw_only=True, tag="git_work"):
 
 
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
-    """Ask yes or no; on yes, run `then`, itself a command line with its slash.
+    """Ask yes or no; on yes, run `then`.
 
-    required_word: must be typed to agree, if one key would be too little; "" if "y" is enough.
+    Attributes:
+        then: a command line with its slash; or a function, for what no command line may do without the question.
+        required_word: must be typed to agree, if one key would be too little; "" if "y" is enough.
+        unasked: what to do instead where no user can be asked; "" if the option --yes answers the question.
     """
 
     question: str
-    then: str
+    then: "str | Callable[[], CommandResult]"
     required_word: str = ""
+    unasked: str = ""
 
 
 class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
@@ -266,7 +299,7 @@ class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
     Attributes:
         values: one for each row.
         start: the row selected first.
-        preview: returns a text about a value, shown while its row is selected.
+        preview: returns a text about a value, shown while its row is selected; or pieces of text with their styles.
     """
 
     title: str
@@ -274,7 +307,7 @@ class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
     values: tuple[str, ...]
     then: str
     start: int = 0
-    preview: Callable[[str], str] | None = None
+    preview: Callable[[str], object] | None = None
 
 
 class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
@@ -301,11 +334,37 @@ class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
 class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
     """Run this in a thread until it is done or the user stops it, with a progress bar if it takes long.
 
-    label: what is done, such as "reading documents". work: keeps what is done when it is stopped; raises ClioError.
+    label: what is done, such as "reading documents". work: keeps what it has done when it is stopped; raises ClioError.
     """
 
     label: str
     work: Callable[[WorkControl], "CommandResult"]
+
+
+class FollowJob(Struct, frozen=True, kw_only=True, tag="follow_job"):
+    """Print what the job in this folder prints, from the byte `offset` on, until it ends or the user stops it."""
+
+    folder: Path
+    offset: int
+
+
+class RepeatMessage(Struct, frozen=True, kw_only=True, tag="repeat_message"):
+    """Send a text again and again, as if the user typed it, until a limit is reached or the user stops it.
+
+    Attributes:
+        interval_s: from the end of one turn to the beginning of the next.
+        limit_s: after this time no further turn begins. max_cost: US dollars that all turns together may cost.
+    """
+
+    text: str
+    interval_s: float
+    times: int
+    limit_s: float
+    max_cost: float
+
+
+class StopRepeating(Struct, frozen=True, kw_only=True, tag="stop_repeating"):
+    """Stop repeating a message."""
 
 
 FollowUp = (
@@ -326,7 +385,12 @@ FollowUp = (
     | ConsolidateNow
     | WaitFor
     | LongWork
+    | FollowJob
+    | RepeatMessage
+    | StopRepeating
     | SetTheme
+    | ApplySetting
+    | SetUpProject
     | GitTask
     | Confirm
     | Choose
@@ -361,7 +425,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
 def make_refusal(sentence: str) -> CommandResult:
     """Return a result that explains why nothing was done, and what would work."""
-    return CommandResult(text=sentence, ok=False)
+    return CommandResult(text=begin_upper(sentence), ok=False)
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
@@ -491,6 +555,11 @@ class CommandContext(Protocol):
         ...
 
     @property
+    def background(self) -> "BackgroundAgents":
+        """The sub-agents that work beside the conversation."""
+        ...
+
+    @property
     def added(self) -> "AdditionalCommands":
         """The commands that are not built in."""
         ...
@@ -504,12 +573,12 @@ SuggestWord = Callable[[CommandContext, str], Iterable[Suggestion]]
 """Returns completions of the last word of the argument, which is passed up to the cursor."""
 
 
-def no_suggestions(ctx: CommandContext) -> Iterable[Suggestion]:
+def suggest_nothing(ctx: CommandContext) -> Iterable[Suggestion]:
     """Return no completions."""
     return ()
 
 
-def no_words(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+def suggest_no_words(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Return no completions."""
     return ()
 
@@ -522,6 +591,7 @@ class Command(Struct, frozen=True, kw_only=True):
         subcommands: first words of the argument with handlers of their own; `handler` runs if none is given.
         suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
         source: where a command that is not built in is from, for help; "" for a built-in one.
+        is_for_conversations: not offered on the command line, because it changes the running conversation.
         is_users_own: the user wrote it. is_overridable: the user's own command of the same name takes precedence.
     """
 
@@ -531,9 +601,10 @@ class Command(Struct, frozen=True, kw_only=True):
     argument: str = ""
     aliases: tuple[str, ...] = ()
     subcommands: tuple["Command", ...] = ()
-    suggest: Suggest = no_suggestions
-    suggest_word: SuggestWord = no_words
+    suggest: Suggest = suggest_nothing
+    suggest_word: SuggestWord = suggest_no_words
     source: str = ""
+    is_for_conversations: bool = False
     is_users_own: bool = False
     is_overridable: bool = False
 
@@ -543,9 +614,18 @@ def dispatch_command(ctx: CommandContext, command: Command, argument: str, calle
 
     called: the command as it was written, such as "/session", for the sentence.
     """
+
+    def run() -> CommandResult:
+        selected, rest = select_subcommand(command, argument, called)
+        return selected.handler(ctx, rest)
+
+    return run_handler(run)
+
+
+def run_handler(run: Callable[[], CommandResult]) -> CommandResult:
+    """Return the result of a handler; user errors become a result with one sentence."""
     try:
-        command, argument = select_subcommand(command, argument, called)
-        return command.handler(ctx, argument)
+        return run()
     except ClioError as error:
         return make_refusal(str(error))
     # A full disk or a folder without permission is a message; the session goes on.
@@ -563,9 +643,9 @@ def select_subcommand(command: Command, argument: str, called: str) -> tuple[Com
         return command, argument
     found = find_by_name(command.subcommands, first)
     if found is None:
-        known = [sub.name for sub in command.subcommands]
-        near = suggest_name(first, known, f"{called} ", f"choose one of {', '.join(known)}")
-        raise UsageError(f"{called} does not know {first!r}; {near}")
+        known = [sub.name for sub in list_subcommands(command, called)]
+        near = suggest_name(first, known, f"{called} ", tr("choose one of {known}", known=", ".join(known)))
+        raise UsageError(tr("{called}: unknown argument {first!r}; {near}", called=called, first=first, near=near))
     return found, rest
 
 
@@ -575,10 +655,17 @@ def find_by_name(commands: tuple[Command, ...], name: str) -> Command | None:
     return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
 
 
-def list_forms(command: Command, called: str) -> tuple[tuple[str, str], ...]:
+def list_subcommands(command: Command, called: str) -> tuple[Command, ...]:
+    """Return the sub-commands that are offered: on the command line without those that need a conversation."""
+    is_slash_command = called.startswith("/")
+    return tuple(sub for sub in command.subcommands if is_slash_command or not sub.is_for_conversations)
+
+
+def list_usages(command: Command, called: str) -> tuple[tuple[str, str], ...]:
     """Return every form of a command and what it does."""
-    subs = ((f"{called} {format_command_usage(sub.name, sub)}", sub.summary) for sub in command.subcommands)
-    return ((format_command_usage(called, command), command.summary), *subs)
+    offered = list_subcommands(command, called)
+    subs = ((f"{called} {format_command_usage(sub.name, sub)}", tr(sub.summary)) for sub in offered)
+    return ((format_command_usage(called, command), tr(command.summary)), *subs)
 
 
 def format_command_usage(called: str, command: Command) -> str:

@@ -25,7 +25,8 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 from clio.sessions.session import Session
 from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
-from clio.text.formatting import format_count, format_stored_time
+from clio.text.formatting import format_stored_time
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.context.window import ContextWindow
@@ -46,7 +47,7 @@ class DoneCall(Struct, frozen=True):
     @property
     def line(self) -> str:
         """How the call ended, in short."""
-        state = self.result.summary or ("done" if self.result.ok else "failed")
+        state = self.result.summary or (tr("done") if self.result.ok else tr("failed"))
         if self.result.seconds < 0.1 or state.endswith(" s"):  # the summary of a command already contains its duration
             return state
         return f"{state}, {self.result.seconds:.1f} s"
@@ -59,22 +60,34 @@ def show_last(ctx: CommandContext, argument: str) -> CommandResult:
     if word == _THINKING:
         return _show_thinking(ctx.session.messages)
     if not calls:
-        return CommandResult(text="The last turn made no calls.", data=[])
+        return CommandResult(text=tr("The last turn made no calls."), data=[])
     if word == "list":
         rows = tuple((str(call.number), call.title, call.line) for call in calls)
         return CommandResult(
-            table=Table(columns=("#", "call", "result"), rows=rows, wide_column=1), data=_make_rows_data(calls)
+            table=Table(columns=("#", tr("call"), tr("result")), rows=rows, wide_column=1), data=_make_rows_data(calls)
         )
     if word and not (word.isdecimal() and 1 <= int(word) <= len(calls)):
         return make_refusal(
-            f"/last takes a number from 1 to {len(calls)}, list or {_THINKING}; {argument!r} is none of them"
+            tr(
+                "/last takes a number from 1 to {count}, list or {thinking}, not {argument!r}",
+                count=len(calls),
+                thinking=_THINKING,
+                argument=argument,
+            )
         )
     call = calls[int(word) - 1] if word else calls[-1]
     output = read_whole_output(ctx.session, call)
-    more = f" `/last N` shows another, 1 to {len(calls)}." if len(calls) > 1 else ""
+    more = tr(" `/last N` shows another, 1 to {count}.", count=len(calls)) if len(calls) > 1 else ""
     return CommandResult(
-        text=f"Call {call.number} of {len(calls)}: {quote_code(call.title)} … {quote_code(call.line)}.{more}",
-        verbatim=output or "(no output)",
+        text=tr(
+            "Call {number} of {count}: {title} … {line}.{more}",
+            number=call.number,
+            count=len(calls),
+            title=quote_code(call.title),
+            line=quote_code(call.line),
+            more=more,
+        ),
+        verbatim=output or tr("(no output)"),
         data=_make_rows_data([call])[0] | {"of": len(calls), "output": output},
     )
 
@@ -96,8 +109,12 @@ def read_whole_output(session: Session, call: DoneCall) -> str:
         return session.read_blob(call.result.blob)
     except (BlobNotFound, OSError) as error:
         raise ClioError(
-            f"the whole output of {call.title} cannot be read: {error_cause(error)}; /session export has what the "
-            "model saw of it"
+            tr(
+                "the whole output of {title} cannot be read: {error_cause}; /session export has what the "
+                "model saw of it",
+                title=call.title,
+                error_cause=error_cause(error),
+            )
         ) from error
 
 
@@ -114,7 +131,7 @@ def _show_thinking(messages: Sequence[Message]) -> CommandResult:
     thoughts = [message.reasoning for message in _find_last_turn(messages) if isinstance(message, AssistantMessage)]
     text = "\n\n".join(thought.strip() for thought in thoughts if thought.strip())
     if not text:
-        return CommandResult(text="The model showed no reasoning in the last turn.", data="")
+        return CommandResult(text=tr("The model showed no thinking in the last turn."), data="")
     return CommandResult(verbatim=text, data=text)
 
 
@@ -135,15 +152,15 @@ def _make_rows_data(calls: Iterable[DoneCall]) -> list[dict[str, object]]:
 def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
     for call in list_last_calls(ctx.session.messages):
         yield Suggestion(text=str(call.number), note=f"{call.title} … {call.line}")
-    yield Suggestion(text="list", note="the calls of the last turn")
-    yield Suggestion(text=_THINKING, note="the model's reasoning")
+    yield Suggestion(text="list", note=tr("the calls of the last turn"))
+    yield Suggestion(text=_THINKING, note=tr("the model's thinking"))
 
 
 LAST = (
     Command(
         name="last",
         argument="[N | list | thinking]",
-        summary="full output of a call of the last turn, or the model's reasoning",
+        summary=mark("full output of a call of the last turn, or the model's thinking"),
         handler=show_last,
         suggest=_suggest,
     ),
@@ -154,28 +171,34 @@ PAGE_CHARS = 6_000
 """About three screens."""
 _MAX_SUGGESTED = 20
 _WINDOW_SOURCES = {
-    "config": "as configured",
-    "server": "from server",
-    "profile": "known for this model",
-    "default": "assumed",
-    "named": "from the server's error message",
-    "refused": "estimated from a refused request",
+    "config": mark("as configured"),
+    "server": mark("from server"),
+    "profile": mark("known for this model"),
+    "default": mark("assumed"),
+    "named": mark("from the server's error message"),
+    "refused": mark("estimated from a refused request"),
 }
 
 
 def show_context(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what fills the window, and how reliable the numbers are."""
     if argument:
-        return make_refusal(f"/context does not know {argument!r}; see /help context")
+        return make_refusal(tr("/context: unknown argument {argument!r}; see /help context", argument=argument))
     window = ctx.window
     if window is None:
         return CommandResult(follow_up=LoadWindow(then="/context"))
     use = window.measure_usage()
     share = 100 * (use.window - use.free - use.reserve) / use.window
-    source = _WINDOW_SOURCES.get(window.limits.source, window.limits.source)
-    title = f"{ctx.provider.model}: window {use.window:,} tokens ({source}), {share:.0f} % used"
+    source = tr(_WINDOW_SOURCES.get(window.limits.source, window.limits.source))
+    title = tr(
+        "{model}: window {window:,} tokens ({source}), {share:.0f} % used",
+        model=ctx.provider.model,
+        window=use.window,
+        source=source,
+        share=share,
+    )
     facts = _make_fact_table(ctx.session, window, use)
-    facts = replace(facts, rows=(*facts.rows, *_make_labelled_rows("tools of MCP", _list_server_tools(ctx))))
+    facts = replace(facts, rows=(*facts.rows, *_make_labelled_rows(tr("MCP tools"), _list_server_tools(ctx))))
     return CommandResult(bar=Bar(title=title, parts=_list_bar_parts(use)), table=facts)
 
 
@@ -187,14 +210,31 @@ def expand_trim(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(_explain_unknown_trim(ctx.session, handle, "/context expand"))
     if not trim.dropped:
         return CommandResult(
-            text=f"{trim.handle} moved no messages; it shortened {_count_outputs(trim.shortened_count)}."
+            text=tr(
+                "{handle} moved no messages; it shortened {outputs}.",
+                handle=trim.handle,
+                outputs=_count_outputs(trim.shortened_count),
+            )
         )
     text = "\n\n".join(_render_dropped(ctx.session, trim))
     pages = _split_pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
-        return make_refusal(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
-    head = f"{trim.handle}: {format_count(len(trim.dropped), 'message')}, page {page} of {len(pages)}"
+        return make_refusal(
+            tr(
+                "{handle} has {pages}, not {number!r}",
+                handle=trim.handle,
+                pages=tr_count(len(pages), "page"),
+                number=number.strip(),
+            )
+        )
+    head = tr(
+        "{handle}: {messages}, page {page} of {count}",
+        handle=trim.handle,
+        messages=tr_count(len(trim.dropped), "message"),
+        page=page,
+        count=len(pages),
+    )
     more = f"\n\n/context expand {trim.handle} {page + 1} continues" if page < len(pages) else ""
     return CommandResult(verbatim=f"{head}\n\n{pages[page - 1]}{more}")
 
@@ -207,32 +247,45 @@ def restore_trim(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
     trim = ctx.window.expand_trim(argument)
     return CommandResult(
-        text=f"The model sees the {format_count(len(trim.dropped), 'message')} of {trim.handle} again, until "
-        "the next trim."
+        text=tr(
+            "The model sees the {messages} of {handle} again, until the next trim.",
+            messages=tr_count(len(trim.dropped), "message"),
+            handle=trim.handle,
+        )
     )
 
 
 def undo_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Undo the last trim."""
     if argument:
-        return make_refusal("/context undo takes nothing; it reverses the last trim, then the one before it")
+        return make_refusal(tr("/context undo takes no argument; it reverses the last trim, then the one before it"))
     if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = ctx.window.undo_trim()
-    done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
-    done += [f"{_count_outputs(trim.shortened_count)} are shown in full"] if trim.shrunk else []
-    return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
+    done = (
+        [tr("{messages} are in the window again", messages=tr_count(len(trim.dropped), "message"))]
+        if trim.dropped
+        else []
+    )
+    done += [tr("{outputs} are shown in full", outputs=_count_outputs(trim.shortened_count))] if trim.shrunk else []
+    return CommandResult(
+        text=tr(
+            "{handle} is undone: {done}.", handle=trim.handle, done=" and ".join(done) or tr("nothing else changed")
+        )
+    )
 
 
 def trim_now(ctx: CommandContext, argument: str) -> CommandResult:
     """Trim the window now."""
     if argument:
-        return make_refusal("/session trim takes nothing; it trims the conversation to half of its room")
+        return make_refusal(
+            tr("/session trim takes no argument; it trims the conversation to half of the space it may use")
+        )
     if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then="/session trim"))
     trimmed = ctx.window.trim_now()
     if trimmed is None:
-        return CommandResult(text="Nothing to trim: the current task always stays in the window.")
+        return CommandResult(text=tr("Nothing to trim: the current task always stays in the window."))
     event = ContextTrimmed(
         handle=trimmed.handle,
         messages=trimmed.messages,
@@ -241,7 +294,7 @@ def trim_now(ctx: CommandContext, argument: str) -> CommandResult:
         stage=trimmed.stage,
     )
     line = event.description
-    return CommandResult(text=f"{line[0].upper()}{line[1:]}. `/context undo` reverses it.")
+    return CommandResult(text=tr("{line}{line2}. `/context undo` reverses it.", line=line[0].upper(), line2=line[1:]))
 
 
 def suggest_trims(ctx: CommandContext) -> Iterable[Suggestion]:
@@ -252,13 +305,13 @@ def suggest_trims(ctx: CommandContext) -> Iterable[Suggestion]:
 
 def _list_bar_parts(use: "WindowUsage") -> tuple[BarPart, ...]:
     amounts = (
-        ("system prompt", use.system, "█"),
-        ("instructions, memory", use.memory, "▓"),
-        ("tools", use.tools, "▒"),
-        ("thread summary", use.summary, "≡"),
-        ("history", use.history, "■"),
-        ("reserved for output", use.reserve, "░"),
-        ("free", use.free, "·"),
+        (tr("system prompt"), use.system, "█"),
+        (tr("instructions, memory"), use.memory, "▓"),
+        (tr("tools"), use.tools, "▒"),
+        (tr("thread summary"), use.summary, "≡"),
+        (tr("history"), use.history, "■"),
+        (tr("reserved for output"), use.reserve, "░"),
+        (tr("free"), use.free, "·"),
     )
     return tuple(BarPart(name=name, amount=amount, mark=mark) for name, amount, mark in amounts)
 
@@ -266,14 +319,22 @@ def _list_bar_parts(use: "WindowUsage") -> tuple[BarPart, ...]:
 def _make_fact_table(session: "Session", window: "ContextWindow", use: "WindowUsage") -> Table:
     used = use.summary + use.history
     rows = [
-        ("last request", _describe_last_request(window)),
-        ("conversation", f"{used:,} of {used + use.free:,} tokens; compacts automatically at {use.trim_above:,}"),
-        ("next trim", _describe_next_trim(window.foresee_next_trim())),
-        ("trims", _describe_trims(session)),
-        *_make_labelled_rows(
-            "in the prompt", [_describe_prompt_part(part, str(session.working_directory)) for part in use.parts]
+        (tr("last request"), _describe_last_request(window)),
+        (
+            tr("conversation"),
+            tr(
+                "{used:,} of {used2:,} tokens; compacts automatically at {trim_above:,}",
+                used=used,
+                used2=used + use.free,
+                trim_above=use.trim_above,
+            ),
         ),
-        *_make_labelled_rows("left out", use.problems),
+        (tr("next trim"), _describe_next_trim(window.foresee_next_trim())),
+        (tr("trims"), _describe_trims(session)),
+        *_make_labelled_rows(
+            tr("in the prompt"), [_describe_prompt_part(part, str(session.working_directory)) for part in use.parts]
+        ),
+        *_make_labelled_rows(tr("left out"), use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide_column=1)
 
@@ -284,7 +345,13 @@ def _list_server_tools(ctx: CommandContext) -> list[str]:
     for named in ctx.servers.offered:
         count.setdefault(named.server, []).append(named.tokens)
     return [
-        f"{server}: {format_count(len(sizes), 'tool')}, about {sum(sizes):,} tokens" for server, sizes in count.items()
+        tr(
+            "{server}: {tools}, about {sizes:,} tokens",
+            server=server,
+            tools=tr_count(len(sizes), "tool"),
+            sizes=sum(sizes),
+        )
+        for server, sizes in count.items()
     ]
 
 
@@ -295,47 +362,63 @@ def _make_labelled_rows(label: str, values: Sequence[str]) -> list[tuple[str, st
 
 def _describe_prompt_part(part: "PromptPartUsage", project: str) -> str:
     source = part.source.removeprefix(f"{project}/")
-    return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", truncated" if part.cut else "")
+    return tr("{source}: {reason}, {tokens:,} tokens", source=source, reason=part.reason, tokens=part.tokens) + (
+        ", truncated" if part.cut else ""
+    )
 
 
 def _describe_next_trim(trim: "NextTrim") -> str:
-    when = f"in about {trim.left:,} tokens" if trim.left else "with the next request"
-    first = "the first message" if trim.messages == 1 else f"the first {trim.messages:,} messages"
-    leaving = f"{first}, {trim.tokens:,} tokens, will be summarized"
+    when = tr("in about {left:,} tokens", left=trim.left) if trim.left else tr("with the next request")
+    first = (
+        tr("the first message") if trim.messages == 1 else tr("the first {messages:,} messages", messages=trim.messages)
+    )
+    leaving = tr("{first}, {tokens:,} tokens, will be summarized", first=first, tokens=trim.tokens)
     what = [leaving] if trim.messages else []
-    what += [f"{_count_outputs(trim.shortened)} will be shortened"] if trim.shortened else []
-    return f"at {trim.at_share:.0%} of the room, {when}: ".replace("%", " %") + (
-        ", ".join(what) or "nothing to summarize"
+    what += [tr("{outputs} will be shortened", outputs=_count_outputs(trim.shortened))] if trim.shortened else []
+    return tr("at {share} % of the available space, {when}: ", share=round(100 * trim.at_share), when=when) + (
+        ", ".join(what) or tr("nothing to summarize")
     )
 
 
 def _describe_last_request(window: "ContextWindow") -> str:
     last = window.last_billed
     if last is None:
-        return "no usage was reported yet, so all numbers are estimates"
+        return tr("no usage was reported yet, so all numbers are estimates")
     off = abs(last.error) * 100
-    how = "exact" if off < 0.05 else f"{off:.1f} % too {'high' if last.error > 0 else 'low'}"
-    return f"estimated {last.estimated:,} tokens, billed {last.billed:,}: {how}"
+    how = (
+        tr("exact")
+        if off < 0.05
+        else tr("{off:.1f} % too {high_or_low}", off=off, high_or_low=tr("high") if last.error > 0 else tr("low"))
+    )
+    return tr(
+        "estimated {estimated:,} tokens, billed {billed:,}: {how}",
+        estimated=last.estimated,
+        billed=last.billed,
+        how=how,
+    )
 
 
 def _describe_trims(session: "Session") -> str:
     if not session.trims:
-        return "none so far"
+        return tr("none so far")
     last = session.trims[-1]
-    return f"{len(session.trims):,} so far; {last.handle} is the newest: {_describe_trim(last)}"
+    return tr(
+        "{count:,} so far; {handle} is the newest: {trim}",
+        count=len(session.trims),
+        handle=last.handle,
+        trim=_describe_trim(last),
+    )
 
 
 def _describe_trim(trim: "Trim") -> str:
     moved = (
-        format_count(len(trim.dropped), "message")
-        if trim.dropped
-        else _count_outputs(trim.shortened_count) + " shortened"
+        tr_count(len(trim.dropped), "message") if trim.dropped else _count_outputs(trim.shortened_count) + " shortened"
     )
-    return f"{moved}, {trim.freed_tokens:,} tokens freed"
+    return tr("{moved}, {freed_tokens:,} tokens freed", moved=moved, freed_tokens=trim.freed_tokens)
 
 
 def _count_outputs(count: int) -> str:
-    return format_count(count, "tool output")
+    return tr_count(count, "tool output")
 
 
 def _find_trim(session: "Session", handle: str) -> "Trim | None":
@@ -345,11 +428,11 @@ def _find_trim(session: "Session", handle: str) -> "Trim | None":
 
 def _explain_unknown_trim(session: "Session", handle: str, command: str) -> str:
     if not session.trims:
-        return "Nothing has been trimmed in this session, so all of it is in the window."
+        return tr("Nothing has been trimmed in this session, so all of it is in the window.")
     known = ", ".join(trim.handle for trim in session.trims[-10:])
     if not handle:
-        return f"Which trim? Write {command} with one of {known}"
-    return f"There is no trim {handle!r}; the newest are {known}"
+        return tr("Which trim? Write {command} with one of {known}", command=command, known=known)
+    return tr("There is no trim {handle!r}; the newest are {known}", handle=handle, known=known)
 
 
 def _render_dropped(session: "Session", trim: "Trim") -> Iterable[str]:
@@ -364,18 +447,20 @@ def _render_dropped(session: "Session", trim: "Trim") -> Iterable[str]:
 def _name_author(message: Message) -> str:
     match message:
         case UserMessage(origin=origin):
-            return "you" if origin == "user" else "clio"
+            return tr("you") if origin == "user" else "clio"
         case AssistantMessage():
-            return "assistant"
+            return tr("assistant")
         case ToolMessage():
-            return f"result of {message.name or 'a tool'}"
+            return tr("result of {tool}", tool=message.name or tr("a tool"))
         case SystemMessage():
-            return "system"
+            return tr("system")
 
 
 def _render_message(message: Message) -> str:
     if isinstance(message, AssistantMessage):
-        calls = [f"called {call.name} {call.arguments}" for call in message.tool_calls]
+        calls = [
+            tr("called {call} {arguments}", call=call.name, arguments=call.arguments) for call in message.tool_calls
+        ]
         return "\n".join(part for part in (message.content, *calls) if part)
     return message.content
 
@@ -398,24 +483,24 @@ def _split_pages(text: str) -> Sequence[str]:
 CONTEXT = (
     Command(
         name="context",
-        summary="how full the model's context window is, and with what",
+        summary=mark("how full the model's context window is, and with what"),
         handler=show_context,
         subcommands=(
             Command(
                 name="expand",
                 argument="TRIM [PAGE]",
-                summary="read the messages a trim moved out of the window",
+                summary=mark("read the messages a trim moved out of the window"),
                 handler=expand_trim,
                 suggest=suggest_trims,
             ),
             Command(
                 name="restore",
                 argument="TRIM",
-                summary="put them back into the window, until the next trim",
+                summary=mark("put them back into the window, until the next trim"),
                 handler=restore_trim,
                 suggest=suggest_trims,
             ),
-            Command(name="undo", summary="reverse the last trim", handler=undo_trim),
+            Command(name="undo", summary=mark("reverse the last trim"), handler=undo_trim),
         ),
     ),
 )

@@ -8,7 +8,8 @@ from clio.commands.command import Command, CommandContext, CommandResult, Sugges
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, explain_unknown_price, format_day, states_cost
 from clio.sessions.ledger import BillTotals, list_turn_costs, total_bills
-from clio.text.formatting import Cost, format_count, format_money, format_tokens
+from clio.text.formatting import Cost, format_money, format_tokens
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.providers.prices import Price, PriceBook, Rate
@@ -24,26 +25,26 @@ UNKNOWN_COST = "unknown"
 def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the costs of the running session's last turns, of the session, and of the project today and in 30 days."""
     if argument:
-        return make_refusal(f"/cost does not know {argument!r}; see /help cost")
+        return make_refusal(tr("/cost: unknown argument {argument!r}; see /help cost", argument=argument))
     if not ctx.session.id:  # `clio cost` on the command line has no session
         return show_cost_by_day(ctx, "")
     turns = list_turn_costs(ctx.session.messages, ctx.session.bills)
     total = total_bills(ctx.session.bills)
     rows = [(f"{turn.number}  {turn.first_words}", turn.total) for turn in turns[-SHOWN_TURNS:]]
-    rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
+    rows += [(tr("session ({turns})", turns=tr_count(len(turns), "turn")), total)]
     entries = _list_entries(ctx)
     # From the ledger: reading the bills of 5,000 sessions takes minutes.
     recent = {
         name: _sum_entries(_filter_since(ctx, entries, days_ago))
-        for name, days_ago in (("today", 0), ("30 days", SHOWN_DAYS - 1))
+        for name, days_ago in ((tr("today"), 0), (tr("30 days"), SHOWN_DAYS - 1))
     }
-    rows += [(f"project, {name}", totals) for name, totals in recent.items() if totals.requests]
+    rows += [(tr("project, {name}", name=name), totals) for name, totals in recent.items() if totals.requests]
     sentences = [_describe_price(ctx)]
     if total.requests:
-        sentences += [_describe_reasoning(total), _describe_limit(ctx)]
+        sentences += [_describe_reasoning(total), _describe_searches(ctx, total), _describe_limit(ctx)]
     return CommandResult(
         text=" ".join(filter(None, sentences)),
-        table=_make_cost_table("turn", rows),
+        table=_make_cost_table(tr("turn"), rows),
         data={
             "session": ctx.session.id,
             "turns": [
@@ -59,22 +60,22 @@ def show_cost_by_day(ctx: CommandContext, argument: str) -> CommandResult:
     """Show this project's costs per day; with --all those of every project."""
     given = parse_options(argument, switches=("--all",))
     if given.words:
-        return make_refusal(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
+        return make_refusal(tr("/cost days takes --all and nothing else, not {words!r}", words=given.words[0]))
     all_projects = "--all" in given.options
     entries = _list_entries(ctx, all_projects=all_projects)
-    title = "all projects" if all_projects else "this project"
+    title = tr("all projects") if all_projects else tr("this project")
     return _make_grouped_result(
-        ctx, entries, "day", lambda entry: entry.date, f"No costs in {title} so far.", newest=SHOWN_DAYS
+        ctx, entries, "day", lambda entry: entry.date, tr("No costs in {title} so far.", title=title), newest=SHOWN_DAYS
     )
 
 
 def show_cost_by_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the costs of each project in the last thirty days, highest first."""
     if argument:
-        return make_refusal("/cost projects takes nothing; /cost days --all shows the days")
+        return make_refusal(tr("/cost projects takes no argument; /cost days --all shows the days"))
     entries = _filter_since(ctx, _list_entries(ctx, all_projects=True), SHOWN_DAYS - 1)
     return _make_grouped_result(
-        ctx, entries, "project, 30 days", lambda entry: entry.project, "No costs in the last 30 days."
+        ctx, entries, tr("project, 30 days"), lambda entry: entry.project, tr("No costs in the last 30 days.")
     )
 
 
@@ -86,19 +87,28 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     rows = tuple(row for price in listed for row in _make_price_rows(book, price))
     if not rows:
         return CommandResult(
-            text=f"No prices are known for {quote_code(server)}; add them to {quote_code(SHOWN_PRICES_PATH)}.",
+            text=tr(
+                "No prices are known for {server}; add them to {shown_prices_path}.",
+                server=quote_code(server),
+                shown_prices_path=quote_code(SHOWN_PRICES_PATH),
+            ),
             data=[],
         )
     return CommandResult(
-        text=f"US dollars per 1M tokens. Prices in {quote_code(SHOWN_PRICES_PATH)} take precedence.",
-        table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide_column=0),
+        text=tr(
+            "US dollars per 1M tokens. Prices in {shown_prices_path} take precedence.",
+            shown_prices_path=quote_code(SHOWN_PRICES_PATH),
+        ),
+        table=Table(
+            columns=(tr("model"), tr("in"), tr("cached"), tr("write"), tr("out"), tr("as of")), rows=rows, wide_column=0
+        ),
         data=[_make_price_data(price) for price in listed],
     )
 
 
 def suggest_days_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the option of `days`."""
-    return (Suggestion(text="--all", note="every project, not only this one"),)
+    return (Suggestion(text="--all", note=tr("every project, not only this one")),)
 
 
 def _make_grouped_result(
@@ -127,7 +137,7 @@ def _make_grouped_result(
     )
     shown = sorted_names[:newest]
     rows = [(name, sums[name]) for name in shown]
-    rows += [("total", _sum_entries([entry for name in shown for entry in groups[name]]))] if len(shown) > 1 else []
+    rows += [(tr("total"), _sum_entries([entry for name in shown for entry in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
         text=_describe_damage(ctx),
         table=_make_cost_table(heading, rows),
@@ -160,14 +170,14 @@ def _sum_entries(entries: "Sequence[LedgerEntry]") -> BillTotals:
 def _make_cost_table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
     """Return a table of totals by name. It has a column for cache writes only if there were any."""
     amounts: list[tuple[str, Callable[[BillTotals], int]]] = [
-        ("in", lambda totals: totals.prompt_tokens),
-        ("cached", lambda totals: totals.cached_tokens),
+        (tr("in"), lambda totals: totals.prompt_tokens),
+        (tr("cached"), lambda totals: totals.cached_tokens),
     ]
     if any(totals.cache_write_tokens for _, totals in rows):
-        amounts.append(("written", lambda totals: totals.cache_write_tokens))
-    amounts.append(("out", lambda totals: totals.completion_tokens))
+        amounts.append((tr("written"), lambda totals: totals.cache_write_tokens))
+    amounts.append((tr("out"), lambda totals: totals.completion_tokens))
     return Table(
-        columns=(heading, *("" for _ in amounts), "cost"),
+        columns=(heading, *("" for _ in amounts), tr("cost")),
         rows=tuple(
             (
                 name,
@@ -201,49 +211,90 @@ def _describe_price(ctx: CommandContext) -> str:
         price = book.find_price(server, model)
     # An invalid prices file must not hide the tokens, which are still right.
     except ConfigError as error:
-        return f"Costs are not counted: {error}."
+        return tr("Costs are not counted: {error}.", error=error)
     if price is None and states_cost(server):
-        return f"{server} reports the cost with each answer."
+        return tr("{server} reports the cost with each answer.", server=server)
     if price is None:
         return explain_unknown_price(server, model)[0].upper() + explain_unknown_price(server, model)[1:] + "."
     if price.is_free:
-        return f"{quote_code(model)} at {server}: no cost."
+        return tr("{model} at {server}: no cost.", model=quote_code(model), server=server)
     rate = price.rate
     amounts = ", ".join(
         f"{format_money(amount)} {name}"
         for name, amount in (
-            ("input", rate.input),
-            ("cached", rate.cached),
-            ("cache write", rate.write),
-            ("cache write for 1 h", rate.write_1h),
-            ("output", rate.output),
+            (tr("input"), rate.input),
+            (tr("cached"), rate.cached),
+            (tr("cache write"), rate.write),
+            (tr("cache write for 1 h"), rate.write_1h),
+            (tr("output"), rate.output),
         )
         if amount is not None
     )
-    day = f", as of {price.as_of}" if price.as_of else ""
+    day = tr(", as of {as_of}", as_of=price.as_of) if price.as_of else ""
     old = (
-        f" That is more than {OLD_DAYS} days ago: update it in {quote_code(SHOWN_PRICES_PATH)}."
+        tr(
+            " That is more than {old_days} days ago: update it in {shown_prices_path}.",
+            old_days=OLD_DAYS,
+            shown_prices_path=quote_code(SHOWN_PRICES_PATH),
+        )
         if book.is_old(price)
         else ""
     )
-    return f"{quote_code(model)} at {server}: {amounts} per 1M tokens{day}.{old}"
+    return tr(
+        "{model} at {server}: {amounts} per 1M tokens{day}.{old}",
+        model=quote_code(model),
+        server=server,
+        amounts=amounts,
+        day=day,
+        old=old,
+    )
 
 
 def _describe_reasoning(total: BillTotals) -> str:
     thinking = total.reasoning_tokens
-    return f"{format_tokens(thinking)} tokens of this session's output are reasoning." if thinking else ""
+    return (
+        tr("{tokens} tokens of this session's output are reasoning.", tokens=format_tokens(thinking))
+        if thinking
+        else ""
+    )
+
+
+def _describe_searches(ctx: CommandContext, total: BillTotals) -> str:
+    if not total.searches:
+        return ""
+    searches = tr_count(total.searches, "search")
+    try:
+        cost = ctx.spending.book.find_search_cost(ctx.provider.name, total.searches)
+    except ConfigError:  # named in the first sentence
+        cost = None
+    if cost is None:
+        return tr("{searches} of {server} itself are not included.", searches=searches, server=ctx.provider.name)
+    return tr(
+        "{searches} of {server} itself are included, {money}.",
+        searches=searches,
+        server=ctx.provider.name,
+        money=format_money(cost),
+    )
 
 
 def _describe_limit(ctx: CommandContext) -> str:
     spending = ctx.spending
     if spending.cap is None:
         return ""
-    return f"Limit of this run: {format_money(spending.cap)}, spent {format_money(spending.run_cost.micro_dollars)}."
+    return tr(
+        "Limit of this run: {money}, spent {money2}.",
+        money=format_money(spending.cap),
+        money2=format_money(spending.run_cost.micro_dollars),
+    )
 
 
 def _describe_damage(ctx: CommandContext) -> str:
     damaged = len(ctx.spending.ledger.read().damaged)
-    return f"{damaged} lines of {ctx.spending.ledger.path} cannot be read and are left out." if damaged else ""
+    return (
+        tr("{damaged} lines of {path} cannot be read and are left out.", damaged=damaged, path=ctx.spending.ledger.path)
+        if damaged
+        else ""
+    )
 
 
 def _make_price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
@@ -251,7 +302,7 @@ def _make_price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, .
     rate, day = price.rate, f"{price.as_of or '–'}{' (old)' if book.is_old(price) else ''}"
     yield (price.model, *_format_amounts(rate), day)
     if price.long is not None:
-        yield (f"– above {format_tokens(price.above)}", *_format_amounts(price.long), "")
+        yield (tr("– above {tokens}", tokens=format_tokens(price.above)), *_format_amounts(price.long), "")
 
 
 def _format_amounts(rate: "Rate") -> tuple[str, ...]:
@@ -278,9 +329,9 @@ def _make_price_data(price: "Price") -> dict[str, object]:
 def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     """Rebuild this project's costs in the ledger from its sessions, such as after the ledger was lost."""
     if argument:
-        return make_refusal("/cost rebuild takes nothing; it recalculates this project's costs")
+        return make_refusal(tr("/cost rebuild takes no argument; it recalculates this project's costs"))
     if ctx.config.incognito:
-        return make_refusal("Incognito mode writes nothing, including the costs.")
+        return make_refusal(tr("Incognito mode writes nothing, including the costs."))
     bills_by_session: dict[str, list[Bill]] = {}
     unreadable_count = 0
     for info in ctx.store.list():
@@ -295,9 +346,15 @@ def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     ctx.spending.ledger.recount(str(ctx.loaded.main_project), bills_by_session, format_day)
     total = total_bills([bill for bills in bills_by_session.values() for bill in bills])
     cost, requests, session_count = total.cost, total.requests, len(bills_by_session)
-    unread = f" {unreadable_count} could not be read." if unreadable_count else ""
+    unread = tr(" {unreadable_count} could not be read.", unreadable_count=unreadable_count) if unreadable_count else ""
     return CommandResult(
-        text=f"Counted {requests:,} requests of {session_count:,} sessions: {cost.text or 'of unknown cost'}.{unread}",
+        text=tr(
+            "Counted {requests:,} requests of {session_count:,} sessions: {text}.{unread}",
+            requests=requests,
+            session_count=session_count,
+            text=cost.text or tr("of unknown cost"),
+            unread=unread,
+        ),
         data={
             "sessions": session_count,
             "requests": requests,
@@ -310,20 +367,24 @@ def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
 COST = (
     Command(
         name="cost",
-        summary="costs by turn, session and day",
+        summary=mark("costs by turn, session and day"),
         handler=show_cost,
         subcommands=(
             Command(
                 name="days",
                 argument="[--all]",
-                summary="costs per day, of this project or of all",
+                summary=mark("costs per day, of this project or of all"),
                 handler=show_cost_by_day,
                 suggest_word=suggest_days_options,
             ),
-            Command(name="projects", summary="costs per project in the last 30 days", handler=show_cost_by_project),
-            Command(name="prices", argument="[SERVER]", summary="the prices used", handler=show_prices),
             Command(
-                name="rebuild", summary="recalculate this project's costs from its sessions", handler=rebuild_costs
+                name="projects", summary=mark("costs per project in the last 30 days"), handler=show_cost_by_project
+            ),
+            Command(name="prices", argument="[SERVER]", summary=mark("the prices used"), handler=show_prices),
+            Command(
+                name="rebuild",
+                summary=mark("recalculate this project's costs from its sessions"),
+                handler=rebuild_costs,
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Custom commands: Markdown files of the user and the project, and which of them wait for trust."""
+"""Custom commands: prompts in Markdown files of the user and the project, and which of them need the user's trust."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clio.commands.command import (
     Command,
@@ -20,10 +21,11 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.config.loaded import TrustRequest
-from clio.config.paths import display_path, user_home
+from clio.config.paths import user_home
 from clio.config.trust import TrustStore
 from clio.context.message_parts import find_mentions
 from clio.skills.skills import (
+    DefinitionFolder,
     FrontMatter,
     UnreadableFile,
     list_definition_folders,
@@ -32,6 +34,7 @@ from clio.skills.skills import (
     split_tool_list,
     to_safe_line,
 )
+from clio.text.translation import tr
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
@@ -39,11 +42,11 @@ MAX_FILES = 300
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
 _NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")  # what the prompt line recognizes as a command
-_OTHER = ".claude/commands"
+_CLAUDE_FOLDER = ".claude/commands"
 _READ_ONLY_TOOLS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
 )
-_TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READ_ONLY_TOOLS, ()) | {
+_TOOL_ALIASES: dict[str, tuple[str, ...]] = dict.fromkeys(_READ_ONLY_TOOLS, ()) | {
     # Files written for other agents are used as they are, so their tool names must mean something here.
     "bash": ("run_command",),
     "edit": ("edit_file", "apply_patch"),
@@ -61,16 +64,18 @@ class CustomFile(Struct, frozen=True, kw_only=True):
         name: "folder:name".
         display_path: the path as the user would write it.
         is_users_own: it is in the user's own directory.
+        is_trusted: it may run its programs without a further question: the user's own, or a trusted plugin's.
         model: "" if the file names none, or is written for another agent, whose model names do not apply here.
         tools: see `ExpandedCommand.tools`.
         stop_words: see `ExpandedCommand.stop_words`.
-        problem: which of its properties were not understood.
+        problem: sentence about properties in its front matter that are not valid; "" if there are none.
     """
 
     name: str
     display_path: str
     is_users_own: bool
     template: str
+    is_trusted: bool = False
     description: str = ""
     hint: str = ""
     model: str = ""
@@ -80,13 +85,33 @@ class CustomFile(Struct, frozen=True, kw_only=True):
 
 
 class CustomFolders:
-    """Reads the directories; a file is read again only if it has changed. home: clio's own directory."""
+    """Reads the command files; each is read again only if it has changed.
 
-    def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
+    Args:
+        home: clio's own directory.
+        shipped: the directory of the commands that clio brings.
+        is_built_in: whether a command of that name is built in; a plugin's is then called `PLUGIN:COMMAND`.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        home: Path,
+        env: Mapping[str, str],
+        shipped: Path | None = None,
+        is_built_in: Callable[[str], bool] = lambda name: False,
+    ) -> None:
         self._project = project
         self._user_home = user_home(env)
-        self._places = list_definition_folders(
-            (".clio/commands", _OTHER), project=project, home=home, user_home_folder=self._user_home
+        self._shipped = shipped
+        self._is_built_in = is_built_in
+        places = list_definition_folders(
+            (".clio/commands", _CLAUDE_FOLDER), project=project, home=home, user_home_folder=self._user_home
+        )
+        self._places = (
+            *(place for place in places if not place.plugin),
+            *([DefinitionFolder(folder=shipped)] if shipped else []),  # a file of the user's takes precedence
+            *(place for place in places if place.plugin),
         )
         self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
 
@@ -96,40 +121,51 @@ class CustomFolders:
         problems: list[str] = []
         known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
         for place in self._places:
-            for path, name, stamp in _list_command_files(place.folder):
+            for path, name, stamp in list_command_files(place.folder):
                 before = self._known.get(path)
-                # Names are completed at each key, so an unchanged file is not read again.
-                one = before[1] if before and before[0] == stamp else self._read(path, name, place.root)
+                # Called at every keystroke to complete names, so an unchanged file is not read again.
+                one = before[1] if before and before[0] == stamp else self._read(path, name, place)
                 known[path] = (stamp, one)
                 if isinstance(one, str):
                     problems.append(one)
-                else:
-                    found.setdefault(one.name.lower(), one)
+                    continue
+                if place.plugin and (one.name.lower() in found or self._is_built_in(one.name)):
+                    one = replace(one, name=f"{place.plugin}:{one.name}")
+                found.setdefault(one.name.lower(), one)
         self._known = known
         return tuple(found.values()), tuple(problems)
 
-    def _read(self, path: Path, name: str, root: Path | None) -> CustomFile | str:
-        shown = display_path(path, project=self._project, user_home=self._user_home)
+    def _read(self, path: Path, name: str, place: DefinitionFolder) -> CustomFile | str:
+        shown = place.display(path, project=self._project, user_home_folder=self._user_home)
+        if path.parent == self._shipped:
+            shown = f"clio: {path.name}"
         try:
             if not _NAME.fullmatch(name):
-                raise UnreadableFile(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
-            front = split_front_matter(read_text(path, inside=root, max_bytes=MAX_BYTES), shown)
+                raise UnreadableFile(
+                    tr(
+                        "{name!r} is not a valid command name; use letters, digits and dashes, a letter first",
+                        name=name,
+                    )
+                )
+            front = split_front_matter(place.fill(read_text(path, inside=place.root, max_bytes=MAX_BYTES)), shown)
         except UnreadableFile as error:
-            return f"{shown} is not used: {error}"
-        return _make_custom_file(front, name=name, shown=shown, own=root is None)
+            return tr("{shown} is not used: {error}", shown=shown, error=error)
+        return make_custom_file(front, name=name, shown=shown, place=place)
 
 
-def _make_custom_file(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFile:
+def make_custom_file(front: FrontMatter, *, name: str, shown: str, place: DefinitionFolder) -> CustomFile:
+    """Return the command that a file's properties and text describe."""
     values = front.values
     first = next((line.lstrip("# ") for line in front.body.split("\n") if line.strip()), "")
     return CustomFile(
         name=name,
         display_path=shown,
-        is_users_own=own,
+        is_users_own=place.root is None,
+        is_trusted=place.is_own,
         template=front.body,
         description=to_safe_line(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
         hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
-        model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
+        model="" if _CLAUDE_FOLDER in shown or place.plugin else to_safe_line(values.get("model", "")),
         tools=_translate_tool_names(split_tool_list(to_safe_line(values["allowed-tools"])))
         if "allowed-tools" in values
         else None,
@@ -143,16 +179,17 @@ def _translate_tool_names(given: Sequence[str]) -> tuple[str, ...]:
     found: list[str] = []
     for entry in given:
         name, bracket, rule = entry.partition("(")
-        for tool in _TOOLS.get(name.lower(), (name.replace("mcp__", "mcp_").replace("__", "_"),)):
+        for tool in _TOOL_ALIASES.get(name.lower(), (name.replace("mcp__", "mcp_").replace("__", "_"),)):
             found.append(f"{tool}({rule.removesuffix(')').replace(':*', ' *')})" if bracket else tool)
     return tuple(dict.fromkeys(found))
 
 
-def _list_command_files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
-    """Yield the Markdown files below a directory with their command names and a value that changes with the file."""
+def list_command_files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
+    """Yield the Markdown files below a directory, or the file itself: path, command name, and its time and size."""
     count = 0
-    # Called at each key of a slash line: only sizes and times are read here, never a file.
-    for path, name in _walk_folder(folder, "", _MAX_DEPTH, set()):
+    # Called at every keystroke of a slash command: reads only sizes and times, never a file.
+    files = [(folder, folder.stem)] if folder.suffix == ".md" and folder.is_file() else None
+    for path, name in files or _walk_folder(folder, "", _MAX_DEPTH, set()):
         try:
             status = path.stat()
         except OSError:
@@ -182,10 +219,10 @@ def _walk_folder(folder: Path, above: str, depth: int, seen: set[tuple[int, int]
             yield Path(entry.path), above + entry.name.removesuffix(".md")
 
 
-_FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_SHELL = re.compile(r"(?<![\w`!\\])!`([^`\n]+)`")
-_PLACE = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
-_INLINE_CHARS = 200
+_CODE_FENCE = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_INLINE_COMMAND = re.compile(r"(?<![\w`!\\])!`([^`\n]+)`")
+_PLACEHOLDER = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_MAX_INLINE_CHARS = 200
 
 
 class TemplatePart(Struct, frozen=True, kw_only=True):
@@ -198,9 +235,9 @@ class TemplatePart(Struct, frozen=True, kw_only=True):
 def split_template(template: str) -> Iterator[TemplatePart]:
     """Split the template into its parts, in order."""
     # Inside a fence a command is an example for the model, not one to run.
-    fences = [found.span() for found in _FENCED.finditer(template)]
+    fences = [found.span() for found in _CODE_FENCE.finditer(template)]
     end = 0
-    for found in _SHELL.finditer(template):
+    for found in _INLINE_COMMAND.finditer(template):
         if any(start <= found.start() < stop for start, stop in fences):
             continue
         yield TemplatePart(text=template[end : found.start()])
@@ -217,7 +254,7 @@ def list_shell_commands(template: str) -> tuple[str, ...]:
 def insert_arguments(text: str, argument: str) -> str:
     """Insert the arguments into a text; a placeholder without an argument becomes empty."""
     words = split_words(argument)
-    return _PLACE.sub(lambda found: found[1] or _get_argument(found[2], argument, words), text)
+    return _PLACEHOLDER.sub(lambda found: found[1] or _get_argument(found[2], argument, words), text)
 
 
 def insert_quoted_arguments(command: str, argument: str) -> str:
@@ -229,7 +266,7 @@ def insert_quoted_arguments(command: str, argument: str) -> str:
         if found[1]:
             return found[0]
         # Inside quotes `shlex.quote` would close them; the argument is escaped for the quotes it is in instead.
-        quote = _open_quote(command[: found.start()])
+        quote = _find_open_quote(command[: found.start()])
         if quote == "'":
             return _get_argument(found[2], argument, words).replace("'", "'\"'\"'")
         if quote == '"':
@@ -238,7 +275,7 @@ def insert_quoted_arguments(command: str, argument: str) -> str:
             return shlex.join(words)
         return shlex.quote(_get_argument(found[2], argument, words))
 
-    return _PLACE.sub(value, command)
+    return _PLACEHOLDER.sub(value, command)
 
 
 def format_output(output: str) -> str:
@@ -247,7 +284,7 @@ def format_output(output: str) -> str:
     "@" mentions in it are not looked up: it is the output of a program, not the user's text.
     """
     text = output.strip("\n")
-    if "\n" not in text and len(text) <= _INLINE_CHARS and not find_mentions(text):
+    if "\n" not in text and len(text) <= _MAX_INLINE_CHARS and not find_mentions(text):
         return text
     # An indented ``` does not end the fence, so output cannot pretend to be text of the command file.
     inert = "\n".join(f" {line}" if line.startswith("```") else line for line in text.split("\n"))
@@ -258,7 +295,7 @@ def split_words(argument: str) -> tuple[str, ...]:
     """Split into words quoted as in a shell; an unclosed quote is an ordinary character."""
     try:
         return tuple(shlex.split(argument))
-    # "don't" is a word and no unfinished quotation.
+    # An apostrophe, as in "don't", is not an opening quote.
     except ValueError:
         return tuple(argument.split())
 
@@ -275,7 +312,7 @@ def _get_argument(place: str, argument: str, words: tuple[str, ...]) -> str:
     return words[number] if number < len(words) else ""
 
 
-def _open_quote(text: str) -> str:
+def _find_open_quote(text: str) -> str:
     """Return the quotation mark that is open at the end of a partial command; "" if there is none."""
     quote, escaped = "", False
     for char in text:
@@ -291,10 +328,17 @@ def _open_quote(text: str) -> str:
 
 
 class CustomCommands:
-    """A `CommandSource` for custom commands. home: clio's own directory."""
+    """A `CommandSource` for custom commands. The arguments are those of `CustomFolders`."""
 
-    def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
-        self._folders = CustomFolders(project, home, env)
+    def __init__(
+        self,
+        project: Path,
+        home: Path,
+        env: Mapping[str, str],
+        shipped: Path | None = None,
+        is_built_in: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self._folders = CustomFolders(project, home, env, shipped, is_built_in)
         self._project = project
         self._trust = TrustStore(home)
 
@@ -310,7 +354,9 @@ class CustomCommands:
     def withheld(self) -> tuple[TrustRequest, ...]:
         """Return the project's commands that run programs or name a model and are not trusted yet."""
         wanted = [
-            make_widening(file) for file in self._folders.read()[0] if not file.is_users_own and _needs_trust(file)
+            make_command_trust_request(file)
+            for file in self._folders.read()[0]
+            if not file.is_trusted and _needs_trust(file)
         ]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
         return tuple(value for value in wanted if value.fingerprint not in known)
@@ -328,18 +374,26 @@ class CustomCommands:
     def _call(self, ctx: CommandContext, file: CustomFile, argument: str) -> CommandResult:
         if not file.template:
             return make_refusal(
-                f"{file.display_path} is empty; write the prompt that {quote_code('/' + file.name)} sends"
+                tr(
+                    "{display_path} is empty; write the prompt that {command} sends",
+                    display_path=file.display_path,
+                    command=quote_code("/" + file.name),
+                )
             )
         # Checked at each call: the file may have changed since the list of commands was shown.
         if any(value.where == file.display_path for value in self.withheld()):
             runs = ", ".join(quote_code(command) for command in list_shell_commands(file.template))
             does = [
-                *([f"runs {runs}"] if runs else []),
-                *([f"asks for the model {quote_code(file.model)}"] if file.model else []),
+                *([tr("runs {runs}", runs=runs)] if runs else []),
+                *([tr("asks for the model {model}", model=quote_code(file.model))] if file.model else []),
             ]
             return make_refusal(
-                f"{quote_code('/' + file.name)} belongs to the project and {' and '.join(does)}, and the project is "
-                "not trusted yet; review it and allow it with `/trust`, or with `clio config trust` in a shell"
+                tr(
+                    "{value} belongs to the project and {does}, and the project is not trusted yet; review "
+                    "it and allow it with `/trust`, or with `clio config trust` in a shell",
+                    value=quote_code("/" + file.name),
+                    does=tr(" and ").join(does),
+                )
             )
 
         async def make() -> ExpandedCommand:
@@ -353,9 +407,9 @@ def _needs_trust(file: CustomFile) -> bool:
     return bool(file.model or list_shell_commands(file.template))
 
 
-def make_widening(file: CustomFile) -> TrustRequest:
+def make_command_trust_request(file: CustomFile) -> TrustRequest:
     """Return the command in the form in which the user is asked to trust it: what it runs, its model and its file."""
-    runs = (*list_shell_commands(file.template), *([f"model: {file.model}"] if file.model else []))
+    runs = (*list_shell_commands(file.template), *([tr("model: {model}", model=file.model)] if file.model else []))
     # The file's text is not part of it: rewording a prompt must not ask again, a changed command must.
     mark = hashlib.sha256(json.dumps([file.display_path, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)

@@ -38,24 +38,24 @@ from clio.git.commits import (
 from clio.git.repository import RepositoryState, read_state, run_git
 from clio.messages import Message, UserMessage
 from clio.prompt_files import load_prompt
-from clio.providers.base import OFFLINE
+from clio.providers.base import NO_MODEL, OFFLINE
 from clio.storage.files import write_atomic
-from clio.text.formatting import format_count
+from clio.text.translation import english, mark, tr, tr_count
 
 MAX_DIFF_CHARS = 30_000
 _MAX_PROMPT_FILES = 100  # files named in a request; the others are counted
-_MOST_WORDS = 3  # user requests quoted as the task of a commit
-_WORDS_CHARS = 600
+_MAX_QUOTED_REQUESTS = 3  # user requests quoted as the task of a commit
+_MAX_REQUEST_CHARS = 600
 
-Clean = Callable[[str], str]
+Redact = Callable[[str], str]
 
 
-def find_task_lines(messages: Sequence[Message]) -> list[str]:
-    """Return the user's last requests in a session, oldest first."""
-    # Only what the user typed: notes of clio and text of files must not appear in the message of a commit.
+def quote_latest_requests(messages: Sequence[Message]) -> list[str]:
+    """Return the user's latest requests in a session, oldest first, each shortened to one line."""
+    # Only text that the user typed: a commit message must not quote clio's notes or the contents of files.
     said = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
     words = [" ".join(text.split()) for text in said if text.strip() and not text.startswith("/")]
-    return [text[:_WORDS_CHARS] for text in words[-_MOST_WORDS:]]
+    return [text[:_MAX_REQUEST_CHARS] for text in words[-_MAX_QUOTED_REQUESTS:]]
 
 
 def build_commit_prompt(
@@ -66,7 +66,7 @@ def build_commit_prompt(
     words: str = "",
     template: str = "",
     before: str = "",
-    clean: Clean,
+    redact: Redact,
     max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
     """Build the request for a commit message.
@@ -90,10 +90,10 @@ def build_commit_prompt(
         *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
         _format_files(difference),
         # Redacted before it is shortened: a secret that is cut in half would not be recognized any more.
-        render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
+        render_fitted_diff(fit_diff(redact(difference.text), max_chars)),
     ]
     # Once more as a whole: file names and earlier commits may contain secrets too.
-    return clean("\n\n".join(parts))
+    return redact("\n\n".join(parts))
 
 
 def build_pr_prompt(
@@ -101,7 +101,7 @@ def build_pr_prompt(
     commits: Sequence[str],
     *,
     task: Sequence[str],
-    clean: Clean,
+    redact: Redact,
     max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
     """Build the request for a pull request's title and description. commits: their messages, oldest first."""
@@ -109,9 +109,9 @@ def build_pr_prompt(
         f"The commits, oldest first:\n{_format_list(commits)}",
         *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
         _format_files(difference),
-        render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
+        render_fitted_diff(fit_diff(redact(difference.text), max_chars)),
     ]
-    return clean("\n\n".join(parts))
+    return redact("\n\n".join(parts))
 
 
 def render_fitted_diff(fitted: FittedDiff) -> str:
@@ -123,7 +123,7 @@ def render_fitted_diff(fitted: FittedDiff) -> str:
 def _format_files(difference: CommitDiff) -> str:
     lines = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
     more = len(difference.counts) - len(lines)
-    return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
+    return "Files:\n" + "\n".join([*lines, *([tr("and {more:,} more", more=more)] if more > 0 else [])])
 
 
 def _format_list(lines: Sequence[str]) -> str:
@@ -133,7 +133,7 @@ def _format_list(lines: Sequence[str]) -> str:
 _CHARS_PER_TOKEN = 2.5  # diffs consist of short words and symbols
 _WINDOW_SHARE = 4
 """The change may take a quarter of the window: the files around it are read, too."""
-_MOST_TOKENS = 24_000
+_MAX_REVIEW_TOKENS = 24_000
 _MAX_REVIEW_FILES = 200
 
 
@@ -144,17 +144,22 @@ def expand_review(
     state = read_state(ctx.loaded.project)
     what, difference = _find_difference(state, words, staged_only=staged_only)
     if not difference.text.strip():
-        raise UserError(f"there is nothing to review in {what}")
-    budget_tokens = min(_MOST_TOKENS, window_tokens // _WINDOW_SHARE)
+        raise UserError(tr("there is nothing to review in {what}", what=what))
+    budget_tokens = min(_MAX_REVIEW_TOKENS, window_tokens // _WINDOW_SHARE)
     listed = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_REVIEW_FILES]]
     more = len(difference.counts) - len(listed)
     files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
-    head = f"To review: {what} ({format_stat(difference.counts)})\n{files}"
+    head = f"To review: {english(what)} ({format_stat(difference.counts)})\n{files}"
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
     fitted = fit_diff(ctx.redactor.redact(difference.text).text, room)
     note = (
-        f"\n\nOf the diff {fitted.omission}, marked where they are. Look at the missing parts with the git "
-        "tool (operation diff or show, with path) where they matter, and say which parts you did not review."
+        (
+            "\n"
+            "\n"
+            f"Of the diff {fitted.omission}, marked where they are. Look at the missing parts with the git "
+            "tool (operation diff or show, with path) where they matter, and say which parts you did "
+            "not review."
+        )
         if not fitted.is_complete
         else ""
     )
@@ -163,24 +168,26 @@ def expand_review(
         source=f"git, {what}",
         tools=(),
         lead_prompt="context/review",
-        cap_tokens=_MOST_TOKENS,
+        cap_tokens=_MAX_REVIEW_TOKENS,
     )
 
 
 def _find_difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, CommitDiff]:
     if staged_only:
         if words:
-            raise UsageError("/review --staged takes no further words: it reviews all staged changes")
-        return "the staged changes", diff_staged(state)
+            raise UsageError(tr("/review --staged takes no argument: it reviews all staged changes"))
+        return tr("the staged changes"), diff_staged(state)
     revisions = [word for word in words if _is_revision(state, word)]
     paths = [word for word in words if word not in revisions]
     if len(revisions) > 2:
-        raise UsageError(f"/review takes one range, such as main..HEAD, not {len(revisions)} revisions")
+        raise UsageError(tr("/review takes one range, such as main..HEAD, not {count} revisions", count=len(revisions)))
     for path in paths:
         if path.startswith("-"):
-            raise UsageError(f"/review does not know {path!r}; it takes a range, --staged, or files")
+            raise UsageError(tr("/review: unknown argument {path!r}; it takes a range, --staged, or files", path=path))
         if not os.path.lexists(state.root / state.prefix / path) and not _was_tracked(state, path):
-            raise UserError(f"{path!r} is neither a revision nor a file; give main..HEAD, --staged, or a file")
+            raise UserError(
+                tr("{path!r} is neither a revision nor a file; give main..HEAD, --staged, or a file", path=path)
+            )
     if not revisions:
         return _diff_uncommitted(state, paths)
     # A single commit means its own changes; `git diff COMMIT` would compare it with the working tree.
@@ -203,7 +210,7 @@ def _diff_uncommitted(state: RepositoryState, paths: Sequence[str]) -> tuple[str
         and file.path.startswith(state.prefix)
         and (not folders or any(file.path == one or file.path.startswith(f"{one}/") for one in folders))
     ]
-    what = ", ".join(paths) or "the uncommitted changes"
+    what = ", ".join(paths) or tr("the uncommitted changes")
     return what, diff_unstaged(state, files) if files else CommitDiff(text="", counts=())
 
 
@@ -232,8 +239,8 @@ def _has_parent(state: RepositoryState, revision: str) -> bool:
     return True
 
 
-MOST_COMMITS = 100
-_ANSWER_TOKENS = 2_000
+MAX_COMMITS = 100
+_MAX_ANSWER_TOKENS = 2_000
 _USUAL_BASES = ("main", "master", "trunk", "develop")
 _TEMPLATES = (".github/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/pull_request_template.md")
 
@@ -250,13 +257,14 @@ async def describe_branch(ctx: CommandContext, base: str, file: str) -> CommandR
     text, note, notices = await _write_description(ctx, found)
     text = ctx.redactor.redact(text).text
     number = len(found.commits)
-    since = f"{format_count(number, 'commit')} since {found.base}"
+    since = tr("{commits} since {base}", commits=tr_count(number, "commit"), base=found.base)
     summary = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
     if target is None:
         return CommandResult(text=summary, verbatim=text, copy=text, data={"base": found.base, "text": text})
     await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
     return CommandResult(
-        text=f"{summary} Written to {quote_code(file)}.", data={"base": found.base, "file": str(target)}
+        text=tr("{summary} Written to {file}.", summary=summary, file=quote_code(file)),
+        data={"base": found.base, "file": str(target)},
     )
 
 
@@ -273,17 +281,21 @@ class _BranchChanges:
 def _collect_branch_changes(project: Path, wanted: str) -> _BranchChanges:
     state = read_state(project)
     if state.has_no_commit:
-        raise UserError("there is no commit yet, so there is nothing to describe; /commit creates one")
+        raise UserError(tr("there is no commit yet, so there is nothing to describe; /commit creates one"))
     base = wanted or _find_base(state.root, state.branch)
     start = _find_merge_base(state.root, base)
     # Signatures are not shown, because that starts gpg; %x00 separates messages that contain blank lines.
     messages = run_git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
-                   f"--max-count={MOST_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
+                   f"--max-count={MAX_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
     commits = [one.strip() for one in messages.split("\0") if one.strip()]
     if not commits:
         here = state.branch or "HEAD"
         raise UserError(
-            f"{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH"
+            tr(
+                "{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH",
+                here=here,
+                base=base,
+            )
         )
     template = next(filter(None, (read_text(state.root / name, state.root) for name in _TEMPLATES)), "")
     return _BranchChanges(base, commits, diff_between(state.root, start, "HEAD"), template)
@@ -302,33 +314,35 @@ def _find_base(root: Path, branch: str) -> str:
             root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", accepted_codes=(1,)
         ):
             return name
-    raise UserError("the target branch is not clear; name it: /pr BRANCH")
+    raise UserError(tr("the target branch is not clear; name it: /pr BRANCH"))
 
 
 def _find_merge_base(root: Path, base: str) -> str:
     if base.startswith("-") or not run_git(
         root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", accepted_codes=(1, 128)
     ):
-        raise UserError(f"{base!r} is not a branch or commit of this repository; `git branch -a` lists the branches")
+        raise UserError(
+            tr("{base!r} is not a branch or commit of this repository; `git branch -a` lists the branches", base=base)
+        )
     start = run_git(root, "merge-base", base, "HEAD", accepted_codes=(1,))
     if not start:
-        raise UserError(f"{base} and this branch have no commit in common; name another base: /pr BRANCH")
+        raise UserError(tr("{base} and this branch have no commit in common; name another base: /pr BRANCH", base=base))
     return start.splitlines()[0]
 
 
 async def _write_description(ctx: CommandContext, found: _BranchChanges) -> tuple[str, str, list[str]]:
     """Return the text, a note on how it was made, and the changes needed for the server to accept the request."""
     if ctx.provider.name == OFFLINE:
-        return _describe_without_model(found), ", without a model: none is connected", []
+        return _describe_without_model(found), tr(", without a model: {no_model}", no_model=tr(NO_MODEL)), []
     prompt = build_pr_prompt(
         found.difference,
         found.commits,
         # Requests in a session that came with the repository are not the user's.
-        task=find_task_lines(ctx.session.messages[ctx.session.own_from :]),
-        clean=lambda text: ctx.redactor.redact(text).text,
+        task=quote_latest_requests(ctx.session.messages[ctx.session.own_from :]),
+        redact=lambda text: ctx.redactor.redact(text).text,
     )
     if found.template:
-        prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
+        prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4000]}"
     notices: list[str] = []
     # Outside the conversation, so that the session's prompt cache stays whole and the model has no tools.
     side = SideQuestion(
@@ -339,12 +353,12 @@ async def _write_description(ctx: CommandContext, found: _BranchChanges) -> tupl
         tell=notices.append,
     )
     try:
-        answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
+        answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_MAX_ANSWER_TOKENS)
     except ProviderError as error:
-        return _describe_without_model(found), f", without a model: {error}", notices
+        return _describe_without_model(found), tr(", without a model: {error}", error=error), notices
     text = extract_message(answer)
     if not text:
-        return _describe_without_model(found), ", without a model: it gave no answer", notices
+        return _describe_without_model(found), tr(", without a model: it gave no answer"), notices
     return text, "", notices
 
 
@@ -364,7 +378,7 @@ def _describe_without_model(found: _BranchChanges) -> str:
             "Files:",
             "",
             *files,
-            *([f"- and {more:,} more"] if more > 0 else []),
+            *([tr("- and {more:,} more", more=more)] if more > 0 else []),
         ]
     )
 
@@ -373,9 +387,9 @@ def _check_target_file(project: Path, file: str) -> Path:
     """Return the path to write. Raises UserError if it exists, or its directory is missing."""
     path = project / Path(file).expanduser()
     if path.exists():
-        raise UserError(f"{file!r} already exists; give another name, or delete it first")
+        raise UserError(tr("{file!r} already exists; give another name, or delete it first", file=file))
     if not path.parent.is_dir():
-        raise UserError(f"the folder of {file!r} does not exist; create it first, or give another name")
+        raise UserError(tr("the folder of {file!r} does not exist; create it first, or give another name", file=file))
     return path
 
 
@@ -391,7 +405,9 @@ def start_pull_request(ctx: CommandContext, argument: str) -> CommandResult:
     """Write title and text of a pull request for this branch."""
     given = parse_options(argument, valued=(_FILE,))
     if len(given.words) > 1:
-        return make_refusal(f"/pr takes one branch to compare with, not {len(given.words)}; for example /pr main")
+        return make_refusal(
+            tr("/pr takes one branch to compare with, not {count}; for example /pr main", count=len(given.words))
+        )
     base = given.words[0] if given.words else ""
     return CommandResult(follow_up=GitTask(kind="pr", instructions=base, file=given.options.get(_FILE, "")))
 
@@ -424,23 +440,23 @@ def _suggest_branches(ctx: CommandContext) -> Iterable[Suggestion]:
 
 
 def _suggest_review_arguments(ctx: CommandContext) -> Iterable[Suggestion]:
-    yield Suggestion(text=_STAGED, note="the staged changes")
+    yield Suggestion(text=_STAGED, note=tr("the staged changes"))
     for branch in _suggest_branches(ctx):
-        yield Suggestion(text=f"{branch.text}..HEAD", note=f"the changes since {branch.text}")
+        yield Suggestion(text=f"{branch.text}..HEAD", note=tr("the changes since {text}", text=branch.text))
 
 
 GIT = (
     Command(
         name="commit",
         argument="[TEXT]",
-        summary="commit the staged changes, or this session's; shows the message first",
+        summary=mark("commit the staged changes, or this session's; shows the message first"),
         handler=start_commit,
         is_overridable=True,
     ),
     Command(
         name="review",
         argument="[RANGE | --staged | FILE ...]",
-        summary="review uncommitted changes or a range of commits; read-only",
+        summary=mark("review uncommitted changes or a range of commits; read-only"),
         handler=start_review,
         suggest=_suggest_review_arguments,
         is_overridable=True,
@@ -448,7 +464,7 @@ GIT = (
     Command(
         name="pr",
         argument="[BASE] [--file PATH]",
-        summary="write title and text of a pull request for this branch; pushes nothing",
+        summary=mark("write title and text of a pull request for this branch; pushes nothing"),
         handler=start_pull_request,
         is_overridable=True,
         suggest=_suggest_branches,

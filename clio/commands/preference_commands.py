@@ -21,9 +21,9 @@ from clio.commands.memory.memory_text import (
     format_date,
     format_short_age,
     format_time_ago,
+    get_short_id,
     make_user_provenance,
     requires_memory,
-    short_id,
 )
 from clio.config.paths import home_config
 from clio.config.yaml_edit import store_setting
@@ -35,11 +35,10 @@ from clio.memory.preferences.preferences import (
     Touch,
     Weighed,
     context_block,
+    extract_subject,
     stance_of,
-    thing,
 )
 from clio.memory.store.record import MemoryRecord, Saved
-from clio.text.formatting import format_count
 from clio.text.scoring import (
     BAND_ALIASES,
     DEFAULT_SCORE,
@@ -50,6 +49,7 @@ from clio.text.scoring import (
     find_score_bands,
     resolve_band_name,
 )
+from clio.text.translation import mark, tr, tr_count
 
 _MAX_SUGGESTED = 60
 
@@ -58,7 +58,7 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
     """Return a table of preferences in the given order; `now` in seconds since the epoch."""
     rows = tuple(
         (
-            short_id(one.record),
+            get_short_id(one.record),
             one.record.content,
             f"{one.score:g}",
             f"{one.weight:.1f}",
@@ -68,14 +68,18 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
         )
         for one in preferences
     )
-    return Table(columns=("id", "what", "score", "weight", "is", "for", "age"), rows=rows, wide_column=1)
+    return Table(
+        columns=(tr("id"), tr("what"), tr("score"), tr("weight"), tr("is"), tr("for"), tr("age")),
+        rows=rows,
+        wide_column=1,
+    )
 
 
 def describe_strength(one: Weighed) -> str:
     """Return "hard limit", "rule" if it was stated as one, otherwise liked, neutral or disliked by its score."""
     if one.score <= HARD_LIMIT_SCORE:
-        return "hard limit"
-    return "rule" if one.record.explicit else describe_score(one.score)
+        return tr("hard limit")
+    return tr("rule") if one.record.explicit else tr(describe_score(one.score))
 
 
 def make_preference_data(one: Weighed) -> dict[str, Any]:
@@ -117,7 +121,9 @@ def parse_bands(text: str) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(resolve_band_name(name) for name in split_list(text)))
     except ValueError as error:
-        raise UsageError(f"{error}; also {', '.join(BAND_ALIASES)}") from error
+        raise UsageError(
+            tr("{error}; also {band_aliases}", error=error, band_aliases=", ".join(BAND_ALIASES))
+        ) from error
 
 
 def split_list(text: str) -> list[str]:
@@ -140,8 +146,8 @@ def suggest_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 def suggest_several_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete each word as `suggest_prefs`, without ids already given."""
     named = argument.split(" ")[:-1]
-    shown = (one.record for one in _list_known(ctx) if short_id(one.record) not in named)
-    return [Suggestion(text=short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
+    shown = (one.record for one in _list_known(ctx) if get_short_id(one.record) not in named)
+    return [Suggestion(text=get_short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
 
 
 def suggest_items(ctx: CommandContext) -> Iterable[Suggestion]:
@@ -160,11 +166,14 @@ def suggest_filters(*options: str) -> SuggestWord:
             case "--scenario":
                 return [Suggestion(text=name) for name in _list_scenarios(ctx)]
             case "--type":
-                return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in SCORE_BANDS.items()]
+                return [
+                    Suggestion(text=name, note=tr("{low:g} to {high:g}", low=low, high=high))
+                    for name, (low, high) in SCORE_BANDS.items()
+                ]
             case "--format":
-                return [Suggestion(text="context", note="as text for another program"), Suggestion(text="table")]
+                return [Suggestion(text="context", note=tr("as text for another program")), Suggestion(text="table")]
             case _:
-                return [Suggestion(text=name, note=_NOTES[name]) for name in options if name not in before]
+                return [Suggestion(text=name, note=tr(_NOTES[name])) for name in options if name not in before]
 
     return suggest
 
@@ -175,19 +184,19 @@ def scenario_names(ctx: CommandContext) -> Sequence[str]:
 
 
 _NOTES = {
-    "--type": "score bands, separated by commas",
-    "--scenario": "only this task type",
-    "--min-score": "from 0 to 10",
-    "--limit": "at most this many",
-    "--touch": "confirm what is found",
-    "--format": "context: as text for another program",
-    "--yes": "do not ask",
-    "--score": "from 0, never, to 10, always",
-    "--reason": "why, in a few words",
-    "--keywords": "keywords, separated by commas",
-    "--scenarios": "task types, separated by commas",
-    "--item": "its text",
-    "--rule": "a rule: its score is set, not averaged",
+    "--type": mark("score bands, separated by commas"),
+    "--scenario": mark("only this task type"),
+    "--min-score": mark("from 0 to 10"),
+    "--limit": mark("at most this many"),
+    "--touch": mark("confirm what is found"),
+    "--format": mark("context: as text for another program"),
+    "--yes": mark("do not ask"),
+    "--score": mark("from 0, never, to 10, always"),
+    "--reason": mark("why, in a few words"),
+    "--keywords": mark("keywords, separated by commas"),
+    "--scenarios": mark("task types, separated by commas"),
+    "--item": mark("its text"),
+    "--rule": mark("a rule: its score is set, not averaged"),
 }
 
 
@@ -207,11 +216,13 @@ def _list_scenarios(ctx: CommandContext) -> Sequence[str]:
 
 
 _FORMATS = ("table", "context")
-_SHORT = {"-t": "--type", "-l": "--limit", "-s": "--score"}
+_SHORT_OPTIONS = {"-t": "--type", "-l": "--limit", "-s": "--score"}
 """The one-letter options of the preferences document."""
-_SHORT_FILTERS = _SHORT | {"-s": "--scenario"}
+_SHORT_FILTERS = _SHORT_OPTIONS | {"-s": "--scenario"}
 """The same for searches, which have no score."""
-_NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers preferences you state in a message."
+_NOTHING = mark(
+    "No preferences yet. `/prefs add ITEM` adds one; clio also remembers preferences you state in a message."
+)
 
 
 @requires_memory
@@ -219,7 +230,7 @@ def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
     given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT_FILTERS)
     if len(given.words) > 1:
-        return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall searches")
+        return make_refusal(tr("/prefs top takes a number, not {text!r}; /prefs recall searches", text=given.text))
     number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
     found = ctx.memory.preferences.recall("", types=_parse_types(given), scenario=given.options.get("--scenario"))
     return _show_list(ctx, found[:number], given, of=len(found))
@@ -252,7 +263,13 @@ def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, valued=("--format",))
     form = given.options.get("--format", "table").lower()
     if form not in _FORMATS:
-        return make_refusal(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
+        return make_refusal(
+            tr(
+                "--format takes {formats}, not {form!r}; --json prints JSON",
+                formats=tr(" or ").join(_FORMATS),
+                form=form,
+            )
+        )
     if given.text:
         return _show_one(ctx, given.text)
     everything = ctx.memory.preferences.all()
@@ -266,19 +283,21 @@ def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
 def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
     """List every keyword with its number of preferences."""
     if argument:
-        return make_refusal("/prefs keywords takes nothing; /prefs recall WORD searches for one")
+        return make_refusal(tr("/prefs keywords takes no argument; /prefs recall WORD searches for one"))
     found = ctx.memory.preferences.keywords()
     if not found:
-        return CommandResult(text="No preference has keywords; `/prefs update ID --keywords a,b` gives some.", data={})
+        return CommandResult(
+            text=tr("No preference has keywords; `/prefs update ID --keywords a,b` adds some."), data={}
+        )
     rows = tuple((word, str(number)) for word, number in found.items())
-    return CommandResult(table=Table(columns=("keyword", "preferences"), rows=rows), data=found)
+    return CommandResult(table=Table(columns=(tr("keyword"), tr("preferences")), rows=rows), data=found)
 
 
 @requires_memory
 def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
     """List the task types with their number of preferences."""
     if argument:
-        return make_refusal("/prefs scenarios takes nothing; /scenario NAME sets the task type")
+        return make_refusal(tr("/prefs scenarios takes no argument; /scenario NAME sets the task type"))
     preferences = ctx.memory.preferences
     book, used = preferences.book, preferences.scenarios()
     rows = tuple(
@@ -292,7 +311,7 @@ def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
         },
         "problem": book.problem,
     }
-    table = Table(columns=("task type", "preferences", "aliases", "keywords"), rows=rows, wide_column=3)
+    table = Table(columns=(tr("task type"), tr("preferences"), tr("aliases"), tr("keywords")), rows=rows, wide_column=3)
     return CommandResult(text=f"{book.problem}." if book.problem else "", table=table, data=data)
 
 
@@ -300,7 +319,7 @@ def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
 def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
     """Show where preferences are stored, how many of each kind, and how they decay."""
     if argument:
-        return make_refusal("/prefs info takes nothing")
+        return make_refusal(tr("/prefs info takes no argument"))
     preferences = ctx.memory.preferences
     everything = preferences.all()
     bands = dict.fromkeys(SCORE_BANDS, 0)
@@ -310,14 +329,26 @@ def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
     limits = sum(one.score <= HARD_LIMIT_SCORE for one in everything)
     rules = sum(one.record.explicit for one in everything)
     rows = (
-        ("file", str(preferences.path)),
+        (tr("file"), str(preferences.path)),
         (
-            "preferences",
-            f"{len(everything)}, of them {format_count(limits, 'hard limit')}, {format_count(rules, 'explicit rule')}",
+            tr("preferences"),
+            tr(
+                "{count}, of them {hard_limits}, {explicit_rules}",
+                count=len(everything),
+                hard_limits=tr_count(limits, "hard limit"),
+                explicit_rules=tr_count(rules, "explicit rule"),
+            ),
         ),
-        ("by band", ", ".join(f"{name} {number}" for name, number in bands.items())),
-        ("decay", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
-        ("task type", ctx.memory.scenario or "detected per turn"),
+        (tr("by band"), ", ".join(f"{name} {number}" for name, number in bands.items())),
+        (
+            tr("decay"),
+            tr(
+                "half-life {half_life_days:g} days, floor {floor:g}",
+                half_life_days=preferences.fading.half_life_days,
+                floor=preferences.fading.floor,
+            ),
+        ),
+        (tr("task type"), ctx.memory.scenario or tr("detected per turn")),
     )
     data = {
         "file": str(preferences.path),
@@ -329,7 +360,7 @@ def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
         "floor": preferences.fading.floor,
     }
     return CommandResult(
-        text="Bands overlap, so one preference may count twice.",
+        text=tr("Bands overlap, so one preference may count twice."),
         table=Table(columns=("", ""), rows=rows, wide_column=1),
         data=data,
     )
@@ -339,24 +370,28 @@ def _show_one(ctx: CommandContext, wanted: str) -> CommandResult:
     preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     record = one.record
-    authors = {"user": "you", "model": "the model", "tool": "a tool"}
-    by = authors[record.provenance.asserted_by] if record.provenance else "unknown"
+    authors = {"user": "you", "model": tr("the model"), "tool": "a tool"}
+    by = authors[record.provenance.asserted_by] if record.provenance else tr("unknown")
     rows = [
-        ("what", record.content),
-        ("score", f"{one.score:g}, {describe_strength(one)} ({', '.join(one.bands)})"),
-        ("weight", f"{one.weight:.2f} now, decay {one.coefficient:.2f}"),
-        ("reason", record.reason),
-        ("keywords", ", ".join(record.keywords)),
-        ("for", ", ".join(record.scenarios)),
-        ("stated", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
-        ("added", format_date(record.created)),
+        (tr("what"), record.content),
+        (tr("score"), f"{one.score:g}, {describe_strength(one)} ({', '.join(one.bands)})"),
+        (tr("weight"), tr("{weight:.2f} now, decay {coefficient:.2f}", weight=one.weight, coefficient=one.coefficient)),
+        (tr("reason"), record.reason),
+        (tr("keywords"), ", ".join(record.keywords)),
+        (tr("for"), ", ".join(record.scenarios)),
+        (tr("stated"), tr("as a rule, by {by}", by=by) if record.explicit else tr("not as a rule, by {by}", by=by)),
+        (tr("added"), format_date(record.created)),
         (
-            "confirmed",
-            f"{format_date(record.seen)} ({format_time_ago(time.time(), record.seen)}), "
-            f"{format_count(record.touch_count, 'use')}",
+            tr("confirmed"),
+            ", ".join(
+                (
+                    f"{format_date(record.seen)} ({format_time_ago(time.time(), record.seen)})",
+                    tr_count(record.touch_count, "use"),
+                )
+            ),
         ),
     ]
-    table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    table = Table(columns=(tr("id"), record.id), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=make_preference_data(one))
 
 
@@ -367,10 +402,14 @@ def _show_list(
     data = [make_preference_data(one) for one in found]
     hint = _describe_unknown_scenario(ctx, given)
     if not found:
-        nothing = f"No matching preferences. {hint}".strip() if preferences.all() else _NOTHING
+        nothing = f"No matching preferences. {hint}".strip() if preferences.all() else tr(_NOTHING)
         return CommandResult(text=nothing, data=data)
-    shown = f"{format_count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
-    text = " ".join(part for part in (shown or f"{format_count(len(found), 'preference')}.", hint) if part)
+    shown = (
+        tr("{preferences}, {count} shown.", preferences=tr_count(of, "preference"), count=len(found))
+        if of and of > len(found)
+        else ""
+    )
+    text = " ".join(part for part in (shown or f"{tr_count(len(found), 'preference')}.", hint) if part)
     return CommandResult(text=text, table=make_preference_table(found, time.time()), data=data)
 
 
@@ -380,7 +419,11 @@ def _describe_unknown_scenario(ctx: CommandContext, given: ParsedArguments) -> s
     book = ctx.memory.preferences.book
     if name is None or book.knows(name) or name.lower() in ctx.memory.preferences.scenarios():
         return ""
-    return f"There is no task type {quote_code(name)}; {suggest_name(name, book.names)}"
+    return tr(
+        "There is no task type {name}; {suggest_name}",
+        name=quote_code(name),
+        suggest_name=suggest_name(name, book.names),
+    )
 
 
 def _parse_types(given: ParsedArguments) -> tuple[str, ...]:
@@ -391,8 +434,8 @@ def _parse_types(given: ParsedArguments) -> tuple[str, ...]:
 ALWAYS_SCORE, NEVER_SCORE = 10.0, 0.5
 _TOUCHES: dict[Touch, str] = {
     "touched": "confirmed",
-    "cooldown": "confirmed already within the last 12 hours",
-    "not_found": "not found",
+    "cooldown": mark("confirmed already within the last 12 hours"),
+    "not_found": mark("not found"),
 }
 
 
@@ -403,7 +446,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
         argument,
         switches=("--rule",),
         valued=("--score", "--reason", "--keywords", "--scenarios", "--importance"),
-        short=_SHORT,
+        short=_SHORT_OPTIONS,
     )
     item, reason = _parse_item_and_reason(ctx, given)
     stance = stance_of(item)
@@ -427,8 +470,15 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     one = find_weighed(preferences, done.record.id)
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
-        text=f"{_describe_saved(done, score)}: {quote_code(done.record.content)} (score {one.score:g}, "
-        f"{describe_strength(one)}) · `/memory undo`{_note_score(done, score)}{_note_limit(ctx, done)}",
+        text=tr(
+            "{saved}: {content} (score {score:g}, {strength}) · `/memory undo`{note_score}{note_limit}",
+            saved=_describe_saved(done, score),
+            content=quote_code(done.record.content),
+            score=one.score,
+            strength=describe_strength(one),
+            note_score=_note_score(done, score),
+            note_limit=_note_limit(ctx, done),
+        ),
         data=data,
     )
 
@@ -436,9 +486,11 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
 @requires_memory
 def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Set the given fields of one preference."""
-    given = parse_options(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
+    given = parse_options(
+        argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT_OPTIONS
+    )
     if not given.text:
-        return make_refusal("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
+        return make_refusal(tr("Which preference? Write /prefs update ID --score 8; /prefs shows the ids"))
     preferences = ctx.memory.preferences
     before = preferences.find(given.text)
     fields: dict[str, Any] = {
@@ -449,15 +501,17 @@ def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
         "scenarios": _parse_list(ctx, given, "--scenarios"),
     }
     if all(value is None for value in fields.values()):
-        return make_refusal(
-            "Nothing to change was given; name one of --item, --reason, --score, --keywords, --scenarios"
-        )
+        return make_refusal(tr("Nothing to change; give one of --item, --reason, --score, --keywords, --scenarios"))
     after = preferences.update(before.id, **fields)
     one = find_weighed(preferences, after.id)
     return CommandResult(
         text=(
-            f"Preference changed: {quote_code(after.content)} (score {one.score:g}, {describe_strength(one)}) "
-            "· `/memory undo`"
+            tr(
+                "Preference changed: {content} (score {score:g}, {strength}) · `/memory undo`",
+                content=quote_code(after.content),
+                score=one.score,
+                strength=describe_strength(one),
+            )
         ),
         data=make_preference_data(one),
     )
@@ -468,15 +522,17 @@ def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Record which preferences were used; each is reinforced at most once in twelve hours."""
     words = parse_options(argument).words
     if not words:
-        return make_refusal("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
+        return make_refusal(tr("Which were used? Write /prefs apply ID, or several ids; /prefs shows them"))
     preferences = ctx.memory.preferences
     ids = {word: _complete_id(ctx, word) for word in dict.fromkeys(words)}
     results = dict(preferences.apply(list(ids.values())))
-    rows = tuple((word, _TOUCHES[results[id]]) for word, id in ids.items())
+    rows = tuple((word, tr(_TOUCHES[results[id]])) for word, id in ids.items())
     data = [{"id": id, "status": status} for id, status in results.items()]
     touched = sum(status == "touched" for status in results.values())
-    table = Table(columns=("id", ""), rows=rows, wide_column=1)
-    return CommandResult(text=f"{format_count(touched, 'preference')} confirmed.", table=table, data=data)
+    table = Table(columns=(tr("id"), ""), rows=rows, wide_column=1)
+    return CommandResult(
+        text=tr("{preferences} confirmed.", preferences=tr_count(touched, "preference")), table=table, data=data
+    )
 
 
 @requires_memory
@@ -484,11 +540,13 @@ def touch_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Record the use of one preference, found by its text."""
     item = parse_options(argument).text
     if not item:
-        return make_refusal("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
+        return make_refusal(tr("Which preference? Write /prefs touch ITEM; /prefs apply takes ids"))
     status = ctx.memory.preferences.touch(item)
     if status == "not_found":
-        return make_refusal(f"There is no preference {item!r}; /prefs recall searches, /prefs apply takes ids")
-    return CommandResult(text=f"{quote_code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
+        return make_refusal(
+            tr("There is no preference {item!r}; /prefs recall searches, /prefs apply takes ids", item=item)
+        )
+    return CommandResult(text=f"{quote_code(item)}: {tr(_TOUCHES[status])}.", data={"item": item, "status": status})
 
 
 @requires_memory
@@ -496,12 +554,12 @@ def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a preference to the archive."""
     wanted = parse_options(argument).text
     if not wanted:
-        return make_refusal("Which preference? Write /prefs remove ID, or its text; /prefs shows them")
+        return make_refusal(tr("Which preference? Write /prefs remove ID, or its text; /prefs shows them"))
     preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     preferences.remove(one.record.id)
     return CommandResult(
-        text=f"Removed: {quote_code(one.record.content)} · `/memory undo`",
+        text=tr("Removed: {content} · `/memory undo`", content=quote_code(one.record.content)),
         data={"removed": make_preference_data(one)},
     )
 
@@ -511,20 +569,23 @@ def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move all preferences to the archive; asks first."""
     given = parse_options(argument, switches=("--yes",))
     if given.words:
-        return make_refusal("/prefs clear takes only --yes; /prefs remove removes one")
+        return make_refusal(tr("/prefs clear takes only --yes; /prefs remove removes one"))
     preferences = ctx.memory.preferences
     everything = preferences.all()
     if not everything:
-        return CommandResult(text="There are no preferences.", data={"cleared": 0})
+        return CommandResult(text=tr("There are no preferences."), data={"cleared": 0})
     if "--yes" not in given.options:
         limits = sum(one.score <= HARD_LIMIT_SCORE for one in everything)
-        question = (
-            f"Clear {format_count(len(everything), 'preference')}, {format_count(limits, 'hard limit')} among them?"
+        question = tr(
+            "Clear {preferences}, {hard_limits} among them?",
+            preferences=tr_count(len(everything), "preference"),
+            hard_limits=tr_count(limits, "hard limit"),
         )
         return CommandResult(follow_up=Confirm(question=question, then="/prefs clear --yes"))
     number = preferences.clear()
     return CommandResult(
-        text=f"Cleared {format_count(number, 'preference')} · `/memory undo`", data={"cleared": number}
+        text=tr("Cleared {preferences} · `/memory undo`", preferences=tr_count(number, "preference")),
+        data={"cleared": number},
     )
 
 
@@ -537,16 +598,16 @@ def _parse_item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple
         item = given.words[0]
         reason = reason or given.words[1]
     elif quoted and len(given.words) > 2:
-        raise UsageError("/prefs add takes an item and a reason; put quotes around each, or give --reason")
+        raise UsageError(tr("/prefs add takes an item and a reason; put quotes around each, or give --reason"))
     if not item.strip():
-        raise UsageError("Which preference? Write /prefs add ITEM, such as /prefs add never use tabs")
+        raise UsageError(tr("Which preference? Write /prefs add ITEM, such as /prefs add never use tabs"))
     return ctx.redactor.redact(item).text, ctx.redactor.redact(reason).text
 
 
 def _describe_saved(done: Saved, score: float) -> str:
     if done.action == "new":
-        return "Preference saved"
-    return "Preference changed" if done.record.score == score else "Confirmed"
+        return tr("Preference saved")
+    return tr("Preference changed") if done.record.score == score else tr("Confirmed")
 
 
 def _note_score(done: Saved, score: float) -> str:
@@ -554,16 +615,18 @@ def _note_score(done: Saved, score: float) -> str:
     if done.other is None or done.record.score == score:
         return ""
     if done.record.score == done.other.score and done.other.explicit:
-        return " It is a rule, so its score is unchanged; `/prefs update ID --score X` sets another."
-    return f" It had {done.other.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
+        return tr(" It is a rule, so its score is unchanged; `/prefs update ID --score X` sets another.")
+    return tr(
+        " Its score was {score:g}; the result is 60 % of the new score and 40 % of the old one.", score=done.other.score
+    )
 
 
 def _note_limit(ctx: CommandContext, done: Saved) -> str:
     """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
-    about = thing(done.record.content)
-    limits = [limit for limit in ctx.memory.preferences.hard_limits() if thing(limit.content) == about]
+    about = extract_subject(done.record.content)
+    limits = [limit for limit in ctx.memory.preferences.hard_limits() if extract_subject(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
-    return f" The hard limit {quote_code(others[0])} still applies." if others else ""
+    return tr(" The hard limit {others} still applies.", others=quote_code(others[0])) if others else ""
 
 
 def _complete_id(ctx: CommandContext, word: str) -> str:
@@ -597,15 +660,15 @@ def configure_preferences(ctx: CommandContext, argument: str) -> CommandResult:
         case [("set-half-life" | "set-floor") as verb, value]:
             return _store_setting_value(ctx, _SETTINGS[verb], value)
         case _:
-            return make_refusal("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
+            return make_refusal(tr("/prefs config takes show, set-half-life DAYS or set-floor SHARE"))
 
 
 def suggest_config(ctx: CommandContext) -> list[Suggestion]:
     """Complete the forms of the argument."""
     return [
-        Suggestion(text="show", note="how preferences decay"),
-        Suggestion(text="set-half-life ", note="days, above 0"),
-        Suggestion(text="set-floor ", note="from 0 to below 1"),
+        Suggestion(text="show", note=tr("how preferences decay")),
+        Suggestion(text="set-half-life ", note=tr("days, above 0")),
+        Suggestion(text="set-floor ", note=tr("from 0 to below 1")),
     ]
 
 
@@ -619,20 +682,26 @@ def _store_setting_value(ctx: CommandContext, name: str, value: str) -> CommandR
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
     if elsewhere:  # a flag or the project's file overrides the value, so this run keeps the one in use
-        return _show_decay(ctx, f"Written to {path}, but {origin} overrides it.")
+        return _show_decay(ctx, tr("Written to {path}, but {origin} overrides it.", path=path, origin=origin))
     preferences.fading = Fading(half_life_days=days, floor=floor)
-    return _show_decay(ctx, f"Written to {path}.", {name: str(path)})
+    return _show_decay(ctx, tr("Written to {path}.", path=path), {name: str(path)})
 
 
 def _show_decay(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
     fading = ctx.memory.preferences.fading
     said = {name: _get_origin(ctx, name) for name in _SETTINGS.values()} | dict(said_by or {})
     rows = (
-        ("half-life", f"{fading.half_life_days:g} days", said["preference_half_life_days"]),
-        ("floor", f"{fading.floor:g}", said["preference_floor"]),
+        (
+            tr("half-life"),
+            tr("{half_life_days:g} days", half_life_days=fading.half_life_days),
+            said["preference_half_life_days"],
+        ),
+        (tr("floor"), f"{fading.floor:g}", said["preference_floor"]),
     )
     data = {"half_life_days": fading.half_life_days, "floor": fading.floor}
-    return CommandResult(text=text, table=Table(columns=("", "value", "from"), rows=rows, wide_column=2), data=data)
+    return CommandResult(
+        text=text, table=Table(columns=("", tr("value"), tr("from")), rows=rows, wide_column=2), data=data
+    )
 
 
 def _get_origin(ctx: CommandContext, name: str) -> str:
@@ -650,33 +719,41 @@ def set_scenario(ctx: CommandContext, argument: str) -> CommandResult:
     if wanted and wanted != AUTO:
         if not book.knows(wanted):
             return make_refusal(
-                f"There is no task type {argument.strip()!r}; {suggest_name(wanted, [*book.names, AUTO])}"
+                tr(
+                    "There is no task type {argument!r}; {suggest_name}",
+                    argument=argument.strip(),
+                    suggest_name=suggest_name(wanted, [*book.names, AUTO]),
+                )
             )
         ctx.memory.scenario = book.resolve(wanted)
     elif wanted == AUTO:
         ctx.memory.scenario = None
     named = ctx.memory.scenario
     state = (
-        f"The task type is {quote_code(named)} until `/scenario auto`."
+        tr("The task type is {named} until `/scenario auto`.", named=quote_code(named))
         if named
-        else "The task type is detected per turn."
+        else tr("The task type is detected per turn.")
     )
     problem = f" {book.problem}." if book.problem else ""
-    choice = "" if wanted else f" Task types: {', '.join(map(quote_code, book.names))}; `/scenario NAME` sets one."
+    choice = (
+        ""
+        if wanted
+        else tr(" Task types: {names}; `/scenario NAME` sets one.", names=", ".join(map(quote_code, book.names)))
+    )
     data = {"scenario": named, "names": list(book.names), "problem": book.problem}
     return CommandResult(text=f"{state}{choice}{problem}", data=data)
 
 
 def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
     yield from (Suggestion(text=name) for name in scenario_names(ctx))
-    yield Suggestion(text=AUTO, note="detected per turn")
+    yield Suggestion(text=AUTO, note=tr("detected per turn"))
 
 
 SCENARIO = (
     Command(
         name="scenario",
         argument="[NAME|auto]",
-        summary="set the task type, for preferences that depend on it",
+        summary=mark("set the task type, for preferences that depend on it"),
         handler=set_scenario,
         suggest=_suggest,
     ),
@@ -684,33 +761,33 @@ SCENARIO = (
 
 
 _FIELDS = ("--score", "--reason", "--keywords", "--scenarios")
-_FIELDS_FORM = "[--score X] [--reason TEXT] [--keywords a,b] [--scenarios a,b]"
+_FIELDS_FORM = mark("[--score X] [--reason TEXT] [--keywords a,b] [--scenarios a,b]")
 
 PREFS = (
     Command(
         name="prefs",
         aliases=("preferences", "pref"),
-        summary="what you like, dislike and forbid, in all projects",
+        summary=mark("what you like, dislike and forbid, in all projects"),
         handler=show_preferences,
         subcommands=(
             Command(
                 name="add",
                 argument=f"ITEM {_FIELDS_FORM} [--rule]",
-                summary="add a preference; never … and always … are rules",
+                summary=mark("add a preference; never … and always … are rules"),
                 handler=add_preference,
                 suggest_word=suggest_filters(*_FIELDS, "--rule"),
             ),
             Command(
                 name="top",
                 argument="[N] [--type BANDS] [--scenario NAME]",
-                summary="those with the highest weight",
+                summary=mark("those with the highest weight"),
                 handler=show_top_preferences,
                 suggest_word=suggest_filters("--type", "--scenario"),
             ),
             Command(
                 name="show",
                 argument="[ID] [--format context]",
-                summary="all preferences, or one in full",
+                summary=mark("all preferences, or one in full"),
                 handler=show_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_filters("--format"),
@@ -718,14 +795,14 @@ PREFS = (
             Command(
                 name="recall",
                 argument="[QUERY] [--type BANDS] [--scenario NAME] [--min-score X] [--limit N] [--touch]",
-                summary="search preferences",
+                summary=mark("search preferences"),
                 handler=recall_preferences,
                 suggest_word=suggest_filters("--type", "--scenario", "--min-score", "--limit", "--touch"),
             ),
             Command(
                 name="update",
                 argument=f"ID [--item TEXT] {_FIELDS_FORM}",
-                summary="change fields of one",
+                summary=mark("change fields of one"),
                 handler=update_preference,
                 suggest_word=lambda ctx, argument: (
                     *suggest_prefs(ctx, argument),
@@ -735,41 +812,43 @@ PREFS = (
             Command(
                 name="apply",
                 argument="ID…",
-                summary="confirm those that were used",
+                summary=mark("confirm those that were used"),
                 handler=apply_preference,
                 suggest_word=suggest_several_prefs,
             ),
             Command(
                 name="touch",
                 argument="ITEM",
-                summary="confirm one by its text",
+                summary=mark("confirm one by its text"),
                 handler=touch_preferences,
                 suggest=suggest_items,
             ),
             Command(
                 name="remove",
                 argument="ID",
-                summary="archive one",
+                summary=mark("archive one"),
                 handler=remove_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_prefs,
             ),
-            Command(name="keywords", summary="all keywords, how often each is used", handler=show_keywords),
+            Command(name="keywords", summary=mark("all keywords, how often each is used"), handler=show_keywords),
             Command(
-                name="scenarios", summary="the task types and how many preferences each has", handler=show_scenarios
+                name="scenarios",
+                summary=mark("the task types and how many preferences each has"),
+                handler=show_scenarios,
             ),
-            Command(name="info", summary="number, file and decay", handler=show_preference_info),
+            Command(name="info", summary=mark("number, file and decay"), handler=show_preference_info),
             Command(
                 name="config",
                 argument="[show|set-half-life DAYS|set-floor SHARE]",
-                summary="show or set the decay",
+                summary=mark("show or set the decay"),
                 handler=configure_preferences,
                 suggest=suggest_config,
             ),
             Command(
                 name="clear",
                 argument="[--yes]",
-                summary="archive all",
+                summary=mark("archive all"),
                 handler=clear_preferences,
                 suggest_word=suggest_filters("--yes"),
             ),

@@ -17,87 +17,110 @@ from clio.commands.command import (
     find_by_name,
     format_command_usage,
     is_command,
-    list_forms,
+    list_usages,
     make_refusal,
     quote_code,
     split_first_word,
 )
+from clio.commands.config_commands import CONFIG
 from clio.commands.context_commands import CONTEXT, LAST
 from clio.commands.cost_commands import COST
 from clio.commands.extension_commands import AGENTS, HOOKS, SKILLS
 from clio.commands.git_commands import GIT
+from clio.commands.job_commands import JOBS
+from clio.commands.loop_commands import LOOP
 from clio.commands.mcp_commands import MCP
 from clio.commands.memory.commands import MEMORY, RECALL
 from clio.commands.memory.documents import DOCS, NOTE
 from clio.commands.plan_commands import PLAN, TODO
+from clio.commands.plugin_commands import make_plugin_commands
 from clio.commands.preference_commands import PREFS, SCENARIO
+from clio.commands.schedule_commands import SCHEDULE
 from clio.commands.session_commands import SESSION
 from clio.commands.settings_commands import APPROVE, GENERAL, MODEL, THEME
 from clio.commands.style_commands import FEEDBACK, STYLE
 from clio.commands.undo_commands import CHECKPOINT
 from clio.errors import UsageError
+from clio.text.translation import mark, tr
 
 _HELP_GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
-        "Model",
+        mark("Model"),
         (
-            ("model", "the model"),
-            ("style", "wording"),
-            ("skills", "instructions"),
-            ("agents", "sub-agents"),
-            ("effort", "reasoning"),
-            ("scenario", "task type"),
+            ("model", mark("the model")),
+            ("style", mark("wording")),
+            ("skills", mark("instructions")),
+            ("agents", mark("sub-agents")),
+            ("jobs", mark("in the background")),
+            ("schedule", mark("at set times")),
+            ("effort", mark("reasoning")),
+            ("scenario", mark("task type")),
         ),
     ),
     (
-        "Permissions",
+        mark("Permissions"),
         (
-            ("plan", "plan first"),
-            ("approve", "approval mode"),
-            ("hooks", "your commands"),
-            ("trust", "this project"),
+            ("plan", mark("plan first")),
+            ("approve", mark("approval mode")),
+            ("hooks", mark("your commands")),
+            ("trust", mark("this project")),
         ),
     ),
-    ("Status", (("todo", "tasks"), ("last", "results"), ("context", "window"), ("cost", "spending"))),
-    ("Undo", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
-    ("Git", (("commit", "with a message"), ("review", "a change"), ("pr", "its text"))),
     (
-        "Memory",
+        mark("Status"),
+        (("todo", mark("tasks")), ("last", mark("results")), ("context", mark("window")), ("cost", mark("spending"))),
+    ),
+    (
+        mark("Undo"),
+        (("undo", mark("a turn")), ("redo", mark("it")), ("diff", mark("changes")), ("rewind", mark("further back"))),
+    ),
+    (mark("Git"), (("commit", mark("with a message")), ("review", mark("a change")), ("pr", mark("its text")))),
+    (
+        mark("Memory"),
         (
-            ("memory", "this project"),
-            ("prefs", "preferences"),
-            ("note", "notes"),
-            ("docs", "documents"),
-            ("recall", "search all"),
-            ("feedback", "+ or -"),
+            ("memory", mark("this project")),
+            ("prefs", mark("preferences")),
+            ("note", mark("notes")),
+            ("docs", mark("documents")),
+            ("recall", mark("search all")),
+            ("feedback", mark("+ or -")),
         ),
     ),
-    ("Sessions", (("session", "list, search, switch, name, fork, export"),)),
+    (mark("Sessions"), (("session", mark("list, search, switch, name, fork, export")),)),
     (
-        "Settings",
-        (("theme", "colours"), ("mcp", "servers"), ("clear", "the screen"), ("help", "this"), ("exit", "clio")),
+        mark("Settings"),
+        (
+            ("config", mark("settings")),
+            ("init", mark("a .clio folder")),
+            ("theme", mark("colours")),
+            ("mcp", mark("servers")),
+            ("plugin", mark("extensions")),
+            ("clear", mark("the screen")),
+            ("help", mark("this")),
+            ("exit", mark("clio")),
+        ),
     ),
 )
-_SIGNS = "type a message · @path adds a file · !command runs it in a shell · #text saves to memory"
-_MAX_ADDED = 8
-NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc interrupts, Ctrl-D exits."
+_INPUT_PREFIXES = mark("type a message · @path to add a file · !command to run it in a shell · #text to remember it")
+_MAX_ADDED_LISTED = 8
+HELP_FOOTER = mark("`/help COMMAND` shows one command, `/help keys` all keys. Esc interrupts, Ctrl-D exits.")
 
 
 def make_help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
     """Return these commands, grouped; those in no group, and those not built in, have a row each."""
-    rows = [("Ask", _SIGNS)]
+    rows = [(tr("Ask"), tr(_INPUT_PREFIXES))]
     known: set[str] = set()
     for label, commands in _HELP_GROUPS:
         offered = [(name, words) for name, words in commands if name in names]
         known |= {name for name, _ in offered}
         if offered:
-            rows.append((label, " · ".join(f"/{name} {words}" for name, words in offered)))
+            rows.append((tr(label), " · ".join(f"/{name} {tr(words)}" for name, words in offered)))
     if rest := [name for name in names if name not in known]:
-        rows.append(("More", " · ".join(f"/{name}" for name in rest)))
+        rows.append((tr("More"), " · ".join(f"/{name}" for name in rest)))
     if added:
-        more = [f"{len(added) - _MAX_ADDED} more"] if len(added) > _MAX_ADDED else []
-        rows.append(("Custom", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
-    return Table(columns=("to", "type"), rows=tuple(rows), wide_column=1)
+        more = [tr("{count} more", count=len(added) - _MAX_ADDED_LISTED)] if len(added) > _MAX_ADDED_LISTED else []
+        rows.append((tr("Custom"), " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED_LISTED]), *more])))
+    return Table(columns=(tr("topic"), tr("commands")), rows=tuple(rows), wide_column=1)
 
 
 NO_CHANGES: Mapping[str, str] = {}
@@ -119,55 +142,69 @@ class Key(Struct, frozen=True, kw_only=True):
 
 KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     (
-        "on the line",
+        mark("at the prompt"),
         (
-            Key(keys="Enter", what="sends; adds a line after an open bracket, an open ``` or a \\", bound=("enter",)),
-            Key(keys="Enter", what="on an empty line, with --screen-reader: reads the status"),
-            Key(keys="Alt-Enter", what="starts a new line", bound=("escape enter",)),
-            Key(keys="Tab", what="completes commands, their options, @paths, @session: and @note:"),
-            Key(keys="↑ ↓", what="history; ↑ on an empty line edits the queued message", bound=("up",)),
+            Key(
+                keys="Enter",
+                what=mark("sends; adds a line after an open bracket, an open ``` or a \\"),
+                bound=("enter",),
+            ),
+            Key(keys="Enter", what=mark("on an empty line, with --screen-reader: reads the status")),
+            Key(keys="Alt-Enter", what=mark("starts a new line"), bound=("escape enter",)),
+            Key(keys="Tab", what=mark("completes commands, their options, @paths, @session: and @note:")),
+            Key(keys="↑ ↓", what=mark("history; ↑ on an empty line edits the queued message"), bound=("up",)),
             Key(
                 keys="Ctrl-R",
-                what="searches the history, of other projects too",
+                what=mark("searches the history, including that of other projects"),
                 bound=("c-r", "escape", "c-g"),
                 action="history",
             ),
             Key(
                 keys="Ctrl-G",
-                what="edits the line in $EDITOR; so do Ctrl-X Ctrl-E, and v in vi's normal mode",
+                what=mark("edits the line in $EDITOR; so do Ctrl-X Ctrl-E, and v in vi's normal mode"),
                 bound=("c-g", "c-x c-e", "v"),
                 action="editor",
             ),
-            Key(keys="Ctrl-V", what="inserts the picture from the clipboard", bound=("c-v",), action="picture"),
-            Key(keys="Backspace", what="deletes a pasted text as a whole", bound=("backspace",)),
-            Key(keys="Ctrl-C", what="clears the line; Ctrl-_ restores it", bound=("c-c",)),
-            Key(keys="Ctrl-D", what="exits, on an empty line"),
+            Key(keys="Ctrl-V", what=mark("pastes the image from the clipboard"), bound=("c-v",), action="picture"),
+            Key(keys="Backspace", what=mark("deletes a pasted text as a whole"), bound=("backspace",)),
+            Key(keys="Ctrl-C", what=mark("clears the line; Ctrl-_ restores it"), bound=("c-c",)),
+            Key(keys="Ctrl-D", what=mark("exits, on an empty line")),
         ),
     ),
     (
-        "at any time",
+        mark("at any time"),
         (
-            Key(keys="Ctrl-O", what="shows the last results in full, as /last does", bound=("c-o",), action="output"),
-            Key(keys="Ctrl-T", what="shows or hides the model's reasoning", action="reasoning"),
-            Key(keys="Shift-Tab", what="switches the approval mode: ask, edits, plan", bound=("s-tab",), action="mode"),
+            Key(
+                keys="Ctrl-O",
+                what=mark("shows the last results in full, as /last does"),
+                bound=("c-o",),
+                action="output",
+            ),
+            Key(keys="Ctrl-T", what=mark("shows or hides the model's thinking"), action="reasoning"),
+            Key(
+                keys="Shift-Tab",
+                what=mark("switches the approval mode: ask, edits, plan"),
+                bound=("s-tab",),
+                action="mode",
+            ),
         ),
     ),
     (
-        "while a turn runs",
+        mark("while a turn runs"),
         (
-            Key(keys="Esc Ctrl-C", what="interrupts the step and what it started"),
-            Key(keys="Enter", what="queues the message until the turn ends"),
-            Key(keys="Enter Enter", what="sends it with the next step; so does a ! before it"),
-            Key(keys="↑", what="edits the queued message"),
+            Key(keys="Esc Ctrl-C", what=mark("interrupts the step and what it started")),
+            Key(keys="Enter", what=mark("queues the message until the turn ends")),
+            Key(keys="Enter Enter", what=mark("sends it with the next request; so does a ! before it")),
+            Key(keys="↑", what=mark("edits the queued message")),
         ),
     ),
     (
-        "at a question",
+        mark("at a question"),
         (
-            Key(keys="y s a n", what="yes, for this session, always, no"),
-            Key(keys="e h", what="edit the change, decide hunk by hunk"),
-            Key(keys="any other", what="with --screen-reader: repeats the keys"),
-            Key(keys="j k g G Space b", what="move in a long change, as the arrows and pages do"),
+            Key(keys="y s a n", what=mark("yes, for this session, always, no")),
+            Key(keys="e h", what=mark("edit the change, decide hunk by hunk")),
+            Key(keys=mark("any other"), what=mark("with --screen-reader: repeats the keys")),
+            Key(keys="j k g G Space b", what=mark("scroll a long change, as the arrow and page keys do")),
         ),
     ),
 )
@@ -176,11 +213,11 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 def make_key_table(changed: Mapping[str, str] = NO_CHANGES) -> Table:
     """Return all keys, grouped by where they work. changed: the setting `keys`."""
     rows = [
-        (place if number == 0 else "", _format_key(changed.get(key.action, "")) or key.keys, key.what)
+        (tr(place) if number == 0 else "", _format_key(changed.get(key.action, "")) or tr(key.keys), tr(key.what))
         for place, keys in KEYS
         for number, key in enumerate(keys)
     ]  # fmt: skip
-    return Table(columns=("where", "key", "what it does"), rows=tuple(rows), wide_column=2)
+    return Table(columns=(tr("where"), tr("key"), tr("what it does")), rows=tuple(rows), wide_column=2)
 
 
 def _format_key(name: str) -> str:
@@ -196,7 +233,7 @@ def show_help(ctx: CommandContext, argument: str) -> CommandResult:
     if not argument:
         names = [command.name for command in COMMANDS]
         problem_lines = [f"- {problem}" for problem in ctx.added.problems()[:_MAX_PROBLEMS]]
-        text = "\n".join([NEXT, "", *problem_lines]).strip()
+        text = "\n".join([tr(HELP_FOOTER), "", *problem_lines]).strip()
         return CommandResult(
             table=make_help_table(names, [command.name for command in list_added_commands(ctx)]), text=text
         )
@@ -205,29 +242,41 @@ def show_help(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(table=make_key_table(ctx.config.keys))
     command = find_command(word, ctx)
     if command is None:
-        return make_refusal(f"There is no command {'/' + word!r}; {_find_nearest_command(word, ctx)}")
-    rows = list_forms(command, f"/{command.name}")
-    also = f" Also: {', '.join(quote_code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
-    also += f" From {quote_code(command.source)}." if command.source else ""
+        return make_refusal(
+            tr(
+                "There is no command {value!r}; {nearest_command}",
+                value="/" + word,
+                nearest_command=_find_nearest_command(word, ctx),
+            )
+        )
+    rows = list_usages(command, f"/{command.name}")
+    also = (
+        tr(" Also: {value}.", value=", ".join(quote_code("/" + alias) for alias in command.aliases))
+        if command.aliases
+        else ""
+    )
+    also += tr(" From {source}.", source=quote_code(command.source)) if command.source else ""
     return CommandResult(
-        text=f"{command.summary[0].upper()}{command.summary[1:]}.{also}",
-        table=Table(columns=("command", "what it does"), rows=rows, wide_column=1),
+        text=f"{(summary := tr(command.summary))[0].upper()}{summary[1:]}.{also}",
+        table=Table(columns=(tr("command"), tr("what it does")), rows=rows, wide_column=1, has_forms=True),
     )
 
 
-def suggest_names(ctx: CommandContext) -> Iterable[Suggestion]:
+def suggest_help_topics(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete command names and other help topics."""
-    named = (Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *list_added_commands(ctx)))
-    return (*named, Suggestion(text="keys", note="every key"))
+    named = (
+        Suggestion(text=command.name, note=tr(command.summary)) for command in (*COMMANDS, *list_added_commands(ctx))
+    )
+    return (*named, Suggestion(text="keys", note=tr("every key")))
 
 
 COMMANDS: tuple[Command, ...] = (
     Command(
         name="help",
         argument="[COMMAND|keys]",
-        summary="list commands and keys",
+        summary=mark("list commands and keys"),
         handler=show_help,
-        suggest=suggest_names,
+        suggest=suggest_help_topics,
     ),
     *MODEL,
     *APPROVE,
@@ -244,6 +293,10 @@ COMMANDS: tuple[Command, ...] = (
     *STYLE,
     *SKILLS,
     *AGENTS,
+    *JOBS,
+    *SCHEDULE,
+    *LOOP,
+    *make_plugin_commands(lambda name: find_command(name) is not None),
     *PLAN,
     *TODO,
     *CHECKPOINT,
@@ -252,6 +305,7 @@ COMMANDS: tuple[Command, ...] = (
     *HOOKS,
     *LAST,
     *THEME,
+    *CONFIG,
     *GENERAL,
 )
 
@@ -261,7 +315,13 @@ def run_command(ctx: CommandContext, line: str) -> CommandResult:
     name, argument = split_first_word(line.strip()[1:])
     command = find_command(name, ctx) if name else COMMANDS[0]
     if command is None:
-        return make_refusal(f"There is no command {'/' + name!r}; {_find_nearest_command(name, ctx)}")
+        return make_refusal(
+            tr(
+                "There is no command {value!r}; {nearest_command}",
+                value="/" + name,
+                nearest_command=_find_nearest_command(name, ctx),
+            )
+        )
     return dispatch_command(ctx, command, argument, f"/{command.name}")
 
 
@@ -282,11 +342,11 @@ def run_added_command(ctx: CommandContext, line: str) -> RunExpandedCommand | Ru
         near = suggest_name(name, [command.name for command in commands], "/", otherwise="none")
         if near == "none":
             return None
-        raise UsageError(f"There is no command {'/' + name!r}; {near}")
+        raise UsageError(tr("There is no command {value!r}; {near}", value="/" + name, near=near))
     result = run_command(ctx, line)
     if isinstance(result.follow_up, RunExpandedCommand | RunPrompt):
         return result.follow_up
-    raise UsageError(result.text.replace("`", "") or f"{'/' + name!r} does nothing here")
+    raise UsageError(result.text.replace("`", "") or tr("{value!r} does nothing here", value="/" + name))
 
 
 def complete_command_line(ctx: CommandContext | None, text: str) -> Iterator[tuple[Suggestion, int]]:
@@ -344,17 +404,17 @@ def _is_callable_by_name(command: Command) -> bool:
 
 def make_command_table() -> Table:
     """Return all commands in one table; the documentation includes it too."""
-    rows = tuple((_format_short_usage(command), command.summary) for command in COMMANDS)
-    return Table(columns=("command", "what it does"), rows=rows, wide_column=1)
+    rows = tuple((_format_short_usage(command), tr(command.summary)) for command in COMMANDS)
+    return Table(columns=(tr("command"), tr("what it does")), rows=rows, wide_column=1)
 
 
 def _format_short_usage(command: Command) -> str:
     if command.subcommands:
-        return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands)}"
+        return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands if sub.name.isalpha())}"
     return format_command_usage("/" + command.name, command)
 
 
-def _list_names_of(command: Command) -> tuple[str, ...]:
+def _list_command_names(command: Command) -> tuple[str, ...]:
     return (command.name, *command.aliases)
 
 
@@ -366,12 +426,12 @@ def _select_completed_names(command: Command, typed: str) -> tuple[str, ...]:
 def _find_nearest_command(name: str, ctx: CommandContext) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
-        return f"use {elsewhere}"
-    return suggest_name(name, _list_all_names(ctx), "/", otherwise="/help shows all of them")
+        return tr("use {elsewhere}", elsewhere=elsewhere)
+    return suggest_name(name, _list_all_names(ctx), "/", otherwise=tr("/help shows all of them"))
 
 
 def _list_all_names(ctx: CommandContext) -> list[str]:
-    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _list_names_of(command)]
+    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _list_command_names(command)]
 
 
 def _complete_names(
@@ -379,7 +439,7 @@ def _complete_names(
 ) -> Iterator[tuple[Suggestion, int]]:
     for name, command in named:
         if name.lower().startswith(typed.lower()):
-            yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)
+            yield Suggestion(text=prefix + name, note=tr(command.summary)), len(prefix + typed)
 
 
 # Command → first words of its argument for which it is read-only; "" is the bare command, None any argument.
@@ -398,6 +458,11 @@ _READ_ONLY_COMMANDS: dict[str, frozenset[str] | None] = {
     "docs": frozenset({"", "list"}),
     "prefs": frozenset({"", "top", "show", "keywords", "scenarios", "info"}),
     "skills": frozenset({"", "list", "show"}),
+    "agents": frozenset({"", "list", "show", "report", "message", "diff"}),
+    "jobs": frozenset({"", "list", "show", "logs"}),
+    "schedule": frozenset({"", "list"}),
+    "config": frozenset({"", "get"}),
+    "plugin": frozenset({"", "list", "show"}),
     "style": frozenset({"", "list", "why", "show"}),
 }
 

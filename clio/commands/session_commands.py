@@ -24,7 +24,8 @@ from clio.commands.command import (
 )
 from clio.commands.context_commands import trim_now
 from clio.commands.session_table import (
-    OPTIONS,
+    EXPORT_OPTIONS,
+    compute_unique_id_length,
     export_running,
     export_stored,
     format_last_used,
@@ -34,9 +35,9 @@ from clio.commands.session_table import (
     preview_session,
     suggest_export,
     suggest_sessions,
-    unique_id_length,
 )
-from clio.text.formatting import format_count, format_stored_time, truncate
+from clio.text.formatting import format_stored_time, truncate
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.memory.transcripts.session_text import Recall, RecalledPassage
@@ -44,43 +45,48 @@ if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
-_INCOGNITO_REFUSAL = "Incognito mode changes nothing on disk; start without --incognito to {}."
+_INCOGNITO_REFUSAL = mark("Incognito mode changes nothing on disk; start without --incognito to {}.")
 
 
 def name_running_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Name the running session."""
     title = _clean_title(ctx, parse_options(argument).text)
     if not title:
-        return make_refusal("Which name? Write /session name TEXT")
+        return make_refusal(tr("Which name? Write /session name TEXT"))
     ctx.session.rename(title)
-    return CommandResult(text=f"This session is now {quote_code(title)}.")
+    return CommandResult(text=tr("This session is now {title}.", title=quote_code(title)))
 
 
 def name_stored_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Name or rename a stored session. Raises SessionLocked if a clio process has it open."""
     words = parse_options(argument).words
     if len(words) < 2:
-        return make_refusal("Which session, and which name? Write clio sessions name ID TEXT")
+        return make_refusal(tr("Which session, and which name? Write clio sessions name ID TEXT"))
     if ctx.config.incognito:
-        return make_refusal(_INCOGNITO_REFUSAL.format("name a session"))
+        return make_refusal(tr(_INCOGNITO_REFUSAL).format(tr("name a session")))
     title = _clean_title(ctx, " ".join(words[1:]))
     session_id = ctx.store.find(words[0])
     if unsaved := ctx.store.rename(session_id, title):
-        return make_refusal(f"The name is not saved: {unsaved}")
-    return CommandResult(text=f"The session is now {quote_code(title)}.", data={"id": session_id, "name": title})
+        return make_refusal(tr("The name is not saved: {unsaved}", unsaved=unsaved))
+    return CommandResult(
+        text=tr("The session is now {title}.", title=quote_code(title)), data={"id": session_id, "name": title}
+    )
 
 
 def fork_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Copy the running session as it is now, and continue in the copy."""
     session = ctx.session
     if not session.is_persistent:
-        return make_refusal(_INCOGNITO_REFUSAL.format("copy a session"))
+        return make_refusal(tr(_INCOGNITO_REFUSAL).format(tr("copy a session")))
     # A session without messages has no file.
     if not session.messages:
-        return make_refusal("This session has no messages yet, so there is nothing to copy")
+        return make_refusal(tr("This session has no messages yet, so there is nothing to copy"))
     copy_id = _copy_session(ctx, session.id, parse_options(argument).text)
     all_ids = [info.id for info in ctx.store.list()]
-    text = f"The original is unchanged: /session switch {session.id[: unique_id_length(all_ids)]} returns to it."
+    text = tr(
+        "The original is unchanged: /session switch {id} returns to it.",
+        id=session.id[: compute_unique_id_length(all_ids)],
+    )
     return CommandResult(
         text=text, follow_up=SwitchSession(session_id=copy_id), data=_make_copy_data(session.id, copy_id)
     )
@@ -90,13 +96,14 @@ def fork_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Copy a stored session, running or not."""
     words = parse_options(argument).words
     if not words:
-        return make_refusal("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
+        return make_refusal(tr("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them"))
     if ctx.config.incognito:
-        return make_refusal(_INCOGNITO_REFUSAL.format("copy a session"))
+        return make_refusal(tr(_INCOGNITO_REFUSAL).format(tr("copy a session")))
     session_id = ctx.store.find(words[0])
     copy_id = _copy_session(ctx, session_id, " ".join(words[1:]))
     return CommandResult(
-        text=f"Copied; clio -r {copy_id} continues in the copy.", data=_make_copy_data(session_id, copy_id)
+        text=tr("Copied; clio -r {copy_id} continues in the copy.", copy_id=copy_id),
+        data=_make_copy_data(session_id, copy_id),
     )
 
 
@@ -105,28 +112,30 @@ def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
-            "Which session? Write /session delete with a number, an id or a name; /session list shows them"
+            tr("Which session? Write /session delete with a number, an id or a name; /session list shows them")
         )
     if ctx.config.incognito:
-        return make_refusal(_INCOGNITO_REFUSAL.format("delete a session"))
+        return make_refusal(tr(_INCOGNITO_REFUSAL).format(tr("delete a session")))
     session_id = ctx.store.find(given.text)
     # Its next message would create the file again.
     if session_id == ctx.session.id:
-        return make_refusal("The running session cannot be deleted; start another one with /session new first")
+        return make_refusal(tr("The running session cannot be deleted; start another one with /session new first"))
     info = _find_listed_session(ctx, session_id)
     description = (
-        f"{format_short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
+        f"{format_short_title(info, 60)!r} ({tr_count(info.messages, 'message')})" if info else repr(session_id)
     )
     if "--yes" not in given.options:
-        question = f"Delete the session {description} permanently?"
+        question = tr("Delete the session {description} permanently?", description=description)
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
     ctx.store.delete(session_id)
-    return CommandResult(text=f"Deleted {quote_code(description)}.", data={"deleted": session_id})
+    return CommandResult(
+        text=tr("Deleted {description}.", description=quote_code(description)), data={"deleted": session_id}
+    )
 
 
 def _copy_session(ctx: CommandContext, session_id: str, name: str) -> str:
     info = _find_listed_session(ctx, session_id)
-    title = f"{format_title(info)} (copy)" if info else None
+    title = tr("{title} (copy)", title=format_title(info)) if info else None
     return ctx.store.fork(session_id, upto=None, name=_clean_title(ctx, name) or title)
 
 
@@ -160,7 +169,7 @@ def show_session(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def offer_sessions(ctx: CommandContext, argument: str) -> CommandResult:
-    """Let the user choose a session to switch to; where no list can be drawn, show the running one."""
+    """Let the user choose a session to switch to; without a terminal to draw the list, show the running session."""
     shown = show_session(ctx, argument)
     return shown if argument else structs.replace(shown, follow_up=_offer_sessions(ctx))
 
@@ -170,29 +179,40 @@ def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--all",))
     if given.words:
         return make_refusal(
-            f"/session list takes no words, not {given.words[0]!r}; use /session search to find a session"
+            tr(
+                "/session list takes no argument, not {words!r}; use /session search to find a session",
+                words=given.words[0],
+            )
         )
     infos = ctx.store.list()
     if not infos:
         return CommandResult(
-            text="No sessions yet in this project; a session is saved from its first message on.", data=[]
+            text=tr("No sessions yet in this project; a session is saved from its first message on."), data=[]
         )
     newest = None if "--all" in given.options or len(infos) <= MAX_LISTED else MAX_LISTED
     table = make_session_table(infos, running=ctx.session.id, now=time.time(), newest=newest)
-    text = f"The {newest} newest of {len(infos):,} sessions; /session list --all shows all of them." if newest else ""
+    text = (
+        tr(
+            "The {newest} newest of {count:,} sessions; /session list --all shows all of them.",
+            newest=newest,
+            count=len(infos),
+        )
+        if newest
+        else ""
+    )
     return CommandResult(text=text, table=table, data=[_make_listed_data(info, ctx) for info in infos])
 
 
 def show_stored_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one stored session."""
     if not parse_options(argument).words:
-        return make_refusal("Which session? Write clio sessions show ID; clio sessions list shows them")
+        return make_refusal(tr("Which session? Write clio sessions show ID; clio sessions list shows them"))
     return show_session(ctx, argument)
 
 
 def suggest_list_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the option of `list`."""
-    return (Suggestion(text="--all", note=f"not only the newest {MAX_LISTED}"),)
+    return (Suggestion(text="--all", note=tr("all, not only the newest {max_listed}", max_listed=MAX_LISTED)),)
 
 
 def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInfo | None") -> CommandResult:
@@ -200,25 +220,35 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
     billed_tokens = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     rows = [
-        ("id", session.id),
-        ("name", session.name or "–"),
-        ("started", _format_moment(session.created_at)),
-        *([("last used", _format_moment(info.updated_at))] if info else []),
-        ("messages", str(len(session.messages))),
-        ("tokens billed", f"{billed_tokens:,}"),
-        *([("model", model)] if (model := session.model if info else ctx.provider.model) else []),
-        *([("effort", ctx.efforts.get_effort(ctx.provider.model))] if info is None else []),
-        *([("open todos", str(open_todos))] if open_todos else []),
-        *([("trims", str(len(session.trims)))] if session.trims else []),
-        *([("copied from", session.parent)] if session.parent and not session.delegated else []),
-        *([("created by", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
+        (tr("id"), session.id),
+        (tr("name"), session.name or "–"),
+        (tr("started"), _format_moment(session.created_at)),
+        *([(tr("last used"), _format_moment(info.updated_at))] if info else []),
+        (tr("messages"), str(len(session.messages))),
+        (tr("tokens billed"), f"{billed_tokens:,}"),
+        *([(tr("model"), model)] if (model := _find_model(session) if info else ctx.provider.model) else []),
+        *([(tr("effort"), ctx.efforts.get_effort(ctx.provider.model))] if info is None else []),
+        *([(tr("open todos"), str(open_todos))] if open_todos else []),
+        *([(tr("trims"), str(len(session.trims)))] if session.trims else []),
+        *([(tr("copied from"), session.parent)] if session.parent and not session.delegated else []),
+        *(
+            [
+                (
+                    tr("created by"),
+                    tr("the sub-agent {delegated}, for {parent}", delegated=session.delegated, parent=session.parent),
+                )
+            ]
+            if session.delegated
+            else []
+        ),
         *_make_import_rows(session),
-        *([("from", "the repository, not written by clio on this machine")] if session.is_foreign else []),
-        ("folder", str(session.working_directory)),
-        ("on disk", _describe_storage(ctx) if info is None else "yes, in use" if info.running else "yes"),
+        *([(tr("from"), tr("the repository, not written by clio on this machine"))] if session.is_foreign else []),
+        (tr("folder"), str(session.working_directory)),
+        (tr("on disk"), _describe_storage(ctx) if info is None else tr("yes, in use") if info.running else tr("yes")),
     ]
     return CommandResult(
-        table=Table(columns=("session", ""), rows=tuple(rows), wide_column=1),
+        table=Table(columns=(tr("session"), ""), rows=tuple(rows), wide_column=1),
+        todos=session.todos if info else (),
         data={
             "id": session.id,
             "name": session.name,
@@ -226,8 +256,9 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
             "updated_at": info.updated_at if info else None,
             "messages": len(session.messages),
             "tokens_billed": billed_tokens,
-            "model": session.model,
+            "model": _find_model(session),
             "open_todos": open_todos,
+            "todos": to_builtins(session.todos),
             "trims": len(session.trims),
             "parent": session.parent,
             "delegated": session.delegated,
@@ -239,12 +270,28 @@ def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInf
     )
 
 
+def _find_model(session: "Session") -> str | None:
+    """Return the model that was chosen for the session, else the one that answered last."""
+    return session.model or (session.bills[-1].model if session.bills else None)
+
+
 def _make_import_rows(session: "Session") -> list[tuple[str, str]]:
     imported = session.imported
     if imported is None:
         return []
-    within = [("part of", imported.within)] if imported.within else []
-    return [("imported", f"{_format_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
+    within = [(tr("part of"), imported.within)] if imported.within else []
+    return [
+        (
+            tr("imported"),
+            tr(
+                "{moment} from {agent}: {source}",
+                moment=_format_moment(imported.at),
+                agent=imported.agent,
+                source=imported.source,
+            ),
+        ),
+        *within,
+    ]
 
 
 def _make_listed_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
@@ -265,10 +312,10 @@ def _make_listed_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, obj
 def _describe_storage(ctx: CommandContext) -> str:
     session = ctx.session
     if not session.is_persistent:
-        return "no, incognito"
+        return tr("no, incognito")
     if session.unsaved_reason:
         return f"NOT SAVED: {session.unsaved_reason}"
-    return "yes" if session.messages else "from its first message on"
+    return tr("yes") if session.messages else tr("from its first message on")
 
 
 def _format_moment(seconds: float) -> str:
@@ -288,9 +335,9 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     # A query in double quotes is searched as a phrase, so the quotes must stay.
     query = given.words_as_typed if given.words_as_typed.startswith('"') else given.text
     if not query.strip():
-        return make_refusal("Search for what? Write /session search WORDS; in:output searches the tools' output")
+        return make_refusal(tr("Search for what? Write /session search WORDS; in:output searches the tools' output"))
     if ctx.config.incognito:
-        return make_refusal("Incognito mode reads no earlier session; start without --incognito to search.")
+        return make_refusal(tr("Incognito mode reads no earlier session; start without --incognito to search."))
     recall = ctx.memory.recall_sessions(
         query,
         current=ctx.session.id or None,
@@ -300,23 +347,36 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     )
     best_passages = [session.passages[0] for session in recall.sessions if session.passages]
     data = _make_result_data(query, recall)
+    left_out = (
+        tr(" This session is left out; --all searches it, too.")
+        if ctx.session.id and "--all" not in given.options
+        else ""
+    )
     if not best_passages:
-        return CommandResult(text=f"No session contains {quote_code(query)}.{_describe_missed(recall)}", data=data)
+        found_none = tr(
+            "No {other}session contains {query}.", other="earlier " * bool(left_out), query=quote_code(query)
+        )
+        text = f"{found_none}{left_out}{_describe_unsearched(recall)}"
+        return CommandResult(text=text, data=data)
     infos = ctx.store.list()
     # The number of the list, not of the result, so that `/session switch 3` means the same everywhere.
     positions = {info.id: place for place, info in enumerate(infos)}
     best_other = next((hit for hit in best_passages if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
-    resume = f"Enter resumes “{quote_code(_make_result_title(best_other))}”." if best_other and ctx.session.id else ""
+    resume = (
+        tr("Enter resumes “{result_title}”.", result_title=quote_code(_make_result_title(best_other)))
+        if best_other and ctx.session.id
+        else ""
+    )
     score = _describe_score(best_passages[0]) if "--why" in given.options else ""
     return CommandResult(
-        text=f"{score}{_describe_missed(recall)} {resume}".strip(),
+        text=f"{score}{_describe_unsearched(recall)} {resume}{left_out}".strip(),
         table=Table(
-            columns=("#", "session", "last used", "match", "id"),
+            columns=("#", tr("session"), tr("last used"), tr("match"), tr("id")),
             rows=tuple(_make_result_row(hit, infos, positions, query, ctx.session.id) for hit in best_passages),
             wide_column=3,
         ),
-        follow_up=Prefill(text=f"/session switch {best_other.session_id[: unique_id_length(positions)]}")
+        follow_up=Prefill(text=f"/session switch {best_other.session_id[: compute_unique_id_length(positions)]}")
         if best_other
         else None,
         data=data,
@@ -325,17 +385,17 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
 
 def suggest_search_options(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
     """Complete the options of a query."""
-    yield Suggestion(text="in:output", note="search the tools' full output")
-    yield Suggestion(text="in:title", note="search the sessions' titles")
-    yield Suggestion(text="--all", note="search the running session too")
-    yield Suggestion(text="--why", note="show the score of the best match")
+    yield Suggestion(text="in:output", note=tr("search the tools' full output"))
+    yield Suggestion(text="in:title", note=tr("search the sessions' titles"))
+    yield Suggestion(text="--all", note=tr("search the running session too"))
+    yield Suggestion(text="--why", note=tr("show the score of the best match"))
 
 
 def _make_result_row(
     passage: "RecalledPassage", infos: "list[SessionInfo]", positions: dict[str, int], query: str, running: str
 ) -> tuple[str, str, str, str, str]:
     position = positions.get(passage.session_id)
-    length = unique_id_length(positions)
+    length = compute_unique_id_length(positions)
     snippet = find_snippet(passage.snippet, query, _SNIPPET_CHARS)
     if position is None:  # deleted since it was indexed
         return ("–", truncate(_make_result_title(passage), _TITLE_CHARS), "–", snippet, passage.session_id[:length])
@@ -384,21 +444,23 @@ def _describe_score(passage: "RecalledPassage") -> str:
         "title": signals.title,
     }
     parts = ", ".join(f"{name} {round(points, 1):g}" for name, points in named.items() if round(points, 1))
-    return f"Score of the best match: {parts}." if parts else ""
+    return tr("Score of the best match: {parts}.", parts=parts) if parts else ""
 
 
-def _describe_missed(recall: "Recall") -> str:
+def _describe_unsearched(recall: "Recall") -> str:
     """Return how many sessions could not be searched, in parentheses; "" if none."""
     parts: list[str] = []
     if recall.unreadable:
-        parts.append(f"{format_count(len(recall.unreadable), 'session')} cannot be read")
+        parts.append(tr("{sessions} cannot be read", sessions=tr_count(len(recall.unreadable), "session")))
     if recall.unsearched:
-        parts.append(f"{format_count(recall.unsearched, 'session')} not indexed yet, search again in a moment")
+        parts.append(
+            tr("{sessions} not indexed yet, search again in a moment", sessions=tr_count(recall.unsearched, "session"))
+        )
     return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _make_result_title(passage: "RecalledPassage") -> str:
-    return " ".join(passage.session_name.split()) or "(no messages yet)"
+    return " ".join(passage.session_name.split()) or tr("(no messages yet)")
 
 
 def _make_result_data(query: str, recall: "Recall") -> dict[str, object]:
@@ -436,17 +498,17 @@ def _make_passage_data(passage: "RecalledPassage") -> dict[str, object]:
 def _offer_sessions(ctx: CommandContext) -> Choose | None:
     """Return the list of sessions to switch to; None if there is no other one."""
     infos = ctx.store.list()
-    if not [info for info in infos if info.id != ctx.session.id]:
+    by_id = {info.id: info for info in infos}
+    if not by_id.keys() - {ctx.session.id}:
         return None
-    previews = {info.id: preview_session(info) for info in infos}
-    ids = tuple(previews)
+    ids = tuple(by_id)
     return Choose(
-        title="Switch to which session?",
+        title=tr("Switch to which session?"),
         table=make_session_table(infos, running=ctx.session.id, now=time.time()),
         values=ids,
         then="/session switch",
-        start=ids.index(ctx.session.id) if ctx.session.id in previews else 0,
-        preview=previews.__getitem__,
+        start=ids.index(ctx.session.id) if ctx.session.id in by_id else 0,
+        preview=lambda session_id: preview_session(by_id[session_id]),
     )
 
 
@@ -456,13 +518,13 @@ def switch_session(ctx: CommandContext, argument: str) -> CommandResult:
     if not given.words:
         return structs.replace(
             make_refusal(
-                "Which session? Write /session switch with a number, an id or a name; /session list shows them"
+                tr("Which session? Write /session switch with a number, an id or a name; /session list shows them")
             ),
             follow_up=_offer_sessions(ctx),
         )
     session_id = ctx.store.find(given.text)
     if session_id == ctx.session.id:
-        return CommandResult(text="That is the running session.")
+        return CommandResult(text=tr("That is the running session."))
     return CommandResult(follow_up=SwitchSession(session_id=session_id))
 
 
@@ -474,52 +536,56 @@ def new_session(ctx: CommandContext, argument: str) -> CommandResult:
 SESSION = (
     Command(
         name="session",
-        summary="the running session, and earlier ones",
+        summary=mark("the running session, and earlier ones"),
         handler=offer_sessions,
         subcommands=(
             Command(
                 name="show",
                 argument="[SESSION]",
-                summary="the running session, or another one",
+                summary=mark("the running session, or another one"),
                 handler=show_session,
                 suggest=suggest_sessions,
             ),
             Command(
                 name="list",
                 argument="[--all]",
-                summary="the sessions of this project, newest first",
+                summary=mark("the sessions of this project, newest first"),
                 handler=list_sessions,
                 suggest_word=suggest_list_options,
             ),
             Command(
                 name="search",
                 argument="WORDS [in:output] [--all] [--why]",
-                summary="search earlier sessions; Enter then resumes the best match",
+                summary=mark("search earlier sessions; Enter then resumes the best match"),
                 handler=search_sessions,
                 suggest_word=suggest_search_options,
             ),
             Command(
                 name="switch",
                 argument="SESSION",
-                summary="continue another session: number, id, start of an id or name",
+                summary=mark("continue another session: number, id, start of an id or name"),
                 handler=switch_session,
                 suggest=suggest_sessions,
             ),
-            Command(name="name", argument="TEXT", summary="name the running session", handler=name_running_session),
-            Command(name="new", argument="[NAME]", summary="start an empty session", handler=new_session),
-            Command(name="fork", argument="[NAME]", summary="continue in a copy of this session", handler=fork_running),
-            Command(name="trim", summary="trim the conversation now", handler=trim_now),
+            Command(
+                name="name", argument="TEXT", summary=mark("name the running session"), handler=name_running_session
+            ),
+            Command(name="new", argument="[NAME]", summary=mark("start an empty session"), handler=new_session),
+            Command(
+                name="fork", argument="[NAME]", summary=mark("continue in a copy of this session"), handler=fork_running
+            ),
+            Command(name="trim", summary=mark("trim the conversation now"), handler=trim_now),
             Command(
                 name="delete",
                 argument="SESSION [--yes]",
-                summary="delete a session permanently",
+                summary=mark("delete a session permanently"),
                 handler=delete_session,
                 suggest=suggest_sessions,
             ),
             Command(
                 name="export",
-                argument=f"PATH {OPTIONS}",
-                summary="export this session to a file",
+                argument=f"PATH {EXPORT_OPTIONS}",
+                summary=mark("export this session to a file"),
                 handler=export_running,
                 suggest_word=suggest_export,
             ),
@@ -530,29 +596,37 @@ SESSION = (
 
 SESSIONS = Command(
     name="sessions",
-    summary="the sessions of this project, newest first",
+    summary=mark("the sessions of this project, newest first"),
     handler=list_sessions,
     subcommands=(
         Command(
-            name="list", argument="[--all]", summary="the sessions of this project, newest first", handler=list_sessions
+            name="list",
+            argument="[--all]",
+            summary=mark("the sessions of this project, newest first"),
+            handler=list_sessions,
         ),
         Command(
             name="search",
             argument="WORDS [in:output] [--why]",
-            summary="search sessions; on a terminal Enter then resumes the best match",
+            summary=mark("search sessions; on a terminal Enter then resumes the best match"),
             handler=search_sessions,
         ),
         Command(
-            name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored_session
+            name="show",
+            argument="ID",
+            summary=mark("one session: length, model, tokens, todos"),
+            handler=show_stored_session,
         ),
-        Command(name="name", argument="ID TEXT", summary="rename a session", handler=name_stored_session),
-        Command(name="fork", argument="ID [NAME]", summary="copy a session", handler=fork_stored),
+        Command(name="name", argument="ID TEXT", summary=mark("rename a session"), handler=name_stored_session),
+        Command(name="fork", argument="ID [NAME]", summary=mark("copy a session"), handler=fork_stored),
         Command(
             name="export",
-            argument=f"ID PATH {OPTIONS}",
-            summary="export a session to a file",
+            argument=f"ID PATH {EXPORT_OPTIONS}",
+            summary=mark("export a session to a file"),
             handler=export_stored,
         ),
-        Command(name="delete", argument="ID [--yes]", summary="delete a session permanently", handler=delete_session),
+        Command(
+            name="delete", argument="ID [--yes]", summary=mark("delete a session permanently"), handler=delete_session
+        ),
     ),
 )

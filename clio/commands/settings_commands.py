@@ -1,14 +1,14 @@
 """Commands about clio itself and the model: exit, screen, themes, approvals, trust, model, effort."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import get_args
 
 from msgspec import Struct, structs
 
-from clio.checks.checkers import describe_checks_trust
-from clio.checks.checkers import list_untrusted_programs_of_checks as waiting_checks
+from clio.checks.checkers import list_untrusted_checkers as waiting_checks
+from clio.checks.checkers import make_checks_trust_request
 from clio.commands.arguments import suggest_name
 from clio.commands.command import (
     Choose,
@@ -30,27 +30,33 @@ from clio.commands.command import (
 )
 from clio.commands.custom_commands import CustomCommands
 from clio.config.loaded import LoadedConfig, TrustRequest
-from clio.config.paths import THEMES, theme_names
 from clio.config.schema import ApprovalMode, Effort
+from clio.config.theme_files import THEMES, theme_names
 from clio.config.trust import TrustStore
 from clio.errors import ClioError, UserError
 from clio.git.repository import find_root, list_untrusted_programs
-from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, OfferedModel
+from clio.lsp.catalog import list_untrusted_servers, make_servers_trust_request
+from clio.providers.base import AUTO, CONNECT_MODEL, EFFORTS, NO_MODEL, OFFLINE, ListsModels, OfferedModel
 from clio.providers.limits import read_configured_limits, takes_images
 from clio.providers.model_facts import describe_efforts, find_usable_efforts
 from clio.providers.profiles import find_profile
 from clio.providers.urls import url_host
 from clio.skills.skills import SkillCatalog, SubagentCatalog
-from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
+from clio.text.formatting import MICROS_PER_DOLLAR, capitalize, format_money, format_tokens
+from clio.text.translation import mark, tr
 
 
 def list_waiting_for_trust(loaded: LoadedConfig, env: Mapping[str, str] = os.environ) -> tuple[TrustRequest, ...]:
-    """Return the project's skills, sub-agents, commands and checks that wait for trust."""
+    """Return the project's skills, sub-agents, commands, checks and language servers that wait for trust."""
     catalog = SkillCatalog(loaded.main_project, loaded.home, env)
     commands = CustomCommands(loaded.main_project, loaded.home, env)
     agents = SubagentCatalog(loaded.main_project, loaded.home, env)
     checks = waiting_checks(loaded.config.checks, loaded.project, loaded.main_project, loaded.home)
-    asked = (describe_checks_trust(checks),) if checks else ()
+    servers = list_untrusted_servers(loaded.config.language_servers, loaded.project, loaded.main_project, loaded.home)
+    asked = (
+        *((make_checks_trust_request(checks),) if checks else ()),
+        *((make_servers_trust_request(servers),) if servers else ()),
+    )
     return (*catalog.list_withheld(catalog.find()), *agents.list_withheld(), *commands.withheld(), *asked)
 
 
@@ -67,19 +73,25 @@ def set_theme(ctx: CommandContext, argument: str) -> CommandResult:
     """List the themes, or switch to one."""
     names = theme_names(ctx.loaded.home)
     if argument and argument not in names:
-        return make_refusal(f"There is no theme {argument!r}; {suggest_name(argument, names)}")
+        return make_refusal(
+            tr(
+                "There is no theme {argument!r}; {suggest_name}",
+                argument=argument,
+                suggest_name=suggest_name(argument, names),
+            )
+        )
     return CommandResult(follow_up=SetTheme(name=argument))
 
 
-def make_theme_choice(ctx: CommandContext) -> Choose:
-    """Return the list of themes to choose from."""
+def make_theme_choice(ctx: CommandContext, current: str, preview: Callable[[str], object]) -> Choose:
+    """Return the list of themes to choose from. current: the theme in use. preview: see `Choose`."""
     names = theme_names(ctx.loaded.home)
     rows = tuple(
-        ("→" if name == ctx.config.theme else "", name, THEMES.get(name, "your own")) for name in names
+        ("→" if name == current else "", name, THEMES.get(name, "your own")) for name in names
     )  # fmt: skip
-    table = Table(columns=("", "theme", ""), rows=rows, wide_column=2)
-    start = names.index(ctx.config.theme) if ctx.config.theme in names else 0
-    return Choose(title="Theme", table=table, values=tuple(names), then="/theme", start=start)
+    table = Table(columns=("", tr("theme"), ""), rows=rows, wide_column=2)
+    start = names.index(current) if current in names else 0
+    return Choose(title=tr("Theme"), table=table, values=tuple(names), then="/theme", start=start, preview=preview)
 
 
 def suggest_themes(ctx: CommandContext) -> Iterable[Suggestion]:
@@ -93,7 +105,7 @@ THEME = (
         name="theme",
         aliases=("themes", "colors"),
         argument="[NAME]",
-        summary="the colours: dark, light, high contrast, none, your own",
+        summary=mark("the colours: dark, light, high contrast, none, your own"),
         handler=set_theme,
         suggest=suggest_themes,
     ),
@@ -101,10 +113,10 @@ THEME = (
 
 
 MODES: dict[ApprovalMode, str] = {
-    "ask": "ask before every write and command; reading is allowed",
-    "edits": "allow writes inside the project, ask before commands",
-    "all": "allow everything except blocked commands",
-    "plan": "read-only; nothing is changed",
+    "ask": mark("ask before every write and command; reading is allowed"),
+    "edits": mark("allow writes inside the project, ask before commands"),
+    "all": mark("allow everything except blocked commands"),
+    "plan": mark("read-only; nothing is changed"),
 }
 
 
@@ -121,17 +133,28 @@ def clear_screen(ctx: CommandContext, argument: str) -> CommandResult:
 def set_approval_mode(ctx: CommandContext, argument: str) -> CommandResult:
     """Show or change the approval mode."""
     if not argument:
-        rows = tuple(("→" if mode == ctx.policy.mode else "", mode, what) for mode, what in MODES.items())
-        return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide_column=2))
+        rows = tuple(("→" if mode == ctx.policy.mode else "", mode, tr(what)) for mode, what in MODES.items())
+        return CommandResult(
+            table=Table(columns=("", tr("mode"), tr("what runs without asking")), rows=rows, wide_column=2)
+        )
     for mode, what in MODES.items():
         if mode == argument.lower():
-            return CommandResult(text=f"Approval mode {quote_code(mode)}: {what}.", follow_up=SetApproval(mode=mode))
-    return make_refusal(f"There is no approval mode {argument!r}; {suggest_name(argument, MODES)}")
+            return CommandResult(
+                text=tr("Approval mode {mode}: {what}.", mode=quote_code(mode), what=what),
+                follow_up=SetApproval(mode=mode),
+            )
+    return make_refusal(
+        tr(
+            "There is no approval mode {argument!r}; {suggest_name}",
+            argument=argument,
+            suggest_name=suggest_name(argument, MODES),
+        )
+    )
 
 
 def suggest_modes(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the approval modes."""
-    return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
+    return (Suggestion(text=mode, note=tr(what)) for mode, what in MODES.items())
 
 
 def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
@@ -139,20 +162,25 @@ def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
     waiting = (*list_waiting_for_trust(ctx.loaded), *list_waiting_programs(ctx.loaded))
     withheld = (*ctx.loaded.withheld, *waiting)
     if not withheld:
-        return CommandResult(text="Nothing in this project is waiting for trust.")
+        return CommandResult(text=tr("Nothing in this project needs your trust."))
     if ctx.config.incognito:
-        return make_refusal("Incognito mode stores nothing, including trust; start without --incognito.")
+        return make_refusal(tr("Incognito mode stores nothing, including trust; start without --incognito."))
     if argument == "--yes":
         if waiting:
             TrustStore(ctx.loaded.home).add_all(ctx.loaded.main_project, waiting)
         return CommandResult(follow_up=GrantTrust())
     if argument:
-        return make_refusal(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
+        return make_refusal(
+            tr(
+                "/trust: unknown argument {argument!r}; type /trust alone to see what would be granted",
+                argument=argument,
+            )
+        )
     rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
-        text="This project's config wants extra permissions, or gives the model instructions:",
-        table=Table(columns=("what", "value", "from"), rows=rows, wide_column=1),
-        follow_up=Confirm(question="Trust it?", then="/trust --yes"),
+        text=tr("This project's config wants extra permissions, or gives the model instructions:"),
+        table=Table(columns=(tr("what"), tr("value"), tr("from")), rows=rows, wide_column=1),
+        follow_up=Confirm(question=tr("Trust it?"), then="/trust --yes"),
     )
 
 
@@ -160,27 +188,29 @@ APPROVE = (
     Command(
         name="approve",
         argument="[MODE]",
-        summary="approval mode: which writes and commands need approval",
+        summary=mark("approval mode: which writes and commands need approval"),
         handler=set_approval_mode,
         suggest=suggest_modes,
     ),
 )
 GENERAL = (
-    Command(name="trust", summary="apply this project's withheld settings, skills and commands", handler=trust_project),
-    Command(name="clear", summary="clear the screen; the conversation stays", handler=clear_screen),
-    Command(name="exit", aliases=("quit",), summary="exit clio", handler=quit_clio),
+    Command(
+        name="trust", summary=mark("apply this project's withheld settings, skills and commands"), handler=trust_project
+    ),
+    Command(name="clear", summary=mark("clear the screen; the conversation stays"), handler=clear_screen),
+    Command(name="exit", aliases=("quit",), summary=mark("exit clio"), handler=quit_clio),
 )
 
 
 MAX_SHOWN_MODELS = 100
-_CONNECT = (
-    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
-    "then restart clio, with `-c` to continue here."
-)
-_ROWS: dict[str, tuple[str, ...]] = {}
+_LISTED_VALUES: dict[str, tuple[str, ...]] = {}
 """The values of the rows in the list shown last, by command: a number as argument selects one."""
 SERVED: dict[str, tuple[str, ...]] = {}
 """Models listed by servers so far, by provider; cached until the process exits."""
+
+
+def _explain_no_model() -> str:
+    return f"{capitalize(tr(NO_MODEL))}: {tr(CONNECT_MODEL)}."
 
 
 async def ask_server(ctx: CommandContext) -> bool:
@@ -202,28 +232,31 @@ def set_model(ctx: CommandContext, argument: str) -> CommandResult:
         server = provider
         return CommandResult(
             follow_up=WaitFor(
-                label=f"asking {provider.name} for its models", work=lambda: _request_model_list(ctx, server)
+                label=tr("asking {provider} for its models", provider=provider.name),
+                work=lambda: _request_model_list(ctx, server),
             )
         )
     if len(argument.split()) > 1:
-        return make_refusal(f"A model's name has no spaces: {argument!r}; write /model NAME")
+        return make_refusal(tr("A model's name has no spaces: {argument!r}; write /model NAME", argument=argument))
     # A model may be named by a number alone on a local server; then the name counts.
     if argument.isdecimal() and argument not in _list_known_models(ctx):
         chosen = _get_listed_value("/model", argument)
         if not chosen:
-            return make_refusal(f"There is no row {argument} to choose: `/model` lists the models")
+            return make_refusal(
+                tr("There is no row {argument} to choose: `/model` lists the models", argument=argument)
+            )
         argument = chosen
     if argument == provider.model:
-        return CommandResult(text=f"{quote_code(argument)} is already in use.")
+        return CommandResult(text=tr("{argument} is already in use.", argument=quote_code(argument)))
     # An alias may name another server; any other name belongs to the current one.
     if provider.name == OFFLINE and argument not in ctx.config.models:
-        return make_refusal(f"No language model is connected: clio is {quote_code(OFFLINE)}. {_CONNECT}")
+        return make_refusal(_explain_no_model())
     return CommandResult(follow_up=SetModel(name=argument))
 
 
 def _get_listed_value(command: str, number: str) -> str:
     """Return the value of a row in the list that the command showed last; "" if there is no such row."""
-    rows = _ROWS.get(command, ())
+    rows = _LISTED_VALUES.get(command, ())
     return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
@@ -233,9 +266,9 @@ async def _request_model_list(ctx: CommandContext, server: ListsModels) -> Comma
     try:
         offered = await server.offered()
     except ClioError as error:
-        return _make_model_list(ctx, {}, f"{name} did not list its models: {error}")
+        return _make_model_list(ctx, {}, tr("{name} did not list its models: {error}", name=name, error=error))
     if not offered:
-        return _make_model_list(ctx, {}, f"{name} lists no models.")
+        return _make_model_list(ctx, {}, tr("{name} lists no models.", name=name))
     SERVED[name] = tuple(one.name for one in offered)
     return _make_model_list(ctx, {one.name: one for one in offered}, "")
 
@@ -244,31 +277,35 @@ def _make_model_list(ctx: CommandContext, windows: Mapping[str, OfferedModel], p
     """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
     provider = ctx.provider
     if provider.name == OFFLINE:
-        return CommandResult(text=f"No language model is connected: clio is {quote_code(OFFLINE)}. {_CONNECT}")
+        return CommandResult(text=_explain_no_model())
     running = provider.model
     own = [known for known in _list_known_models(ctx) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
-    _ROWS["/model"] = tuple(names)
-    text = f"{_describe_current_model(ctx)} `/model NAME`, or the number of a row, switches."
+    _LISTED_VALUES["/model"] = tuple(names)
+    text = tr(
+        "{current_model} `/model NAME`, or the number of a row, switches.", current_model=_describe_current_model(ctx)
+    )
     if len(names) > MAX_SHOWN_MODELS:
-        text += (
-            f" {len(names) - MAX_SHOWN_MODELS:,} more are not shown; type a few letters after `/model` and press Tab."
+        text += tr(
+            " {count:,} more are not shown; type a few letters after `/model` and press Tab.",
+            count=len(names) - MAX_SHOWN_MODELS,
         )
     if own and windows:
-        text += " Models of your configuration that the server does not list are marked `not listed`."
+        text += tr(" Models of your configuration that the server does not list are marked `not listed`.")
     described = [_describe_model(ctx, one, windows.get(one, OfferedModel(name=one))) for one in names]
     rows = tuple(
-        ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
+        ("→" if one.name == running else "", *one.cells, tr("not listed") if windows and one.name in own else "")
         for one in described
     )
-    columns = ("", "model", "window", "$ in", "$ out", "$ cached", "supports", "")
+    columns = ("", tr("model"), tr("window"), "$ in", "$ out", "$ cached", tr("supports"), "")
     table = Table(columns=columns, rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(
         text=f"{text}\n\n{problem}" if problem else text,
         table=structs.replace(table, rows=rows[:MAX_SHOWN_MODELS]) if windows or len(rows) > 1 else None,
         data=[one.data | {"running": one.name == running, "listed": one.name in windows} for one in described],
         follow_up=Choose(
-            title=f"Models at {provider.name} · prices in US dollars per 1M tokens" + (f" · {problem}" * bool(problem)),
+            title=tr("Models at {provider} · prices in US dollars per 1M tokens", provider=provider.name)
+            + (f" · {problem}" * bool(problem)),
             table=table,
             values=tuple(names),
             then="/model",
@@ -281,7 +318,12 @@ def _make_model_list(ctx: CommandContext, windows: Mapping[str, OfferedModel], p
 def _describe_current_model(ctx: CommandContext) -> str:
     provider = ctx.provider
     effort = ctx.efforts.get_effort(provider.model)
-    return f"{quote_code(provider.model)} at {quote_code(provider.name)}, effort {quote_code(effort)}."
+    return tr(
+        "{model} at {provider}, effort {effort}.",
+        model=quote_code(provider.model),
+        provider=quote_code(provider.name),
+        effort=quote_code(effort),
+    )
 
 
 class _Described(Struct, frozen=True, kw_only=True):
@@ -308,7 +350,7 @@ def _describe_model(ctx: CommandContext, name: str, offered_model: OfferedModel)
     images = offered_model.images if offered_model.images is not None and (own is None or own.images is None) else None
     images = takes_images(ctx.config, real) if images is None else images
     efforts = offered_model.efforts if offered_model.efforts is not None else find_usable_efforts(ctx.provider, real)
-    takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
+    takes = ", ".join(filter(None, (tr("images") if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
     cost = dict(zip(("input", "output", "cached"), (rate / MICROS_PER_DOLLAR for rate in rates), strict=False))
     return _Described(
@@ -348,18 +390,18 @@ def _list_known_models(ctx: CommandContext) -> list[str]:
 def suggest_models(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the models known so far; the caller requests the server's list in the meantime."""
     for name in _list_known_models(ctx):
-        yield Suggestion(text=name, note="in use" if name == ctx.provider.model else "")
+        yield Suggestion(text=name, note=tr("in use") if name == ctx.provider.model else "")
 
 
 _LEVELS = {
-    "auto": "the server's default",
-    "none": "no reasoning",
-    "minimal": "as little as possible",
-    "low": "quick and cheap",
+    "auto": mark("the server's default"),
+    "none": mark("no reasoning"),
+    "minimal": mark("as little as possible"),
+    "low": mark("quick and cheap"),
     "medium": "balanced",
-    "high": "for hard problems",
-    "xhigh": "slower and more expensive",
-    "max": "the most the model can do",
+    "high": mark("for hard problems"),
+    "xhigh": mark("slower and more expensive"),
+    "max": mark("the most the model can do"),
 }
 
 
@@ -367,7 +409,7 @@ def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the levels of reasoning effort, or change that of the current model."""
     name, model = ctx.provider.name, ctx.provider.model
     if name == OFFLINE:
-        return make_refusal(f"No language model is connected, so there is no effort to set. {_CONNECT}")
+        return make_refusal(_explain_no_model())
     levels = find_usable_efforts(ctx.provider, model)
     word = argument.lower()
     if not word:
@@ -375,14 +417,22 @@ def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
     word = (_get_listed_value("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
-        return make_refusal(f"There is no effort {argument!r}; {suggest_name(word, list(_LEVELS))}")
+        return make_refusal(
+            tr(
+                "There is no effort {argument!r}; {suggest_name}",
+                argument=argument,
+                suggest_name=suggest_name(word, list(_LEVELS)),
+            )
+        )
     ctx.efforts.choose(model, level)
-    text = f"Effort {quote_code(level)} for {quote_code(model)} from the next request on."
+    text = tr("Effort {level} for {model} from the next request on.", level=quote_code(level), model=quote_code(model))
     # What is known of a model may be out of date, so the level is sent all the same.
     if level != AUTO and levels is not None and level not in levels:
-        accepted = ", ".join(levels) or "no effort at all"
-        text += (
-            f" It is known to accept {accepted}; if its server refuses {quote_code(level)}, the nearest one is used."
+        accepted = ", ".join(levels) or tr("no effort at all")
+        text += tr(
+            " It is known to accept {accepted}; if its server refuses {level}, the nearest one is used.",
+            accepted=accepted,
+            level=quote_code(level),
         )
     return CommandResult(text=text, data={"model": model, "effort": level})
 
@@ -391,23 +441,24 @@ def _offer_efforts(ctx: CommandContext, levels: tuple[str, ...] | None) -> Comma
     model = ctx.provider.model
     current = ctx.efforts.get_effort(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
-    _ROWS["/effort"] = tuple(offered)
-    text = (
-        f"{_describe_current_model(ctx)} `/effort LEVEL`, or the number of its row, sets it for this model in this "
-        "session, also after a resume."
+    _LISTED_VALUES["/effort"] = tuple(offered)
+    text = tr(
+        "{current_model} `/effort LEVEL`, or the number of its row, sets it for this model in "
+        "this session, also after a resume.",
+        current_model=_describe_current_model(ctx),
     )
     if levels is None:
-        text += " Which levels it accepts is not known; if one is refused, the nearest is used."
+        text += tr(" Which levels it accepts is not known; if one is refused, the nearest is used.")
     elif not levels:
-        text += " This model is not known to accept an effort setting."
-    rows = tuple(("→" if level == current else "", level, _LEVELS[level]) for level in offered)
-    table = Table(columns=("", "effort", ""), rows=rows, wide_column=2)
+        text += tr(" This model is not known to accept an effort setting.")
+    rows = tuple(("→" if level == current else "", level, tr(_LEVELS[level])) for level in offered)
+    table = Table(columns=("", tr("effort"), ""), rows=rows, wide_column=2)
     return CommandResult(
         text=text,
         table=table,
         data={"model": model, "effort": current, "efforts": list(levels) if levels is not None else None},
         follow_up=Choose(
-            title=f"Effort of {model}",
+            title=tr("Effort of {model}", model=model),
             table=table,
             values=tuple(offered),
             then="/effort",
@@ -420,21 +471,21 @@ def suggest_efforts(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the levels the current model supports, as far as known."""
     levels = find_usable_efforts(ctx.provider, ctx.provider.model)
     for level in (AUTO, *(EFFORTS if levels is None else levels)):
-        yield Suggestion(text=level, note=_LEVELS[level])
+        yield Suggestion(text=level, note=tr(_LEVELS[level]))
 
 
 MODEL = (
     Command(
         name="model",
         argument="[NAME]",
-        summary="list or switch models, with price, window and features",
+        summary=mark("list or switch models, with price, window and features"),
         handler=set_model,
         suggest=suggest_models,
     ),
     Command(
         name="effort",
         argument="[LEVEL]",
-        summary="reasoning effort: auto, none, minimal, low, medium, high, xhigh, max",
+        summary=mark("reasoning effort: auto, none, minimal, low, medium, high, xhigh, max"),
         handler=set_effort,
         suggest=suggest_efforts,
     ),

@@ -23,11 +23,12 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import format_short_age, format_time_ago, requires_memory, suggest_options
 from clio.errors import ClioError, UsageError
-from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify_complaint
+from clio.memory.styles.feedback import CATEGORIES, Category, classify_complaint
 from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes
 from clio.text.scoring import DAY_S
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.memory.styles.feedback import Noted, Rating
@@ -41,8 +42,8 @@ _FRACTIONS = {0.25: "¼", 0.5: "½", 0.75: "¾"}
 _REASONS: Mapping[str, Category] = {name: name for name in CATEGORIES}
 _FROM = {
     "you": "",
-    "undo": "reverted with /undo",
-    "words": "your next message",
+    "undo": mark("reverted with /undo"),
+    "words": mark("your next message"),
     "tests": "a check",
     "revert": "reverted",
 }
@@ -60,7 +61,7 @@ def format_reason(rating: "Rating") -> str:
     if rating.source == "you":
         words = f"“{rating.text}”" if rating.text else ""
         return " · ".join(part for part in (rating.reason or "", words) if part)
-    return f"{_FROM[rating.source]}: {rating.note}" if rating.note else _FROM[rating.source]
+    return f"{tr(_FROM[rating.source])}: {rating.note}" if rating.note else tr(_FROM[rating.source])
 
 
 def format_number(number: float) -> str:
@@ -76,9 +77,13 @@ def format_votes(ups: float, downs: float) -> str:
 def describe_learned(learned: "Learned") -> str:
     """Describe how a rating changed a style: its ups, downs and confidence where it was used."""
     before, after = learned.before, learned.after
-    return (
-        f"{quote_code(learned.style)} in {learned.bucket} {format_votes(after.ups, after.downs)} · "
-        f"confidence {before.confidence:.2f} → {after.confidence:.2f}"
+    return tr(
+        "{style} in {bucket} {votes} · confidence {confidence:.2f} → {confidence2:.2f}",
+        style=quote_code(learned.style),
+        bucket=learned.bucket,
+        votes=format_votes(after.ups, after.downs),
+        confidence=before.confidence,
+        confidence2=after.confidence,
     )
 
 
@@ -87,16 +92,29 @@ def describe_rating(noted: "Noted", *, styles_on: bool) -> str:
     rating = noted.rating
     why = f" {format_reason(rating)}" if format_reason(rating) else ""
     before = noted.changed
-    instead = f", instead of {SIGNS[before.reward]}" if before and before.reward != rating.reward else ""
+    instead = (
+        tr(", instead of {signs}", signs=SIGNS[before.reward]) if before and before.reward != rating.reward else ""
+    )
     said = f"{SIGNS[rating.reward]}{why}{instead}"
     if noted.learned is not None:
-        return f"Noted: {said} · {describe_learned(noted.learned)}"
-    about = f" for {quote_code(noted.turn.question)}" if noted.turn.question else ""
+        return tr("Noted: {said} · {learned}", said=said, learned=describe_learned(noted.learned))
+    about = tr(" for {question}", question=quote_code(noted.turn.question)) if noted.turn.question else ""
     if not styles_on:
-        return f"Saved: {said}{about}. Styles are off, so none learns from it; `/style on` turns them on."
+        return tr(
+            "Saved: {said}{about}. Styles are off, so nothing is learned from it; `/style on` turns them on.",
+            said=said,
+            about=about,
+        )
     if not noted.turn.style:
-        return f"Saved: {said}{about}. That answer had no style, so none learns from it."
-    return f"Noted: {said} · {quote_code(noted.turn.style)} in {noted.turn.bucket} is unchanged"
+        return tr(
+            "Saved: {said}{about}. That answer had no style, so nothing is learned from it.", said=said, about=about
+        )
+    return tr(
+        "Noted: {said} · {style} in {bucket} is unchanged",
+        said=said,
+        style=quote_code(noted.turn.style),
+        bucket=noted.turn.bucket,
+    )
 
 
 def make_noted_data(noted: "Noted") -> dict[str, Any]:
@@ -129,7 +147,13 @@ def split_reason(argument: str) -> tuple[Category | None, str]:
             return found, _remove_quotes(argument.split(maxsplit=length)[length:])
     # An underscore is never typed in a sentence, so this is a misspelt reason and no text.
     if words and "_" in words[0]:
-        raise UsageError(f"There is no reason {words[0]!r}; {suggest_name(words[0], CATEGORIES)}")
+        raise UsageError(
+            tr(
+                "There is no reason {words!r}; {suggest_name}",
+                words=words[0],
+                suggest_name=suggest_name(words[0], CATEGORIES),
+            )
+        )
     return None, _remove_quotes([argument])
 
 
@@ -138,16 +162,16 @@ def _remove_quotes(rest: list[str]) -> str:
     return text[1:-1].strip() if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-_SHOWN = 20
-_NOTHING = (
-    "No answer was rated yet. `/feedback +` or `/feedback -` rates the last one; so does `+` or `-` and Enter on an "
-    "empty line after it."
+_MAX_RATINGS_SHOWN = 20
+_NO_RATING = mark(
+    "No answer has been rated yet. `/feedback +` or `/feedback -` rates the last one; so does `+` or `-` and "
+    "Enter on an empty line after it."
 )
 _REASON_WORDS = {
-    "too_verbose": "too long",
-    "too_brief": "too short",
-    "wrong_tone": "wrong tone",
-    "not_helpful": "not helpful",
+    "too_verbose": mark("too long"),
+    "too_brief": mark("too short"),
+    "wrong_tone": mark("wrong tone"),
+    "not_helpful": mark("not helpful"),
     "incorrect_info": "wrong",
 }
 
@@ -156,15 +180,15 @@ _REASON_WORDS = {
 def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the last ratings, by the user and inferred."""
     if argument:
-        return make_refusal("/feedback takes +, - or 0, then a reason or your own text; alone it lists the ratings")
-    found = [(one.turn, rating) for one in ctx.memory.feedback.recent(_SHOWN) for rating in one.ratings]
-    found = sorted(found, key=lambda pair: -pair[1].at)[:_SHOWN]
+        return make_refusal(tr("/feedback takes +, - or 0, then a reason or your own text; alone it lists the ratings"))
+    found = [(one.turn, rating) for one in ctx.memory.feedback.recent(_MAX_RATINGS_SHOWN) for rating in one.ratings]
+    found = sorted(found, key=lambda pair: -pair[1].at)[:_MAX_RATINGS_SHOWN]
     data = [
         make_rating_data(rating) | {"question": turn.question, "style": turn.style or None, "session": turn.session}
         for turn, rating in found
     ]
     if not found:
-        return CommandResult(text=_NOTHING, data=data)
+        return CommandResult(text=tr(_NO_RATING), data=data)
     now = time.time()
     rows = tuple(
         (
@@ -177,10 +201,19 @@ def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
         for turn, rating in found
     )
     signs = sum(rating.weight < 1.0 for _, rating in found)
-    noticed = f" {format_count(signs, 'was', 'were')} inferred by clio and counts in part." if signs else ""
+    noticed = (
+        tr(" {was_count} inferred by clio and counts only in part.", was_count=tr_count(signs, "was", "were"))
+        if signs
+        else ""
+    )
     return CommandResult(
-        text=f"{format_count(len(found), 'rating')}, the newest first.{noticed}",
-        table=Table(columns=("", "answer to", "why", "style", "age"), rows=rows, wide_column=1, is_truncated=True),
+        text=tr("{ratings}, the newest first.{noticed}", ratings=tr_count(len(found), "rating"), noticed=noticed),
+        table=Table(
+            columns=("", tr("answer to"), tr("why"), tr("style"), tr("age")),
+            rows=rows,
+            wide_column=1,
+            is_truncated=True,
+        ),
         data=data,
     )
 
@@ -203,17 +236,17 @@ def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
 def withdraw_rating(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove the user's rating of the last answer."""
     if argument:
-        return make_refusal("/feedback undo takes nothing; it removes your rating of the last answer")
+        return make_refusal(tr("/feedback undo takes no argument; it removes your rating of the last answer"))
     noted = ctx.memory.feedback.withdraw()
     before = noted.changed
     said = f"{SIGNS[before.reward]} {format_reason(before)}".rstrip() if before else ""
-    text = f"Removed {said} for “{noted.turn.question}”, and what was learned from it."
+    text = tr("Removed {said} for “{question}”, and what was learned from it.", said=said, question=noted.turn.question)
     return CommandResult(text=text, data=make_noted_data(noted))
 
 
 def suggest_reasons(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the reasons, each with its meaning."""
-    return (Suggestion(text=name, note=_REASON_WORDS[name]) for name in CATEGORIES)
+    return (Suggestion(text=name, note=tr(_REASON_WORDS[name])) for name in CATEGORIES)
 
 
 _ARGUMENT = "[REASON] [TEXT]"
@@ -221,21 +254,21 @@ FEEDBACK = (
     Command(
         name="feedback",
         aliases=("fb",),
-        summary="rate the last answer; without arguments, list the ratings",
+        summary=mark("rate the last answer; without arguments, list the ratings"),
         handler=show_recent_ratings,
         subcommands=(
             Command(
                 name="+",
                 aliases=("up", "good", "+1"),
                 argument=_ARGUMENT,
-                summary="the last answer was good",
+                summary=mark("the last answer was good"),
                 handler=make_rate_handler(1),
             ),
             Command(
                 name="-",
                 aliases=("down", "bad", "-1", "−"),
                 argument=_ARGUMENT,
-                summary="the last answer was not good",
+                summary=mark("the last answer was not good"),
                 handler=make_rate_handler(-1),
                 suggest=suggest_reasons,
             ),
@@ -243,10 +276,10 @@ FEEDBACK = (
                 name="0",
                 aliases=("neutral", "ok"),
                 argument=_ARGUMENT,
-                summary="neutral; replaces your earlier rating",
+                summary=mark("neutral; replaces your earlier rating"),
                 handler=make_rate_handler(0),
             ),
-            Command(name="undo", summary="remove your rating of the last answer", handler=withdraw_rating),
+            Command(name="undo", summary=mark("remove your rating of the last answer"), handler=withdraw_rating),
         ),
     ),
 )
@@ -254,13 +287,13 @@ FEEDBACK = (
 
 MAX_WORDS = 8
 _SIGNS: dict[str, Literal[-1, 1]] = {"+": 1, "-": -1, "−": -1}
-_VERDICTS = {1: "was good", -1: "was not good"}
+_VERDICTS = {1: mark("was good"), -1: mark("was not good")}
 _COMPLAINTS: dict[Category, str] = {
-    "too_verbose": "was too verbose",
-    "too_brief": "was too brief",
-    "wrong_tone": "had the wrong tone",
-    "not_helpful": "did not help",
-    "incorrect_info": "was wrong",
+    "too_verbose": mark("was too verbose"),
+    "too_brief": mark("was too brief"),
+    "wrong_tone": mark("had the wrong tone"),
+    "not_helpful": mark("did not help"),
+    "incorrect_info": mark("was wrong"),
 }
 # Phrases that can only be about an answer: "too long", "way too much text", "that's not right", "you missed the point".
 _ABOUT_ANSWER = re.compile(
@@ -294,8 +327,8 @@ class QuickRating(Struct, frozen=True, kw_only=True):
     def hint(self) -> str:
         """The hint for what Enter will do, for the status line."""
         reason = _describe_complaint(self.words) if self.reward < 0 else None
-        said = _COMPLAINTS[reason] if reason else _VERDICTS[self.reward]
-        return f"Enter: the last answer {said} · keep typing for a message"
+        said = tr(_COMPLAINTS[reason]) if reason else tr(_VERDICTS[self.reward])
+        return tr("Enter: the last answer {said} · keep typing for a message", said=said)
 
 
 def parse_quick_rating(line: str) -> QuickRating | None:
@@ -321,7 +354,7 @@ def _describe_complaint(words: str) -> Category | None:
     return reason or (classify_complaint(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
 
-OFF = "Response styles are off. `/style on` lets clio choose one for each answer, and learn from `+` and `-`."
+OFF = mark("Response styles are off. `/style on` lets clio choose one for each answer, and learn from `+` and `-`.")
 _LEAST_TASTE = 0.05
 """How far from the middle a dimension must be to be listed as the user's taste."""
 _TASTES = 4
@@ -331,7 +364,12 @@ _TASTES = 4
 def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     """Show whether styles are on, the style of the last answer, and what was learned."""
     if argument:
-        return make_refusal(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
+        return make_refusal(
+            tr(
+                "/style: unknown argument {argument!r}; /style use NAME sets one style for every answer",
+                argument=argument,
+            )
+        )
     styles = ctx.memory.styles
     views = styles.views()
     data = {
@@ -342,8 +380,12 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     }
     if not styles.is_on:
         rated = sum(one.ratings for view in views for one in view.earned.values())
-        kept = f" What was learned from {format_count(round(rated), 'rating')} is kept." if rated >= 1 else ""
-        return CommandResult(text=OFF + kept, data=data)
+        kept = (
+            tr(" What was learned from {ratings} is kept.", ratings=tr_count(round(rated), "rating"))
+            if rated >= 1
+            else ""
+        )
+        return CommandResult(text=tr(OFF) + kept, data=data)
     lines = [
         _describe_selection(styles),
         _describe_last_style(styles),
@@ -357,7 +399,7 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
 def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """List every style with its ratings."""
     if argument:
-        return make_refusal("/style list takes nothing; /style show NAME shows one in full")
+        return make_refusal(tr("/style list takes no argument; /style show NAME shows one in full"))
     styles = ctx.memory.styles
     views = styles.views()
     last = styles.current.skill.id if styles.current else None
@@ -374,13 +416,13 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
         for view in views
     )
     own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
-    mark = "● used for every answer" if styles.pinned else "● used for the last answer" if last else ""
-    notes = [note for note in (mark, "* your own" if own else "") if note]
-    text = f"{format_count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
+    mark = tr("● used for every answer") if styles.pinned else tr("● used for the last answer") if last else ""
+    notes = [note for note in (mark, tr("* your own") if own else "") if note]
+    text = f"{tr_count(len(views), 'style')}{('; ' + ', '.join(notes) if notes else '')}."
     return CommandResult(
-        text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_describe_problems(styles)]),
+        text="\n\n".join([text if styles.is_on else f"{tr(OFF)} {text}", *_describe_problems(styles)]),
         table=Table(
-            columns=("", "style", "description", "rated", "confidence", "used"),
+            columns=("", tr("style"), tr("description"), tr("rated"), tr("confidence"), tr("used")),
             rows=rows,
             wide_column=2,
             is_truncated=True,
@@ -393,18 +435,18 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
 def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
-        return make_refusal("/style why takes nothing; it explains the last answer")
+        return make_refusal(tr("/style why takes no argument; it explains the last answer"))
     styles = ctx.memory.styles
     choice = styles.why()
     if choice is None:
-        return CommandResult(text=OFF if not styles.is_on else "No answer had a style yet.", data=None)
+        return CommandResult(text=tr(OFF) if not styles.is_on else tr("No answer had a style yet."), data=None)
     bucket = choice.situation.bucket
     tastes = styles.vector(bucket)
     data = msgspec.to_builtins(choice) | {
         "bucket": bucket,
         "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
     }
-    off = "" if styles.is_on else "Styles are off now. "
+    off = "" if styles.is_on else tr("Styles are off now. ")
     paragraphs = [
         off + _describe_choice(choice),
         _describe_chance(choice),
@@ -412,7 +454,7 @@ def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
         _describe_left_out(choice.arms),
     ]
     rows = tuple(_make_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
-    columns = ("", "style", "intent+time+mood+topic", "rated", "conf.", "draw", "fit", "score")
+    columns = ("", tr("style"), "intent+time+mood+topic", tr("rated"), "conf.", tr("draw"), tr("fit"), tr("score"))
     return CommandResult(
         text="\n\n".join(line for line in paragraphs if line),
         table=Table(columns=columns, rows=rows, wide_column=1) if rows else None,
@@ -425,27 +467,38 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one style in full: when it applies, its description, its prompt text, its ratings."""
     styles = ctx.memory.styles
     if not argument:
-        return make_refusal("Which style? Write /style show NAME; /style list has the names")
+        return make_refusal(tr("Which style? Write /style show NAME; /style list has the names"))
     wanted = styles.find(argument).id
     view = next(one for one in styles.views() if one.skill.id == wanted)
     skill = view.skill
     sound = [f"{name} {value:.2f}" for name, value in _mark_names(skill.dimensions)]
     rows = [
-        ("name", skill.name),
-        ("fits", _format_fit(skill.trigger)),
-        ("sounds", ", ".join(sound) or "neutral: every dimension is 0.5"),
-        ("prompt text", skill.text),
+        (tr("name"), skill.name),
+        (tr("fits"), _format_fit(skill.trigger)),
+        (tr("sounds"), ", ".join(sound) or tr("neutral: every dimension is 0.5")),
+        (tr("prompt text"), skill.text),
         *(
-            (f"with {intent}", f"{format_votes(one.ups, one.downs)}, confidence {one.confidence:.2f}")
+            (
+                tr("with {intent}", intent=intent),
+                tr(
+                    "{votes}, confidence {confidence:.2f}",
+                    votes=format_votes(one.ups, one.downs),
+                    confidence=one.confidence,
+                ),
+            )
             for intent, one in view.earned.items()
         ),
         (
-            "used",
-            f"{format_count(view.use.count, 'time')}, last {format_time_ago(time.time(), view.use.last)}"
+            tr("used"),
+            tr(
+                "{times}, last {time_ago}",
+                times=tr_count(view.use.count, "time"),
+                time_ago=format_time_ago(time.time(), view.use.last),
+            )
             if view.use.count
             else "",
         ),
-        ("from", "built in" if skill.built_in else skill.source),
+        (tr("from"), tr("built in") if skill.built_in else skill.source),
     ]
     table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=_make_view_data(view))
@@ -475,17 +528,22 @@ def suggest_own_styles(ctx: CommandContext) -> Iterable[Suggestion]:
 def _describe_selection(styles: "Styles") -> str:
     pinned = styles.pinned
     if pinned:
-        return f"Every answer uses {quote_code(pinned)}, as you chose; `/style auto` lets clio choose again."
-    return "Styles are on: clio chooses one for each answer, and learns from `+` and `-`."
+        return tr(
+            "Every answer uses {pinned}, as you chose; `/style auto` lets clio choose again.", pinned=quote_code(pinned)
+        )
+    return tr("Styles are on: clio chooses one for each answer, and learns from `+` and `-`.")
 
 
 def _describe_last_style(styles: "Styles") -> str:
     choice = styles.why()
     if choice is None or choice.chosen is None:
-        return "" if choice is None else "No style fitted the last answer."
-    tried = ", tried out" if choice.explored else ""
-    return (
-        f"The last answer: {quote_code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` explains it."
+        return "" if choice is None else tr("No style fitted the last answer.")
+    tried = tr(", tried out") if choice.explored else ""
+    return tr(
+        "The last answer: {chosen}{tried}, for {bucket}; `/style why` explains it.",
+        chosen=quote_code(choice.chosen),
+        tried=tried,
+        bucket=choice.situation.bucket,
     )
 
 
@@ -502,39 +560,50 @@ def _list_favourites(views: "Sequence[StyleView]") -> Iterable[str]:
         f"{intent} {quote_code(id)} {format_votes(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())
     ]
     if parts:
-        yield f"Best rated: {', '.join(parts)}."
+        yield tr("Best rated: {parts}.", parts=", ".join(parts))
 
 
 def _describe_problems(styles: "Styles") -> Iterable[str]:
-    return (f"Not read: {problem}." for problem in styles.skills().problems)
+    return (tr("Not read: {problem}.", problem=problem) for problem in styles.skills().problems)
 
 
 def _describe_choice(choice: "Choice") -> str:
     situation = choice.situation
     kind = f"{situation.intent} · {situation.sentiment} · {situation.time_of_day}"
     if choice.chosen is None:
-        return f"No style fitted the last answer ({kind})."
-    how = "you chose it" if choice.pinned else "tried out" if choice.explored else "it scored best"
+        return tr("No style fitted the last answer ({kind}).", kind=kind)
+    how = tr("you chose it") if choice.pinned else tr("tried out") if choice.explored else tr("it scored best")
     when = time.time() - choice.at
     age = f", {format_time_ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
-    return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Classified as {kind}."
+    return tr(
+        "{chosen} for the last answer{age}: {how}. Classified as {kind}.",
+        chosen=quote_code(choice.chosen),
+        age=age,
+        how=how,
+        kind=kind,
+    )
 
 
 def _describe_chance(choice: "Choice") -> str:
     if choice.pinned:
         return ""
     known = (
-        f"{format_count(round(choice.ratings), 'answer')} with this intent rated"
+        tr("{answers} with this intent rated", answers=tr_count(round(choice.ratings), "answer"))
         if choice.ratings >= 0.5
-        else "None rated"
+        else tr("None rated")
     )
-    rolled = "this one did" if choice.explored else "this one did not"
-    return f"{known}; {choice.epsilon:.0%} of the answers try any style that fits, and {rolled}."
+    rolled = tr("this one did") if choice.explored else tr("this one did not")
+    return tr(
+        "{known}; {epsilon:.0%} of the answers try any style that fits, and {rolled}.",
+        known=known,
+        epsilon=choice.epsilon,
+        rolled=rolled,
+    )
 
 
 def _describe_tastes(vector: Sequence[float]) -> str:
     marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _mark_names(vector)][:_TASTES]
-    return f"Your learned preferences there (0.50 is neutral): {', '.join(marked)}." if marked else ""
+    return tr("Your learned preferences there (0.50 is neutral): {marked}.", marked=", ".join(marked)) if marked else ""
 
 
 def _describe_left_out(arms: "Sequence[ArmAccount]") -> str:
@@ -544,7 +613,7 @@ def _describe_left_out(arms: "Sequence[ArmAccount]") -> str:
         if arm.left_out:
             reasons.setdefault(arm.left_out, []).append(arm.id)
     parts = [f"{', '.join(ids)} ({reason})" for reason, ids in reasons.items()]
-    return f"Left out: {'; '.join(parts)}." if parts else ""
+    return tr("Left out: {parts}.", parts="; ".join(parts)) if parts else ""
 
 
 def _mark_names(vector: Sequence[float]) -> list[tuple[str, float]]:
@@ -578,7 +647,7 @@ def _format_fit(trigger: Trigger) -> str:
         for name, values in (("intent", trigger.intents), ("time", trigger.times), ("mood", trigger.sentiments))
         if values
     ]
-    topics = f"; topics {', '.join(trigger.topics)}" if trigger.topics else ""
+    topics = tr("; topics {topics}", topics=", ".join(trigger.topics)) if trigger.topics else ""
     return "; ".join(parts) + topics
 
 
@@ -618,26 +687,27 @@ def _make_view_data(view: "StyleView") -> Any:
 
 def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
     """Return the style's id, with its owner if it is not built in."""
-    return skill.id if skill.built_in else f"{skill.id} (project)" if is_projects else f"{skill.id} *"
+    return skill.id if skill.built_in else tr("{id} (project)", id=skill.id) if is_projects else f"{skill.id} *"
 
 
 @requires_memory
 def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Use styles from the next turn on."""
     if argument:
-        return make_refusal("/style on takes nothing; /style use NAME gives every answer one style")
+        return make_refusal(tr("/style on takes no argument; /style use NAME sets one style for every answer"))
     styles = ctx.memory.styles
     styles.turn_on()
     number = len(styles.skills().skills)
     pinned = styles.pinned
     does = (
-        f"every answer uses {quote_code(pinned)}"
+        tr("every answer uses {pinned}", pinned=quote_code(pinned))
         if pinned
-        else f"clio chooses one of {format_count(number, 'style')} for each answer"
+        else tr("clio chooses one of {styles} for each answer", styles=tr_count(number, "style"))
     )
-    text = (
-        f"Styles are on: from the next answer on {does}. Rate an answer with `+` or `-` and Enter on an empty line; "
-        "`/style why` explains the choice."
+    text = tr(
+        "Styles are on: from the next answer on {does}. Rate an answer with `+` or `-` and Enter "
+        "on an empty line; `/style why` explains the choice.",
+        does=does,
     )
     return CommandResult(text=text, data={"on": True, "pinned": styles.pinned})
 
@@ -646,10 +716,10 @@ def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
 def turn_styles_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Stop using styles."""
     if argument:
-        return make_refusal("/style off takes nothing")
+        return make_refusal(tr("/style off takes no argument"))
     styles = ctx.memory.styles
     styles.turn_off()
-    text = "Styles are off. What was learned stays until `/style reset`."
+    text = tr("Styles are off. What was learned stays until `/style reset`.")
     return CommandResult(text=text, data={"on": False, "pinned": styles.pinned})
 
 
@@ -658,15 +728,16 @@ def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Use one style for every answer."""
     if not argument:
         return make_refusal(
-            "Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose"
+            tr("Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose")
         )
     if argument.lower() == "auto":
         return choose_style_again(ctx, "")
     skill = ctx.memory.styles.use(argument)
     assert skill is not None
-    text = (
-        f"Every answer uses {quote_code(skill.id)} from now on: {skill.summary or skill.name}. `/style auto` "
-        "lets clio choose again."
+    text = tr(
+        "Every answer uses {id} from now on: {summary}. `/style auto` lets clio choose again.",
+        id=quote_code(skill.id),
+        summary=skill.summary or skill.name,
     )
     return CommandResult(text=text, data={"on": True, "pinned": skill.id})
 
@@ -675,9 +746,9 @@ def use_style(ctx: CommandContext, argument: str) -> CommandResult:
 def choose_style_again(ctx: CommandContext, argument: str) -> CommandResult:
     """Let clio choose the style of each answer again."""
     if argument:
-        return make_refusal("/style auto takes nothing; /style use NAME gives every answer one style")
+        return make_refusal(tr("/style auto takes no argument; /style use NAME sets one style for every answer"))
     ctx.memory.styles.use(None)
-    return CommandResult(text="clio chooses the style of each answer.", data={"on": True, "pinned": None})
+    return CommandResult(text=tr("clio chooses the style of each answer."), data={"on": True, "pinned": None})
 
 
 @requires_memory
@@ -688,16 +759,20 @@ def reset_styles(ctx: CommandContext, argument: str) -> CommandResult:
     if given.text:
         skill = styles.find(given.text)
         styles.reset(skill.id)
-        return CommandResult(text=f"Deleted what was learned about {quote_code(skill.id)}.", data={"reset": [skill.id]})
+        return CommandResult(
+            text=tr("Deleted what was learned about {id}.", id=quote_code(skill.id)), data={"reset": [skill.id]}
+        )
     rated = [view for view in styles.views() if view.earned]
     if not rated and not styles.state().vectors:
-        return CommandResult(text="Nothing was learned about styles yet.", data={"reset": []})
+        return CommandResult(text=tr("Nothing has been learned about styles yet."), data={"reset": []})
     if "--yes" not in given.options:
-        question = f"Forget all that was learned about {format_count(len(rated), 'style')}? This cannot be undone."
+        question = tr(
+            "Forget everything learned about {styles}? This cannot be undone.", styles=tr_count(len(rated), "style")
+        )
         return CommandResult(follow_up=Confirm(question=question, then="/style reset --yes"))
     styles.reset()
     return CommandResult(
-        text="All that was learned about styles is forgotten; `/feedback` still lists the ratings.",
+        text=tr("Everything learned about styles was deleted; `/feedback` still lists the ratings."),
         data={"reset": [view.skill.id for view in rated]},
     )
 
@@ -707,16 +782,24 @@ def delete_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete the file of a style that is not built in; asks first."""
     given = parse_options(argument, switches=("--yes",))
     if not given.text:
-        return make_refusal("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
+        return make_refusal(
+            tr("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
+        )
     styles = ctx.memory.styles
     skill = styles.find(given.text)
     if not skill.built_in and "--yes" not in given.options:
-        question = f"Delete {skill.source}? This cannot be undone."
+        question = tr("Delete {source}? This cannot be undone.", source=skill.source)
         return CommandResult(follow_up=Confirm(question=question, then=f"/style delete {skill.id} --yes"))
     path = styles.delete(skill.id)
     again = styles.skills().get(skill.id)
-    built_in = f" The {'built-in ' if again.built_in else ''}style of that name is used again." if again else ""
-    return CommandResult(text=f"Deleted {quote_code(str(path))}.{built_in}", data={"deleted": str(path)})
+    built_in = (
+        tr(" The {value}style of that name is used again.", value=tr("built-in ") if again.built_in else "")
+        if again
+        else ""
+    )
+    return CommandResult(
+        text=tr("Deleted {path}.{built_in}", path=quote_code(str(path)), built_in=built_in), data={"deleted": str(path)}
+    )
 
 
 @requires_memory
@@ -724,7 +807,9 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Write what was learned, and the styles that are not built in, to a file or to the screen."""
     given = parse_options(argument, switches=("--force",))
     if len(given.words) > 1:
-        return make_refusal(f"/style export takes one path, not {given.text!r}; put quotes around a path with spaces")
+        return make_refusal(
+            tr("/style export takes one path, not {text!r}; put quotes around a path with spaces", text=given.text)
+        )
     document = msgspec.to_builtins(ctx.memory.styles.export())
     # The user's own styles are free text, and the file is made to be passed on.
     text = ctx.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
@@ -732,18 +817,40 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(verbatim=text, data=msgspec.json.decode(text))
     path = Path(given.words[0]).expanduser()
     if path.is_dir():
-        return make_refusal(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'styles.json')!r}")
+        return make_refusal(
+            tr(
+                "{path!r} is a folder; name a file in it, such as {example!r}",
+                path=str(path),
+                example=str(path / "styles.json"),
+            )
+        )
     if path.exists() and "--force" not in given.options:
-        return make_refusal(f"{str(path)!r} exists; --force replaces it")
+        return make_refusal(tr("{path!r} exists; --force replaces it", path=str(path)))
     if not path.parent.is_dir():
-        return make_refusal(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
+        return make_refusal(
+            tr(
+                "There is no folder {parent!r} to write {path!r} into; create it first",
+                parent=str(path.parent),
+                path=path.name,
+            )
+        )
     written = text.encode("utf-8") + b"\n"
     try:
         write_atomic(path, written)
     except OSError as error:
-        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); choose a path you can write to")
+        return make_refusal(
+            tr(
+                "{path!r} cannot be written ({strerror}); choose a path you can write to",
+                path=str(path),
+                strerror=error.strerror,
+            )
+        )
     return CommandResult(
-        text=f"Wrote what was learned about styles to {quote_code(str(path))} ({format_bytes(len(written))}).",
+        text=tr(
+            "Wrote what was learned about styles to {path} ({bytes}).",
+            path=quote_code(str(path)),
+            bytes=format_bytes(len(written)),
+        ),
         data={"path": str(path), "bytes": len(written)},
     )
 
@@ -752,42 +859,46 @@ STYLE = (
     Command(
         name="style",
         aliases=("styles",),
-        summary="response styles, chosen per answer and learned from your ratings",
+        summary=mark("response styles, chosen per answer and learned from your ratings"),
         handler=show_style_state,
         subcommands=(
-            Command(name="on", summary="let clio choose the style of each answer", handler=turn_styles_on),
-            Command(name="off", summary="no styles; what was learned stays", handler=turn_styles_off),
-            Command(name="list", summary="the styles and their ratings", handler=list_styles),
+            Command(name="on", summary=mark("let clio choose the style of each answer"), handler=turn_styles_on),
+            Command(name="off", summary=mark("no styles; what was learned stays"), handler=turn_styles_off),
+            Command(name="list", summary=mark("the styles and their ratings"), handler=list_styles),
             Command(
                 name="use",
                 argument="NAME",
-                summary="give every answer one style",
+                summary=mark("use one style for every answer"),
                 handler=use_style,
                 suggest=suggest_styles,
             ),
-            Command(name="auto", summary="choose for each answer again", handler=choose_style_again),
-            Command(name="why", summary="how the last answer's style was chosen", handler=explain_style),
+            Command(name="auto", summary=mark("choose for each answer again"), handler=choose_style_again),
+            Command(name="why", summary=mark("how the last answer's style was chosen"), handler=explain_style),
             Command(
-                name="show", argument="NAME", summary="show one in full", handler=show_style, suggest=suggest_styles
+                name="show",
+                argument="NAME",
+                summary=mark("show one in full"),
+                handler=show_style,
+                suggest=suggest_styles,
             ),
             Command(
                 name="reset",
                 argument="[NAME]",
-                summary="forget what was learned, of one or of all",
+                summary=mark("forget what was learned, of one or of all"),
                 handler=reset_styles,
                 suggest=suggest_styles,
             ),
             Command(
                 name="export",
                 argument="[PATH] [--force]",
-                summary="what was learned, and your own styles, as JSON",
+                summary=mark("what was learned, and your own styles, as JSON"),
                 handler=export_style,
-                suggest_word=suggest_options(("--force", "replace the file that is there")),
+                suggest_word=suggest_options(("--force", mark("replace the file that is there"))),
             ),
             Command(
                 name="delete",
                 argument="NAME",
-                summary="delete one of your own styles",
+                summary=mark("delete one of your own styles"),
                 handler=delete_style,
                 suggest=suggest_own_styles,
             ),

@@ -22,10 +22,11 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import format_short_age
-from clio.commands.session_table import unique_id_length
+from clio.commands.session_table import compute_unique_id_length
 from clio.errors import ClioError, UsageError, UserError
 from clio.messages import is_turn_start
-from clio.text.formatting import format_ago, format_count, truncate
+from clio.text.formatting import format_ago, truncate
+from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.agent.turn_files import RenderedChange
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
 
 
 CONFLICT_REASONS = {
-    "edited": "it has newer changes",
-    "between": "it was changed by another program in between",
-    "unsure": "it may have been changed by you and not by the turn",
-    "lost": "it has no saved content",
-    "blocked": "it is in a folder that is now a link",
+    "edited": mark("it has newer changes"),
+    "between": mark("another program changed it in the meantime"),
+    "unsure": mark("it may have been changed by you, not by the turn"),
+    "lost": mark("it has no saved content"),
+    "blocked": mark("it is in a folder that is now a link"),
 }
 _TITLE_CHARS = 60
 _DIFF_LINES = 400
 _NAMED = 5
-_OFF = "Checkpoints are off, so file changes cannot be undone; set checkpoints to true to undo later turns"
+_OFF = mark("Checkpoints are off, so file changes cannot be undone; set checkpoints to true to undo later turns")
 
 
 class SessionTurn(Struct, frozen=True, kw_only=True):
@@ -71,7 +72,7 @@ def session_turns(ctx: CommandContext) -> list[SessionTurn]:
     Raises UserError if checkpoints are off; ClioError, OSError.
     """
     if not ctx.turn_files.enabled:
-        raise UserError(_OFF)
+        raise UserError(tr(_OFF))
     checkpoints = ctx.turn_files.checkpoints
     # A checkpoint is found by the id of the message that began its turn, so it survives trims and forks.
     files = {turn.message: turn for turn in checkpoints.list_turns()}
@@ -86,9 +87,15 @@ def session_turns(ctx: CommandContext) -> list[SessionTurn]:
 def find_turn(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
     """Return the turn of that number. Raises UserError naming the valid numbers."""
     if not turns:
-        raise UserError("This session has no messages yet, so it has no turns")
+        raise UserError(tr("This session has no messages yet, so it has no turns"))
     if not word.isdecimal() or not 1 <= int(word) <= len(turns):
-        raise UserError(f"There is no turn {word!r}; the turns are 1 to {len(turns)}, and /rewind lists them")
+        raise UserError(
+            tr(
+                "There is no turn {word!r}; the turns are 1 to {count}, and /rewind lists them",
+                word=word,
+                count=len(turns),
+            )
+        )
     return turns[int(word) - 1]
 
 
@@ -96,13 +103,21 @@ def select_files(given: ParsedArguments, option: str, steps: Iterable["RestoreSt
     """Return the files named after an option. Raises UserError for one that would not change."""
     if option not in given.options:
         if given.words:
-            raise UserError(f"Unknown argument {given.words[0]!r}; files to leave unchanged follow {option}")
+            raise UserError(
+                tr(
+                    "Unknown argument {words!r}; files to leave unchanged go after {option}",
+                    words=given.words[0],
+                    option=option,
+                )
+            )
         return set()
     names = {given.options[option], *given.words}
     known = [step.file.path for step in steps]
     for name in sorted(names):
         if name not in known:
-            raise UserError(f"{name!r} is not among the files that would change: {', '.join(known)}")
+            raise UserError(
+                tr("{name!r} is not among the files that would change: {known}", name=name, known=", ".join(known))
+            )
     return names
 
 
@@ -113,9 +128,9 @@ def list_shown_changes(ctx: CommandContext, steps: Iterable["RestoreStep"]) -> l
 
 def make_change_table(shown: Sequence["RenderedChange"]) -> Table:
     """Return a table of the files and the size of their changes."""
-    words = {"new": "created", "deleted": "deleted", "changed": "changed"}
+    words = {"new": tr("created"), "deleted": tr("deleted"), "changed": tr("changed")}
     rows = tuple((one.path, words[one.what], format_counts(one.added, one.removed)) for one in shown)
-    return Table(columns=("file", "what", "lines"), rows=rows, wide_column=0)
+    return Table(columns=(tr("file"), tr("what"), tr("lines")), rows=rows, wide_column=0)
 
 
 def format_counts(added: int, removed: int) -> str:
@@ -128,17 +143,25 @@ def limit_diff(diff: str, more: str = "") -> str:
     lines = diff.splitlines()
     if len(lines) <= _DIFF_LINES:
         return diff
-    return "\n".join([*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES:,} more lines{more}"]) + "\n"
+    return (
+        "\n".join([*lines[:_DIFF_LINES], tr("… {count:,} more lines{more}", count=len(lines) - _DIFF_LINES, more=more)])
+        + "\n"
+    )
 
 
 def format_turn_title(turn: SessionTurn, now: float) -> str:
     """Describe a turn within a sentence: its number, its age, the start of its message."""
-    return f"turn {turn.number} ({format_ago(now - turn.at)}, {quote_code(turn.words)})"
+    return tr(
+        "turn {number} ({ago}, {words})",
+        number=turn.number,
+        ago=format_ago(now - turn.at),
+        words=quote_code(turn.words),
+    )
 
 
 def describe_skipped(left: Iterable[tuple[str, str]]) -> str:
     """Return the files that were not touched, each with its reason, as Markdown."""
-    return "".join(f"\n- {quote_code(path)} was left unchanged: {why}" for path, why in left)
+    return "".join(tr("\n- {path} was left unchanged: {why}", path=quote_code(path), why=why) for path, why in left)
 
 
 def make_change_data(shown: Iterable["RenderedChange"]) -> list[dict[str, Any]]:
@@ -162,19 +185,27 @@ def explain_conflicts(
     diff = limit_diff("".join(ctx.turn_files.render_lost_edits(step).text for step in steps))
     names = [step.file.path for step in steps]
     reasons = "; ".join(
-        f"{step.file.path} {CONFLICT_REASONS[step.verdict].removeprefix('it ')}" for step in steps[:_NAMED]
+        f"{step.file.path} {tr(CONFLICT_REASONS[step.verdict]).removeprefix('it ')}" for step in steps[:_NAMED]
     )
     command = again(set(), False).split()[0]
-    not_done = {"/undo": "Not undone", "/redo": "Not redone"}.get(command, "Not rewound")
-    more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
+    not_done = {"/undo": tr("Not undone"), "/redo": tr("Not redone")}.get(command, "Not rewound")
+    more = tr(" and {count} more files", count=len(names) - _NAMED) if len(names) > _NAMED else ""
     return CommandResult(
-        text=f"{not_done}: {reasons}{more} (below).\n"
-        f"{again(leave | set(names), False)} leaves {'it' if len(names) == 1 else 'them'} unchanged.\n"
-        f"{again(leave, True)} overwrites the newer changes; /redo restores them.",
+        text=tr(
+            "{not_done}: {reasons}{more} (below).\n"
+            "{again} leaves {value} unchanged.\n"
+            "{again2} overwrites the newer changes; /redo restores them.",
+            not_done=not_done,
+            reasons=reasons,
+            more=more,
+            again=again(leave | set(names), False),
+            value=tr("it") if len(names) == 1 else tr("them"),
+            again2=again(leave, True),
+        ),
         diff=diff,
         ok=False,
         data={
-            "refused": [{"path": step.file.path, "why": CONFLICT_REASONS[step.verdict]} for step in steps],
+            "refused": [{"path": step.file.path, "why": tr(CONFLICT_REASONS[step.verdict])} for step in steps],
             "diff": diff,
         },
     )
@@ -183,9 +214,9 @@ def explain_conflicts(
 RewindKind = Literal["files", "conversation", "both"]
 # "talk" is the former name of "conversation".
 _KIND_MEANINGS: dict[RewindKind, str] = {
-    "both": "files and conversation",
-    "files": "files only; the conversation stays",
-    "conversation": "conversation only, in a copy of the session; files stay",
+    "both": mark("files and conversation"),
+    "files": mark("files only; the conversation stays"),
+    "conversation": mark("conversation only, in a copy of the session; files stay"),
 }
 _KINDS: dict[str, RewindKind] = {
     "files": "files",
@@ -193,8 +224,8 @@ _KINDS: dict[str, RewindKind] = {
     "both": "both",
     "talk": "conversation",
 }
-_SHOWN = 15
-_SAID_CHARS = 400
+_MAX_TURNS_SHOWN = 15
+_MAX_MESSAGE_CHARS = 400
 
 
 def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
@@ -211,7 +242,10 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
     # Rewinding the conversation continues in a copy on disk, which incognito mode must not make.
     if what != "files" and not ctx.session.is_persistent:
         return make_refusal(
-            f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
+            tr(
+                "An incognito session is not stored, so it cannot be copied; /rewind {number} files works",
+                number=turn.number,
+            )
         )
     # Later turns too: a file's state before this turn is not reached by undoing this turn alone.
     later = {one.id for one in turns[turn.number - 1 :]}
@@ -233,15 +267,15 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
 
 def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
     if not turns:
-        return make_refusal("This session has no messages yet, so there is nothing to go back to")
-    shown = list(reversed(turns))[: None if whole else _SHOWN]
+        return make_refusal(tr("This session has no messages yet, so there is nothing to go back to"))
+    shown = list(reversed(turns))[: None if whole else _MAX_TURNS_SHOWN]
     now = time.time()
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for turn in shown:
         changes = [ctx.turn_files.render_change(change) for change in turn.files.changes] if turn.files else []
         added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
-        lines = "undone" if turn.back else format_counts(added, removed)
+        lines = tr("undone") if turn.back else format_counts(added, removed)
         files = str(len(changes)) if changes else ""
         rows.append((str(turn.number), format_short_age(now, turn.at), turn.words, files, lines))
         data.append(
@@ -255,17 +289,22 @@ def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -
                 "taken_back": turn.back,
             }
         )
-    more = f" {len(turns) - len(shown)} earlier ones: `/rewind --all`." if len(shown) < len(turns) else ""
-    columns = ("#", "ago", "you said", "files", "lines")
+    more = (
+        tr(" {count} earlier ones: `/rewind --all`.", count=len(turns) - len(shown)) if len(shown) < len(turns) else ""
+    )
+    columns = ("#", tr("ago"), tr("you said"), tr("files"), tr("lines"))
     table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=True)
     said = {str(turn.number): turn.said for turn in shown}
     return CommandResult(
-        text="`/rewind TURN files`, `conversation` or `both` goes back to **before** that turn; `/diff TURN` shows its "
-        f"changes.{more}",
+        text=tr(
+            "`/rewind TURN files`, `conversation` or `both` goes back to **before** that turn; "
+            "`/diff TURN` shows its changes.{more}",
+            more=more,
+        ),
         table=table,
         data={"turns": data},
         follow_up=Choose(
-            title="Go back to before which turn?",
+            title=tr("Go back to before which turn?"),
             table=table,
             values=tuple(said),
             then="/rewind",
@@ -276,12 +315,14 @@ def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -
 
 def _offer_kinds(turn: SessionTurn) -> CommandResult:
     """Ask what to take back to the state before a turn."""
-    table = Table(columns=("", ""), rows=tuple(_KIND_MEANINGS.items()), wide_column=1)
+    table = Table(
+        columns=("", ""), rows=tuple((kind, tr(meaning)) for kind, meaning in _KIND_MEANINGS.items()), wide_column=1
+    )
     return CommandResult(
-        text=f"Rewind what? Write /rewind {turn.number} files, conversation or both",
+        text=tr("Rewind what? Write /rewind {number} files, conversation or both", number=turn.number),
         ok=False,
         follow_up=Choose(
-            title=f"Go back to before turn {turn.number}",
+            title=tr("Go back to before turn {number}", number=turn.number),
             table=table,
             values=tuple(_KIND_MEANINGS),
             then=f"/rewind {turn.number}",
@@ -291,7 +332,9 @@ def _offer_kinds(turn: SessionTurn) -> CommandResult:
 
 def _parse_rewind_kind(words: tuple[str, ...]) -> RewindKind:
     if words[0] not in _KINDS:
-        raise UsageError(f"/rewind does not know {words[0]!r}; it takes files, conversation or both")
+        raise UsageError(
+            tr("/rewind: unknown argument {words!r}; it takes files, conversation or both", words=words[0])
+        )
     return _KINDS[words[0]]
 
 
@@ -319,15 +362,20 @@ def _make_rewind_question(
     shown = list_shown_changes(ctx, steps)
     parts: list[str] = []
     if what != "conversation":
-        parts.append(f"change {format_count(len(shown), 'file')}" if shown else "change no file")
+        parts.append(tr("change {files}", files=tr_count(len(shown), "file")) if shown else tr("change no file"))
     if what != "files":
-        parts.append("copy the conversation")
-    outside = f" Outside this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
+        parts.append(tr("copy the conversation"))
+    outside = tr(" Outside this project: {outside}.", outside=", ".join(plan.outside)) if plan and plan.outside else ""
     return CommandResult(
-        text=f"Before turn {turn.number}, {quote_code(turn.words)}:" if shown else "",
+        text=tr("Before turn {number}, {words}:", number=turn.number, words=quote_code(turn.words)) if shown else "",
         table=make_change_table(shown) if shown else None,
         follow_up=Confirm(
-            question=f"Back to before turn {turn.number}: {', '.join(parts)}?{outside}",
+            question=tr(
+                "Back to before turn {number}: {parts}?{outside}",
+                number=turn.number,
+                parts=", ".join(parts),
+                outside=outside,
+            ),
             then=_format_rewind_command(turn, what, leave, given, "--yes"),
         ),
         data={"turn": turn.number, "what": what, "files": make_change_data(shown)},
@@ -349,17 +397,28 @@ def _carry_out_rewind(
     if plan is not None:
         restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
         changed = [change.path for change in restored.record.changes]
-        left = [*restored.skipped, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
-        back = "; /redo undoes that" if changed else ""
-        sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
+        left = [*restored.skipped, *((step.file.path, tr(CONFLICT_REASONS[step.verdict])) for step in plan.impossible)]
+        back = tr("; /redo undoes that") if changed else ""
+        sentences.append(
+            tr(
+                "{files} as before turn {number}{back}.",
+                files=tr_count(len(changed), "file"),
+                number=turn.number,
+                back=back,
+            )
+        )
     follow_up: FollowUp | None = None
     if what != "files":
         follow_up = _make_fork_step(ctx, turn)
         known = [info.id for info in ctx.store.list()]
-        short = ctx.session.id[: unique_id_length(known)]
-        said = truncate(" ".join(turn.said.split()), _SAID_CHARS)
+        short = ctx.session.id[: compute_unique_id_length(known)]
+        said = truncate(" ".join(turn.said.split()), _MAX_MESSAGE_CHARS)
         sentences.append(
-            f"Your message was: {quote_code(said)}. /session switch {short} returns to the session you left."
+            tr(
+                "Your message was: {said}. /session switch {short} returns to the session you left.",
+                said=quote_code(said),
+                short=short,
+            )
         )
     return CommandResult(
         text=" ".join(sentences) + describe_skipped(left),
@@ -373,7 +432,7 @@ def _make_fork_step(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
     ids = [message.id for message in ctx.session.messages]
     place = ids.index(turn.id)
     title = ctx.session.name
-    name = f"{title} (before turn {turn.number})" if title else None
+    name = tr("{title} (before turn {number})", title=title, number=turn.number) if title else None
     # Nothing precedes the first message, and a session without messages has no file that could be copied.
     if place == 0:
         return NewSession(name=name)
@@ -382,7 +441,7 @@ def _make_fork_step(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
 
 _SWITCHES = ("--force", "--yes")
 _EXCEPT = "--except"
-_IGNORED = " Files ignored by git were not checked."
+_IGNORED = mark(" Files ignored by git were not checked.")
 
 
 def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
@@ -392,12 +451,14 @@ def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
     if turn is None:
         return make_refusal(
-            "Nothing to undo: no turn of this session has changed files, or everything is already undone"
+            tr("Nothing to undo: no turn of this session has changed files, or everything is already undone")
         )
     plan = ctx.turn_files.checkpoints.plan_undo({turn.id}, "undo")
     title = format_turn_title(turn, time.time())
-    tail = _IGNORED if turn.files and turn.files.scanned else ""
-    result = _carry_out_plan(ctx, given, plan, "/undo", f"Undid {title}", f"{tail} /redo restores it.")
+    tail = tr(_IGNORED) if turn.files and turn.files.scanned else ""
+    result = _carry_out_plan(
+        ctx, given, plan, "/undo", tr("Undid {title}", title=title), tail + tr(" /redo restores it.")
+    )
     # Undoing an older turn says nothing about the latest answer, which is the one that is rated.
     if result.ok and result.follow_up is None and turn is turns[-1]:
         _record_unwanted_answer(ctx)
@@ -412,8 +473,8 @@ def redo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     sessions = {ctx.session.id, ctx.session.parent or ""}
     plan = ctx.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
-        return make_refusal("Nothing to redo: nothing was undone, or everything is already restored")
-    return _carry_out_plan(ctx, given, plan, "/redo", "Restored the undone changes", " /undo reverts it.")
+        return make_refusal(tr("Nothing to redo: nothing was undone, or everything is already restored"))
+    return _carry_out_plan(ctx, given, plan, "/redo", tr("Restored the undone changes"), tr(" /undo reverts it."))
 
 
 def _carry_out_plan(
@@ -432,15 +493,15 @@ def _carry_out_plan(
     # A command of the turn may have changed files of another project, which the user does not expect /undo to touch.
     outside = [path for path in plan.outside if path not in leave]
     if outside and "--yes" not in given.options:
-        question = f"Files outside this project would change too: {', '.join(outside)}. Continue?"
+        question = tr("Files outside this project would change too: {outside}. Continue?", outside=", ".join(outside))
         return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
     # Rendered before the files are restored: afterwards the difference is gone.
     shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
     restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
-    left = [*restored.skipped, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
-    left += [(path, "you excluded it") for path in sorted(leave)]
-    words = format_count(len(put), "file") if put else "no file had to change"
+    left = [*restored.skipped, *((step.file.path, tr(CONFLICT_REASONS[step.verdict])) for step in plan.impossible)]
+    left += [(path, tr("you excluded it")) for path in sorted(leave)]
+    words = tr_count(len(put), "file") if put else tr("no file had to change")
     return CommandResult(
         text=f"{done}: {words}.{tail}{describe_skipped(left)}",
         table=make_change_table(put) if put else None,
@@ -453,7 +514,7 @@ def _record_unwanted_answer(ctx: CommandContext) -> None:
     if ctx.config.incognito:
         return
     try:
-        ctx.memory.feedback.signal(-1, 0.5, "undo", "you undid its changes")
+        ctx.memory.feedback.signal(-1, 0.5, "undo", tr("you undid its changes"))
     except (ClioError, OSError):
         return
 
@@ -468,24 +529,34 @@ def show_turn_diff(ctx: CommandContext, argument: str) -> CommandResult:
     else:
         turn = next((turn for turn in reversed(turns) if turn.files), None)
         if turn is None:
-            return make_refusal("No turn of this session has changed files")
+            return make_refusal(tr("No turn of this session has changed files"))
     if turn.files is None:
-        return make_refusal(f"Turn {turn.number} has changed no files; /rewind lists the turns that have")
+        return make_refusal(
+            tr("Turn {number} has changed no files; /rewind lists the turns that have", number=turn.number)
+        )
     changes = turn.files.changes
     unknown = [name for name in words if name not in {change.path for change in changes}]
     if unknown:
-        raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
+        raise UserError(
+            tr(
+                "Turn {number} has not changed {unknown!r}; /diff {number} shows what it has",
+                number=turn.number,
+                unknown=unknown[0],
+            )
+        )
     shown = [ctx.turn_files.render_change(change) for change in changes if not words or change.path in words]
     lines = format_counts(sum(one.added for one in shown), sum(one.removed for one in shown))
-    state = " It is undone." if turn.back else ""
-    tail = _IGNORED if turn.files.scanned else ""
+    state = tr(" It is undone.") if turn.back else ""
+    tail = tr(_IGNORED) if turn.files.scanned else ""
     what = (
-        quote_code(shown[0].path) if len(shown) == 1 else format_count(len(shown), "file")
+        quote_code(shown[0].path) if len(shown) == 1 else tr_count(len(shown), "file")
     )  # a diff of one file does not name it
     title = format_turn_title(turn, time.time())
     return CommandResult(
         text=f"{title[0].upper()}{title[1:]}: {what}{', ' if lines else ''}{lines}.{state}{tail}",
-        diff=limit_diff("".join(one.text for one in shown), f"; /diff {turn.number} FILE shows one file"),
+        diff=limit_diff(
+            "".join(one.text for one in shown), tr("; /diff {number} FILE shows one file", number=turn.number)
+        ),
         data={"turn": turn.number, "taken_back": turn.back, "files": make_change_data(shown)},
     )
 
@@ -509,21 +580,21 @@ def suggest_rewind(ctx: CommandContext) -> Iterable[Suggestion]:
     return (Suggestion(text=str(turn.number), note=turn.words) for turn in reversed(turns))
 
 
-_PUT_BACK = "[--force] [--except FILE ...]"
+_PUT_BACK = mark("[--force] [--except FILE ...]")
 CHECKPOINT = (
-    Command(name="undo", argument=_PUT_BACK, summary="undo the last turn's file changes", handler=undo_turn),
-    Command(name="redo", argument=_PUT_BACK, summary="redo what was undone", handler=redo_turn),
+    Command(name="undo", argument=_PUT_BACK, summary=mark("undo the last turn's file changes"), handler=undo_turn),
+    Command(name="redo", argument=_PUT_BACK, summary=mark("redo what was undone"), handler=redo_turn),
     Command(
         name="diff",
         argument="[TURN] [FILE ...]",
-        summary="show a turn's file changes",
+        summary=mark("show a turn's file changes"),
         handler=show_turn_diff,
         suggest=suggest_turns,
     ),
     Command(
         name="rewind",
         argument="[TURN files|conversation|both]",
-        summary="go back to before a turn: files, conversation, or both",
+        summary=mark("go back to before a turn: files, conversation, or both"),
         handler=rewind_turn,
         suggest=suggest_rewind,
     ),

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 
 from clio.errors import UsageError
+from clio.text.translation import mark, tr
 
 _MIN_PREFIX_CHARS = 3
 
@@ -18,11 +19,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     typed = _fold(word)
     with_prefix = [name for name in folded if len(typed) >= _MIN_PREFIX_CHARS and name.startswith(typed)]
     if len(with_prefix) == 1:
-        return f"; did you mean {folded[with_prefix[0]]!r}?"
+        return tr("; did you mean {folded!r}?", folded=folded[with_prefix[0]])
     from clio.text.fuzzy import find_nearest_name
 
     found = find_nearest_name(typed, folded)
-    return f"; did you mean {folded[found]!r}?" if found else ""
+    return tr("; did you mean {folded!r}?", folded=folded[found]) if found else ""
 
 
 def _fold(word: str) -> str:
@@ -39,24 +40,54 @@ class Subcommand:
 
 
 SUBCOMMANDS = (
-    Subcommand("cost", "spending by day and by project", "costs"),
-    Subcommand("docs", "documents that are included when relevant"),
-    Subcommand("feedback", "rate the last answer: +, - or 0"),
-    Subcommand("gc", "disk usage; --yes deletes what is no longer needed"),
-    Subcommand("import", "import sessions of claude, codex, gemini, aider, clio"),
-    Subcommand("mcp", "MCP servers: list, add, remove, test"),
-    Subcommand("memory", "list, search and edit the memory of this project"),
-    Subcommand("note", "notes stored under a key", "notes"),
-    Subcommand("prefs", "your preferences and hard limits", "preferences"),
-    Subcommand("recall", "search everything that is remembered"),
-    Subcommand("sessions", "sessions of this project: list, search, export, ...", "session"),
-    Subcommand("skills", "instructions for kinds of work: list, show, new"),
-    Subcommand("style", "response styles and what was learned about them", "styles"),
+    Subcommand("auth", mark("API keys in the keyring: login, logout, status")),
+    Subcommand("config", mark("settings: get, set, unset")),
+    Subcommand("cost", mark("spending by day and by project"), "costs"),
+    Subcommand("docs", mark("documents that are included when relevant")),
+    Subcommand("feedback", mark("rate the last answer: +, - or 0")),
+    Subcommand("gc", mark("disk usage; --yes deletes what is no longer needed")),
+    Subcommand("import", mark("import sessions of claude, codex, gemini, aider, specstory, clio")),
+    Subcommand("jobs", mark("tasks that go on after the terminal is closed: start, list, ..."), "job"),
+    Subcommand("mcp", mark("MCP servers: list, add, remove, test")),
+    Subcommand("memory", mark("list, search and edit the memory of this project")),
+    Subcommand("note", mark("notes stored under a key"), "notes"),
+    Subcommand("plugin", mark("skills, hooks, servers from repositories: add, update"), "plugins"),
+    Subcommand("prefs", mark("your preferences and hard limits"), "preferences"),
+    Subcommand("recall", mark("search all memory")),
+    Subcommand("schedule", mark("tasks at set times, by cron or systemd: add, list, remove"), "schedules"),
+    Subcommand("sessions", mark("sessions of this project: list, search, export, ..."), "session"),
+    Subcommand("skills", mark("instructions for certain tasks: list, show, new, add"), "skill"),
+    Subcommand("style", mark("response styles and how you rated them"), "styles"),
+    Subcommand("sync", mark("have one memory on several machines, through git")),
+    Subcommand("team-server", mark("memory of a team, in PostgreSQL: tokens, import, ...")),
     Subcommand("worktree", "git worktrees beside this checkout: list, remove", "worktrees"),
 )
 # clio's general flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
+CONFIG_CHANGES = ("get", "set", "unset")
+"""The second words of `clio config` that have arguments of their own, as in a conversation."""
 SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
 VALUED_FLAGS = frozenset(("--cwd", "--config"))
+
+
+_READING_CALLS = frozenset(
+    {
+        *("config show", "config path", "config get", "cost", "cost days", "cost projects", "cost prices"),
+        *("completions bash", "completions zsh", "completions fish", "docs list", "docs search", "jobs list"),
+        *("jobs logs", "jobs show", "mcp list", "memory changes", "memory history", "memory list", "memory search"),
+        *("memory show", "memory stats", "memory why", "note list", "note search", "note show", "plugin list"),
+        *("plugin show", "prefs show", "prefs top", "sessions list", "sessions search", "sessions show"),
+        *("schedule list", "skills list", "skills show", "style list", "style show", "sync status", "worktree list"),
+    }
+)
+"""Sub-commands that neither change what clio stores nor run anything, whatever their further arguments are."""
+
+
+def is_reading_call(words: Sequence[str]) -> bool:
+    """Whether a sub-command only reads; words: its name and its arguments."""
+    plain = [word for word in words if not word.startswith("-")]
+    found = find_subcommand(plain[0]) if plain else None
+    names = [found.name, *plain[1:2]] if found else plain[:2]
+    return " ".join(names) in _READING_CALLS or names[:1] in (["doctor"], ["recall"])
 
 
 def find_subcommand(word: str) -> Subcommand | None:
@@ -67,11 +98,18 @@ def find_subcommand(word: str) -> Subcommand | None:
 
 
 def is_mcp_server_command(words: Sequence[str]) -> bool:
-    """Whether the words are `clio mcp` with flags only, which serves clio's memory to other programs."""
-    if words[0] != "mcp" or "--help" in words or "-h" in words:
+    """Whether the words are `clio mcp` with flags only, which serves clio's memory to the program that started it."""
+    if words[0] != "mcp" or "--help" in words or "-h" in words or "--http" in words:
         return False
     indexes = range(1, len(words))
     return all(words[index].startswith("-") or words[index - 1] in VALUED_FLAGS for index in indexes)
+
+
+def is_plain_command(words: Sequence[str]) -> bool:
+    """Whether the words are a command of COMMANDS although their first one is a sub-command's, too."""
+    if words[0] == "config":
+        return not any(word in CONFIG_CHANGES for word in words[1:2])
+    return is_mcp_server_command(words)
 
 
 def find_subcommand_index(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
@@ -83,7 +121,7 @@ def find_subcommand_index(argv: Sequence[str], valued: Mapping[str, bool]) -> in
     while index < len(argv):
         word, following = argv[index], argv[index + 1 : index + 2]
         if not word.startswith("-"):
-            return index if find_subcommand(word) and not is_mcp_server_command(argv[index:]) else None
+            return index if find_subcommand(word) and not is_plain_command(argv[index:]) else None
         optional = valued.get(word)
         has_value = optional is False or (optional and following and not following[0].startswith("-"))
         index += 2 if has_value else 1
@@ -144,6 +182,7 @@ class Arguments(argparse.Namespace):
     fetch_encodings: bool = False
     live: bool = False
     read_only: bool = False
+    check: bool = False
     yes: bool = False
     dry_run: bool = False
     help: bool = False
@@ -196,91 +235,102 @@ class Flag:
 
 
 _PROMPT, _SESSION, _MODEL, _LIMITS, _OTHER = (
-    "prompt",
-    "session",
-    "model",
-    "permissions and limits",
-    "other options",
+    mark("prompt"),
+    mark("session"),
+    mark("model"),
+    mark("permissions and limits"),
+    mark("other options"),
 )
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("-p --prompt", "answer one prompt and exit; piped text is appended", group=_PROMPT, metavar="[TEXT]"),
-    Flag("--output", "format of a one-shot answer: text, json or stream-json", group=_PROMPT, metavar="FORM"),
-    Flag("--input", "format of piped input: text or stream-json", group=_PROMPT, metavar="FORM"),
-    Flag("--json-schema", "require a JSON answer that matches the schema in this file", group=_PROMPT, metavar="FILE"),
-    Flag("--cwd", "start in this folder instead of the current one", group=_PROMPT, metavar="FOLDER"),
-    Flag("--worktree", "start in the git worktree of that name; creates it if missing", group=_PROMPT, metavar="NAME"),
-    Flag("-c --continue", "continue the latest session in this project", group=_SESSION, dest="continue_latest"),
+    Flag("-p --prompt", mark("answer one prompt and exit; piped text is appended"), group=_PROMPT, metavar="[TEXT]"),
+    Flag("--output", mark("form of the answer: text, json or stream-json"), group=_PROMPT, metavar="FORM"),
+    Flag("--input", mark("format of piped input: text or stream-json"), group=_PROMPT, metavar="FORM"),
+    Flag("--json-schema", mark("require JSON that matches the schema in this file"),
+         group=_PROMPT, metavar="FILE"),
+    Flag("--cwd", mark("start in this folder instead of the current one"), group=_PROMPT, metavar="FOLDER"),
+    Flag("--worktree", mark("start in this git worktree; created if missing"),
+         group=_PROMPT, metavar="NAME"),
+    Flag("-c --continue", mark("continue the latest session in this project"), group=_SESSION, dest="continue_latest"),
     Flag(
-        "-r --resume", "resume a session by id, prefix, name or number; without one, choose", group=_SESSION,
+        "-r --resume",
+        mark("resume a session by id, name or number, or choose"),
+        group=_SESSION,
         metavar="[SELECTOR]",
     ),
-    Flag("--fork", "with -c or -r: continue in a copy of the session", group=_SESSION),
-    Flag("--new", "start a new session", group=_SESSION),
-    Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
-    Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
+    Flag("--fork", mark("with -c or -r: continue in a copy of the session"), group=_SESSION),
+    Flag("--new", mark("start a new session"), group=_SESSION),
+    Flag("-m --model", mark("the model's name"), group=_MODEL, metavar="NAME", field="model"),
+    Flag("--provider", mark("a named server, such as openai, ollama or offline"), group=_MODEL, metavar="NAME",
          field="provider"),
-    Flag("--base-url", "the address of any other server", group=_MODEL, metavar="URL", field="base_url"),
-    Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
+    Flag("--base-url", mark("the address of any other server"), group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--api", mark("protocol: auto, chat, responses or messages"), group=_MODEL, metavar="PROTOCOL",
          field="api"),
-    Flag("--effort", "reasoning effort: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
+    Flag("--effort", mark("reasoning effort: auto, or from none to max"), group=_MODEL,
          metavar="LEVEL", field="effort"),
-    Flag("--context-window", "the model's context window in tokens", group=_MODEL, metavar="TOKENS",
+    Flag("--context-window", mark("the model's context window in tokens"), group=_MODEL, metavar="TOKENS",
          field="context_window"),
     Flag(
-        "--approve", "approval mode for writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
+        "--approve", mark("approval mode: ask, edits, all or plan"),
+        group=_LIMITS, metavar="MODE",
         field="approve",
     ),
-    Flag("--allow", "a command that runs without asking, such as 'git log *'", group=_LIMITS, metavar="RULE",
+    Flag("--allow", mark("a command that may run unasked, as 'git log *'"), group=_LIMITS, metavar="RULE",
          field="allow", many=True),
-    Flag("--deny", "a command that never runs; --allow and --deny can be repeated", group=_LIMITS, metavar="RULE",
+    Flag("--deny", mark("a command that never runs; both can be repeated"), group=_LIMITS, metavar="RULE",
          field="deny", many=True),
-    Flag("--sandbox", "sandbox for commands: auto, bwrap, landlock, seatbelt or off", group=_LIMITS, metavar="LEVEL",
+    Flag("--sandbox", mark("sandbox: auto, bwrap, landlock, seatbelt or off"),
+         group=_LIMITS, metavar="LEVEL",
          field="sandbox"),
-    Flag("--max-steps", "maximum number of requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
-    Flag("--max-cost", "maximum US dollars that this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
-    Flag("--no-ltm", "leave project memory out of the prompt", group=_LIMITS, field="ltm", value=False),
-    Flag("--no-instructions", "leave AGENTS.md and similar files out of the prompt", group=_LIMITS,
+    Flag("--max-steps", mark("maximum number of requests in one turn"), group=_LIMITS, metavar="N", field="max_steps"),
+    Flag("--max-cost", mark("maximum US dollars that this run may spend"),
+         group=_LIMITS, metavar="USD", field="max_cost"),
+    Flag("--no-ltm", mark("leave project memory out of the prompt"), group=_LIMITS, field="ltm", value=False),
+    Flag("--no-instructions", mark("leave out AGENTS.md and similar files"), group=_LIMITS,
          field="instructions", value=False),
-    Flag("--no-hooks", "do not run the commands in hooks.yaml", group=_LIMITS, field="hooks", value=False),
-    Flag("--scenario", "task type, such as coding; by default detected per turn", group=_LIMITS, metavar="NAME",
+    Flag("--no-hooks", mark("do not run the commands in hooks.yaml"), group=_LIMITS, field="hooks", value=False),
+    Flag("--scenario", mark("task type, such as coding (default: detected)"), group=_LIMITS, metavar="NAME",
          field="scenario"),
-    Flag("--incognito", "save nothing and use no memory", group=_LIMITS, field="incognito"),
-    Flag("--config", "read this file instead of the user's config.yaml", group=_OTHER, metavar="FILE"),
-    Flag("--no-color", "no colour on the screen", group=_OTHER, field="color", value=False),
-    Flag("--screen-reader", "plain lines for a screen reader, without redrawing", group=_OTHER, field="screen_reader"),
-    Flag("--debug", "show a traceback when clio fails", group=_OTHER, field="debug"),
-    Flag("--json", "with `config show`, `doctor`, `memory` and others: print JSON", group=_OTHER,
-         only=("config", "doctor")),
-    Flag("--fetch-encodings", "with `doctor`: download the file for exact token counts (4 MB)", group=_OTHER,
+    Flag("--incognito", mark("save nothing and use no memory"), group=_LIMITS, field="incognito"),
+    Flag("--config", mark("read this file instead of the user's config.yaml"), group=_OTHER, metavar="FILE"),
+    Flag("--no-color", mark("no colour in the output"), group=_OTHER, field="color", value=False),
+    Flag("--screen-reader", mark("plain lines for a screen reader, without redrawing"),
+         group=_OTHER, field="screen_reader"),
+    Flag("--debug", mark("show a traceback if clio fails"), group=_OTHER, field="debug"),
+    Flag("--json", mark("with `doctor` and most others: print JSON"), group=_OTHER,
+         only=("config", "doctor", "upgrade")),
+    Flag("--check", mark("with `upgrade`: only look for a newer version"), group=_OTHER, only=("upgrade",)),
+    Flag("--fetch-encodings", mark("with `doctor`: get exact token counts (4 MB)"), group=_OTHER,
          only=("doctor",)),
-    Flag("--live", "with `doctor`: send the model one small request, which costs money", group=_OTHER,
+    Flag("--live", mark("with `doctor`: ask the model once (costs money)"), group=_OTHER,
          only=("doctor",)),
-    Flag("--read-only", "with `mcp`: offer only tools that change nothing", group=_OTHER, only=("mcp",)),
-    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_OTHER, only=("init",)),
-    Flag("--dry-run", "with `init`: only show what would be written", group=_OTHER, only=("init",)),
-    Flag("--version", "print the version", group=_OTHER),
-    Flag("-h --help", "print this help", group=_OTHER),
+    Flag("--read-only", mark("with `mcp`: offer only tools that change nothing"), group=_OTHER, only=("mcp",)),
+    Flag("--yes", mark("with `init` and `upgrade`: do not ask"), group=_OTHER,
+         only=("init", "upgrade")),
+    Flag("--dry-run", mark("with `init`: only show what would be written"), group=_OTHER, only=("init",)),
+    Flag("--version", mark("print the version"), group=_OTHER),
+    Flag("-h --help", mark("print this help"), group=_OTHER),
 )  # fmt: skip
 INPUT_FORMATS = ("text", "stream-json")
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 COMMANDS: dict[tuple[str, ...], str] = {
-    ("init",): "create .clio/ in this project: settings and instructions to fill in",
-    ("config", "show"): "print every setting and where it comes from",
-    ("config", "path"): "print the paths of the configuration files",
-    ("config", "trust"): "trust this project's config",
-    ("doctor",): "check your setup",
-    ("completions", "bash"): "print the completion script for bash",
-    ("completions", "zsh"): "print the completion script for zsh",
-    ("completions", "fish"): "print the completion script for fish",
-    ("acp",): "run as an editor's agent over ACP: Zed, JetBrains, Neovim",
-    ("mcp",): "serve this project's memory to other agents over MCP",
+    ("init",): mark("create .clio/ with settings and instructions"),
+    ("config", "show"): mark("print every setting and where it comes from"),
+    ("config", "path"): mark("print the paths of the configuration files"),
+    ("config", "trust"): mark("trust this project's config"),
+    ("doctor",): mark("check your setup"),
+    ("completions", "bash"): mark("print the completion script for bash"),
+    ("completions", "zsh"): mark("print the completion script for zsh"),
+    ("completions", "fish"): mark("print the completion script for fish"),
+    ("upgrade",): mark("look for a newer version and install it"),
+    ("acp",): mark("serve an editor over ACP: Zed, JetBrains, Neovim"),
+    ("mcp",): mark("serve this project's memory to other agents over MCP"),
 }
 
 
 def flag_name(field: str) -> str:
-    """Return the flag that sets a Config field."""
-    return next(flag.long_name for flag in FLAGS if flag.field == field)
+    """Return the flag that sets a Config field; "" if none does."""
+    return next((flag.long_name for flag in FLAGS if flag.field == field), "")
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
@@ -324,10 +374,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> "object":  # type: ignore[override]
         name, _, cause = message.removeprefix("argument ").partition(": ")
         if cause.startswith("expected one"):
-            raise UsageError(f"{name} needs a value; see clio --help")
+            raise UsageError(tr("{name} needs a value; see clio --help", name=name))
         if cause.startswith("ignored explicit"):
-            raise UsageError(f"{name} takes no value; see clio --help")
-        raise UsageError(f"{message}; see clio --help")
+            raise UsageError(tr("{name} takes no value; see clio --help", name=name))
+        raise UsageError(tr("{value}; see clio --help", value=message))
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -361,7 +411,13 @@ def _parse_subcommand(before: Sequence[str], words: Sequence[str]) -> Arguments:
     for flag in FLAGS:
         foreign = flag.group in (_PROMPT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
         if foreign and flag.dest != "cwd" and getattr(arguments, flag.dest) not in (None, False):
-            raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
+            raise UsageError(
+                tr(
+                    "{long_name} is not an option of 'clio {words}'; see clio {words} --help",
+                    long_name=flag.long_name,
+                    words=words[0],
+                )
+            )
     arguments.words = tuple(map(decode_argument, (words[0], *other_words)))
     return arguments
 
@@ -374,64 +430,93 @@ def _check_arguments(arguments: Arguments) -> None:
         ("--new", arguments.new),
     ) if on]  # fmt: skip
     if len(given_flags) > 1:
-        raise UsageError(f"{given_flags[0]} and {given_flags[1]} exclude each other; give one of them")
+        raise UsageError(
+            tr(
+                "{flag} and {other_flag} cannot be used together; use only one",
+                flag=given_flags[0],
+                other_flag=given_flags[1],
+            )
+        )
     if arguments.fork and not (arguments.continue_latest or arguments.resume is not None):
-        raise UsageError("--fork needs the session to copy: add -c or -r")
+        raise UsageError(tr("--fork needs a session to copy; add -c or -r"))
     for name, value, known in (
         ("--output", arguments.output, OUTPUT_FORMATS),
         ("--input", arguments.input, INPUT_FORMATS),
     ):
         if value is not None and value not in known:
             hint = did_you_mean(value, known)
-            raise UsageError(f"{name} must be one of {', '.join(known)}, not {value!r}{hint}")
+            raise UsageError(
+                tr(
+                    "{name} must be one of {known}, not {value!r}{hint}",
+                    name=name,
+                    known=", ".join(known),
+                    value=value,
+                    hint=hint,
+                )
+            )
     if arguments.words:
         _check_command(arguments.words, is_one_shot)
     if arguments.words and arguments.worktree is not None:
-        raise UsageError(f"--worktree is for a conversation or -p, not for 'clio {' '.join(arguments.words)}'")
+        raise UsageError(
+            tr(
+                "--worktree works only in a conversation or with -p, not with 'clio {words}'",
+                words=" ".join(arguments.words),
+            )
+        )
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
-        raise UsageError("--fetch-encodings belongs to 'clio doctor'")
+        raise UsageError(tr("--fetch-encodings works only with 'clio doctor'"))
     if arguments.live and list(arguments.words) != ["doctor"]:
-        raise UsageError("--live belongs to 'clio doctor'")
+        raise UsageError(tr("--live works only with 'clio doctor'"))
     if arguments.read_only and list(arguments.words) != ["mcp"]:
-        raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
-    for flag, given_flags in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
-        if given_flags and list(arguments.words) != ["init"]:
-            raise UsageError(f"{flag} belongs to 'clio init'")
-    if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"]):
+        raise UsageError(tr("--read-only works only with 'clio mcp'; for a read-only conversation, use --approve plan"))
+    if arguments.check and list(arguments.words) != ["upgrade"]:
+        raise UsageError(tr("--check works only with 'clio upgrade'"))
+    if arguments.dry_run and list(arguments.words) != ["init"]:
+        raise UsageError(tr("--dry-run works only with 'clio init'"))
+    if arguments.yes and list(arguments.words) not in (["init"], ["upgrade"]):
+        raise UsageError(tr("--yes works only with 'clio init' and 'clio upgrade'"))
+    if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"], ["upgrade"]):
         *names, last = (subcommand.name for subcommand in SUBCOMMANDS)
         raise UsageError(
-            f"--json belongs to 'clio config show' and to clio doctor, {', '.join(names)} and {last}; "
-            "for a one-shot answer it is --output json"
+            tr(
+                "--json works only with 'clio config show' and with clio doctor, upgrade, {names} and {last}; "
+                "for a one-shot answer, use --output json",
+                names=", ".join(names),
+                last=last,
+            )
         )
     _check_one_shot(arguments, asked=is_one_shot or arguments.input is not None)
     if is_one_shot and arguments.resume == "":
-        raise UsageError("--resume needs a session's id, name or number with -p, since a one-shot run never prompts")
+        raise UsageError(
+            tr("--resume needs a session's id, name or number with -p, since a one-shot run never prompts")
+        )
 
 
 def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
     if arguments.output not in (None, "text") and not asked and not arguments.words:
-        raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
+        raise UsageError(tr("--output {output} needs a prompt; add -p TEXT", output=arguments.output))
     if arguments.json_schema is not None and not asked:
-        raise UsageError("--json-schema needs a prompt; add -p TEXT")
+        raise UsageError(tr("--json-schema needs a prompt; add -p TEXT"))
     if arguments.input == "stream-json" and arguments.output != "stream-json":
-        raise UsageError("--input stream-json needs --output stream-json, which shows where each turn ends")
+        raise UsageError(tr("--input stream-json needs --output stream-json, which shows where each turn ends"))
     if arguments.input == "stream-json" and arguments.json_schema is not None:
-        raise UsageError("--json-schema is for one answer; leave out --input stream-json")
+        raise UsageError(tr("--json-schema works for a single answer; leave out --input stream-json"))
 
 
 _FOREIGN_COMMANDS: dict[str, str] = {
-    "ask": "clio -p 'what to do'",
+    "ask": mark("clio -p 'what to do'"),
     "chat": "clio",
     "continue": "clio -c",
-    "exec": "clio -p 'what to do'",
+    "exec": mark("clio -p 'what to do'"),
     "help": "clio --help",
-    "history": "clio sessions list",
-    "list": "clio sessions list",
-    "login": "a key in the environment, such as OPENAI_API_KEY; clio doctor checks it",
+    "history": mark("clio sessions list"),
+    "list": mark("clio sessions list"),
+    "login": mark("clio auth login SERVER, or a key in the environment, such as OPENAI_API_KEY"),
     "resume": "clio -r",
-    "run": "clio -p 'what to do'",
+    "run": mark("clio -p 'what to do'"),
     "start": "clio",
-    "status": "clio doctor",
+    "status": mark("clio doctor"),
+    "update": mark("clio upgrade"),
     "version": "clio --version",
 }
 """Sub-commands of other agents and clio's equivalent; must not contain a sub-command of clio."""
@@ -443,43 +528,48 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
     known = [*(" ".join(command) for command in COMMANDS), *(subcommand.name for subcommand in SUBCOMMANDS)]
     text = " ".join(words)
     if one_shot:
-        raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
+        raise UsageError(tr("unexpected argument {text!r}; put the whole prompt in quotes after -p", text=text))
     if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
-        raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
+        raise UsageError(
+            tr("'clio {words}' is incomplete; use one of: {forms}", words=words[0], forms=", ".join(forms))
+        )
     if equivalent := _FOREIGN_COMMANDS.get(text.lower()):
-        raise UsageError(f"unknown sub-command {text!r}; use {equivalent}")
+        raise UsageError(tr("unknown sub-command {text!r}; use {equivalent}", text=text, equivalent=equivalent))
     first_words = dict.fromkeys(name.split()[0] for name in known)
     hint = did_you_mean(text, known) or did_you_mean(words[0], first_words)
     # Of more than three words it may be either: `clio memroy add …`, or a question without -p and quotes.
     if hint and len(words) <= 3:
-        raise UsageError(f"unknown sub-command {text!r}{hint}")
+        raise UsageError(tr("unknown sub-command {text!r}{hint}", text=text, hint=hint))
     named, end = (words[0], f"{hint} To") if hint else (text, "; to")
     raise UsageError(
-        f"unknown sub-command {named!r}{end} ask something, put it in quotes after -p: clio -p 'what to do'"
+        tr(
+            "unknown sub-command {named!r}{end} ask something, put it in quotes after -p: clio -p 'what to do'",
+            named=named,
+            end=end,
+        )
     )
 
 
 def _explain_unknown_flag(flag: str) -> str:
     name = flag.partition("=")[0]
     hint = did_you_mean(name, [entry.long_name for entry in FLAGS]) if len(name) > 2 else ""
-    return f"unknown flag {name!r}{hint or '; see clio --help'}"
+    return tr("unknown option {name!r}{hint}", name=name, hint=hint or tr("; see clio --help"))
 
 
-_USAGE = """\
+_USAGE = mark("""\
 clio, a terminal coding agent that remembers.
-usage: clio [options]               a conversation in the current project; type /help there
-       clio -p TEXT [options]       one prompt, one answer; piped text is appended to it"""
-_FOOTER = """\
-example: git diff | clio -p "review this change"
-exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
-settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
-"""
+usage: clio [options]          a conversation in this project
+       clio -p TEXT [options]  one answer: git diff | clio -p "review this\"""")
+_FOOTER = mark("""\
+exit codes: 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
+settings:   ~/.clio/config.yaml, .clio/config.yaml, environment (CLIO_...)
+""")
 COMMAND_FAMILIES = {
-    "config": "print the settings or their files; trust this project's config",
-    "completions": "print the completion script for that shell",
-    "mcp": "serve this memory over MCP; list, add, remove, test: servers to use",
+    "config": mark("list, get and set settings; trust this project's"),
+    "completions": mark("print the completion script for that shell"),
+    "mcp": mark("serve this memory over MCP; manage MCP servers"),
 }
-_EVERYWHERE = "options of every sub-command: --cwd FOLDER, --config FILE, --no-color, --debug; see clio --help"
+_EVERYWHERE = mark("options of every sub-command: --cwd FOLDER, --config FILE, --no-color, --debug; see clio --help")
 
 
 def command_help_text(words: Sequence[str]) -> str:
@@ -488,55 +578,41 @@ def command_help_text(words: Sequence[str]) -> str:
     if not forms:
         _check_command(words, one_shot=False)
     # In `clio --help` these summaries begin with "with `doctor`: ".
-    options = [(flag.usage, flag.summary.partition(": ")[2]) for flag in FLAGS if words[0] in flag.only]
+    options = [(flag.usage, tr(flag.summary).partition(": ")[2]) for flag in FLAGS if words[0] in flag.only]
     parts = [_format_group("usage", [(f"clio {' '.join(command)}", summary) for command, summary in forms.items()])]
     if options:
-        parts.append(_format_group("options", options))
-    return "\n\n".join((*parts, _EVERYWHERE)) + "\n"
+        parts.append(_format_group(mark("options"), options))
+    return "\n\n".join((*parts, tr(_EVERYWHERE))) + "\n"
 
 
-_SUBCOMMANDS_NOTE = "    the same as /NAME in a conversation; clio NAME --help describes each"
+_SUBCOMMANDS_NOTE = mark("also /NAME in a conversation; see clio NAME --help")
+_HELP_COLUMNS = 80
 _USAGE_WIDTH = 27
-_TWO_COLUMNS_FROM = 60
-_BREAK = "\0"
-"""Marks a place where a long list of alternatives may be broken."""
 
 
 def help_text() -> str:
-    """Return the help text: at most 60 lines of 100 columns, with every flag and every sub-command once."""
+    """Return the help text: at most 64 lines of 80 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_format_usage(first), COMMAND_FAMILIES.get(first) or COMMANDS[first,]) for first in families]
-    others = "|".join(subcommand.name for subcommand in SUBCOMMANDS if subcommand.name not in families)
-    parts = [_USAGE, _format_group("without a conversation", commands), f"  clio {others}", _SUBCOMMANDS_NOTE]
+    parts = [
+        tr(_USAGE),
+        _format_group(tr("without a conversation"), commands),
+        *_format_others([subcommand.name for subcommand in SUBCOMMANDS if subcommand.name not in families]),
+    ]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_format_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
-    return "\n".join((*parts, "", _FOOTER))
+    return "\n".join((*parts, tr(_FOOTER)))
 
 
-def wrap_help(text: str, columns: int) -> str:
-    """Return a help text whose lines have at most so many columns, broken between words, summaries below each other."""
-    import textwrap
-
-    indent = " " * (_USAGE_WIDTH + 3 if columns >= _TWO_COLUMNS_FROM else 6)
-    lines: list[str] = []
-    for whole in text.split("\n"):
-        has_long_word = max(map(len, whole.split()), default=0) > columns - len(indent)
-        line = whole.replace("|", f"|{_BREAK} ") if has_long_word else whole
-        # A run of blanks is the gap between an option and its summary.
-        shown = line if columns >= _TWO_COLUMNS_FROM else " ".join(part for part in line.rstrip().split("  ") if part)
-        start = line[: len(line) - len(line.lstrip())]
-        lines += (
-            [line]
-            if len(line) <= columns
-            else textwrap.wrap(
-                shown if shown.startswith(start) else start + shown.strip(),
-                columns,
-                subsequent_indent=indent if line.startswith("  ") and not line.startswith("    ") else "    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
-    return "\n".join(lines).replace(f"{_BREAK} ", "").replace(_BREAK, "")
+def _format_others(names: Sequence[str]) -> list[str]:
+    """Return lines with these sub-commands below a note on all of them."""
+    lines = [""]
+    for name in names:
+        if len(lines[-1]) + len(name) > _HELP_COLUMNS - len("    , "):
+            lines.append("")
+        lines[-1] += f"{name}, "
+    note = f"  {'clio NAME':<{_USAGE_WIDTH - 1}}  {tr(_SUBCOMMANDS_NOTE)}"
+    return [note, *(f"    {line.rstrip()}" for line in "\n".join(lines).rstrip(", ").split("\n"))]
 
 
 def _format_usage(first: str) -> str:
@@ -545,4 +621,8 @@ def _format_usage(first: str) -> str:
 
 
 def _format_group(name: str, rows: list[tuple[str, str]]) -> str:
-    return "\n".join((f"{name}:", *(f"  {usage:<{_USAGE_WIDTH}} {summary}" for usage, summary in rows)))
+    lines = [f"{tr(name)}:"]
+    for usage, summary in rows:
+        lines += [f"  {usage}", ""] if len(usage) >= _USAGE_WIDTH else [f"  {usage}"]
+        lines[-1] = f"{lines[-1]:<{_USAGE_WIDTH + 3}}{tr(summary)}"
+    return "\n".join(lines)

@@ -21,6 +21,8 @@ from clio.config.loaded import (
     TOOL_EVENTS,
     Hook,
     McpServer,
+    OAuthClient,
+    Sampling,
     TrustRequest,
 )
 from clio.config.paths import FOLDER_NAME
@@ -30,6 +32,7 @@ from clio.errors import ConfigError
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 HOOKS_NAME = "hooks.yaml"
 _HOOK_KEYS = ("match", "run", "timeout_s")
@@ -75,7 +78,7 @@ def find_hooks(
         except FileIgnored as error:
             return FoundHooks(hooks=tuple(hooks), problems=(str(error),))
         for hook in project_hooks:
-            request = _describe_hook_trust(hook)
+            request = _make_hook_trust_request(hook)
             if is_trusted(request):
                 hooks.append(hook)
                 trusted.append(request)
@@ -97,9 +100,18 @@ def read_hooks(
     for event, entry in parse_yaml(data, display_name).entries.items():
         where = f"{display_name}:{entry.line}"
         if event not in HOOK_EVENTS:
-            raise ConfigError(f"{where}: unknown event {event!r}{did_you_mean(event, HOOK_EVENTS)}")
+            raise ConfigError(
+                tr(
+                    "{where}: unknown event {event!r}{did_you_mean}",
+                    where=where,
+                    event=event,
+                    did_you_mean=did_you_mean(event, HOOK_EVENTS),
+                )
+            )
         if not isinstance(entry.node, Items):
-            raise ConfigError(f"{where}: {event} needs a list of hooks such as '- run: ./check.sh'")
+            raise ConfigError(
+                tr("{where}: {event} needs a list of hooks such as '- run: ./check.sh'", where=where, event=event)
+            )
         for node in entry.node.items:
             yield _parse_hook(event, node, display_name)
 
@@ -107,16 +119,26 @@ def read_hooks(
 def _parse_hook(event: str, node: Node, display_name: str) -> Hook:
     where = f"{display_name}:{node.start[0] + 1}"
     if not isinstance(node, Table):
-        raise ConfigError(f"{where}: a hook is written as 'run: COMMAND', not {describe_node(node)}")
+        raise ConfigError(
+            tr("{where}: a hook is written as 'run: COMMAND', not {node}", where=where, node=describe_node(node))
+        )
     for key, entry in node.entries.items():
         if key not in _HOOK_KEYS:
-            raise ConfigError(f"{display_name}:{entry.line}: unknown key {key!r}{did_you_mean(key, _HOOK_KEYS)}")
+            raise ConfigError(
+                tr(
+                    "{display_name}:{line}: unknown key {key!r}{did_you_mean}",
+                    display_name=display_name,
+                    line=entry.line,
+                    key=key,
+                    did_you_mean=did_you_mean(key, _HOOK_KEYS),
+                )
+            )
     run = _get_text(node, "run", where)
     if not run.strip():
-        raise ConfigError(f"{where}: the hook has no command; add 'run: COMMAND'")
+        raise ConfigError(tr("{where}: the hook has no command; add 'run: COMMAND'", where=where))
     match = tuple(part.strip() for part in _get_text(node, "match", where).split("|") if part.strip())
     if match and event not in TOOL_EVENTS:
-        raise ConfigError(f"{where}: match names tools, and {event} has none; remove it")
+        raise ConfigError(tr("{where}: match selects tools, and {event} has none; remove it", where=where, event=event))
     return Hook(event=event, run=run, where=where, match=match, timeout_s=_parse_timeout(node, where))
 
 
@@ -125,7 +147,7 @@ def _get_text(table: Table, key: str, where: str) -> str:
         return ""
     node = table.entries[key].node
     if not isinstance(node, Scalar):
-        raise ConfigError(f"{where}: {key} must be text, not {describe_node(node)}")
+        raise ConfigError(tr("{where}: {key} must be text, not {node}", where=where, key=key, node=describe_node(node)))
     return node.text
 
 
@@ -136,11 +158,18 @@ def _parse_timeout(table: Table, where: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise ConfigError(f"{where}: timeout_s must be a number above 0 and at most {MAX_TIMEOUT_S:g}, not {text!r}")
+        raise ConfigError(
+            tr(
+                "{where}: timeout_s must be a number above 0 and at most {max_timeout_s:g}, not {text!r}",
+                where=where,
+                max_timeout_s=MAX_TIMEOUT_S,
+                text=text,
+            )
+        )
     return seconds
 
 
-def _describe_hook_trust(hook: Hook) -> TrustRequest:
+def _make_hook_trust_request(hook: Hook) -> TrustRequest:
     """Return the hook in the form in which the user is asked to trust it; its position in the file does not matter."""
     key = f"hooks.{hook.event}"
     # Trust is per line: each hook is a command of its own.
@@ -183,6 +212,8 @@ class ServerEntry(Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     tools: tuple[str, ...] | None = None
     read_only: tuple[str, ...] | None = None
+    oauth: OAuthClient | None = None
+    sampling: Sampling | None = None
 
 
 class FoundServers(Struct, frozen=True, kw_only=True):
@@ -243,7 +274,7 @@ def read_servers(
                 continue
             server = _build_server(name, entry, where, own=layer.own)
             if not layer.own:
-                request = _describe_server_trust(server, entry, where)
+                request = _make_server_trust_request(server, entry, where)
                 if server.enabled and not is_trusted(request):
                     withheld.append(request)
                     continue
@@ -274,7 +305,9 @@ def parse_server_entries(data: bytes, display_name: str) -> tuple[dict[str, tupl
         try:
             found[name] = (_parse_entry(name, value, strict=strict), where)
         except ConfigError as error:
-            problems.append(f"{where}: the MCP server {name[:64]!r} is ignored: {error}")
+            problems.append(
+                tr("{where}: the MCP server {name!r} is ignored: {error}", where=where, name=name[:64], error=error)
+            )
     return found, problems
 
 
@@ -287,7 +320,7 @@ def _read_layer(path: Path, display_name: str, root: Path | None, links: Sequenc
             return _Layer(display_name, own)
         entries, entry_problems = parse_server_entries(data, display_name)
     except ConfigError as error:
-        problems.append(f"{error}; the MCP servers in it are ignored")
+        problems.append(tr("{error}; the MCP servers in it are ignored", error=error))
         return _Layer(display_name, own)
     problems.extend(entry_problems)
     return _Layer(display_name, own, entries)
@@ -303,7 +336,11 @@ def _apply_overrides(
             if name not in servers:
                 if f"{SERVERS_KEY}.{name}" not in withheld_keys:
                     problems.append(
-                        f"{where}: the MCP server {name!r} has neither a command nor a url; add one of them"
+                        tr(
+                            "{where}: the MCP server {name!r} has neither a command nor a url; add one of them",
+                            where=where,
+                            name=name,
+                        )
                     )
                 continue
             servers[name] = _override_server(servers[name], entry, own=layer.own)
@@ -323,6 +360,7 @@ def _override_server(server: McpServer, entry: ServerEntry, *, own: bool) -> Mcp
         changed,
         timeout_s=entry.timeout_s or changed.timeout_s,
         read_only=entry.read_only if entry.read_only is not None else changed.read_only,
+        sampling=entry.sampling or changed.sampling,
     )
 
 
@@ -344,6 +382,9 @@ def _build_server(name: str, entry: ServerEntry, where: str, *, own: bool) -> Mc
         tools=entry.tools,
         # Only the user can say that a tool changes nothing; a project's file could mislabel one.
         read_only=(entry.read_only or ()) if own else (),
+        oauth=entry.oauth,
+        # Sampling costs the user's money, so a project's file cannot allow it without a question.
+        sampling="ask" if entry.sampling is None or (entry.sampling == "allow" and not own) else entry.sampling,
     )
 
 
@@ -354,15 +395,19 @@ def _is_enabled(entry: ServerEntry) -> bool:
 def _parse_entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
     """Parse one entry. Raises ConfigError without the position."""
     if not _SERVER_NAME.fullmatch(name):
-        raise ConfigError("a name must begin with a letter or a digit, followed by letters, digits, '-', '_' and '.'")
+        raise ConfigError(
+            tr("a name must begin with a letter or a digit, followed by letters, digits, '-', '_' and '.'")
+        )
     if name in _RESERVED_NAMES:
-        raise ConfigError(f"{name!r} has another meaning after an @; choose another name")
+        raise ConfigError(tr("{name!r} is reserved after an @; choose another name", name=name))
     if not isinstance(value, dict):
-        raise ConfigError("it must be a mapping with a command or a url")
+        raise ConfigError(tr("it must be a mapping with a command or a url"))
     fields = cast("dict[str, Any]", value)
     known = ServerEntry.__struct_fields__
     if strict and (unknown := next((field for field in fields if field not in known), None)):
-        raise ConfigError(f"unknown key {unknown!r}{did_you_mean(unknown, known)}")
+        raise ConfigError(
+            tr("unknown key {unknown!r}{did_you_mean}", unknown=unknown, did_you_mean=did_you_mean(unknown, known))
+        )
     known_fields = {
         key: _convert_switch(fields[key]) if key in ("enabled", "disabled") else fields[key]
         for key in known
@@ -384,23 +429,27 @@ def _convert_switch(value: Any) -> Any:
 
 def _check_entry(entry: ServerEntry) -> None:
     if entry.type and entry.type not in _KIND_BY_TYPE:
-        raise ConfigError(f"type must be stdio, http or sse, not {entry.type!r}")
+        raise ConfigError(tr("type must be stdio, http or sse, not {type!r}", type=entry.type))
     if entry.command is not None and entry.url is not None:
-        raise ConfigError("it has a command and a url; keep one of them")
+        raise ConfigError(tr("it has both a command and a url; keep one of them"))
     if entry.command is not None and not entry.command.strip():
-        raise ConfigError("its command is empty")
+        raise ConfigError(tr("its command is empty"))
     kind = _KIND_BY_TYPE.get(entry.type or "")
     if kind == "stdio" and entry.url is not None:
-        raise ConfigError("type stdio needs a command, not a url")
+        raise ConfigError(tr("type stdio needs a command, not a url"))
     if kind in ("http", "sse") and entry.command is not None:
-        raise ConfigError(f"type {entry.type} needs a url, not a command")
+        raise ConfigError(tr("type {type} needs a url, not a command", type=entry.type))
     if entry.url is not None and not re.match(r"https?://[^/\s]|\$\{", entry.url):
-        raise ConfigError("its url must begin with http:// or https://")
+        raise ConfigError(tr("its url must begin with http:// or https://"))
+    if entry.oauth is not None and entry.url is None:
+        raise ConfigError(tr("oauth needs a url: only servers that are called over HTTP have a login"))
+    if entry.oauth is not None and not 0 <= entry.oauth.callback_port <= 65_535:
+        raise ConfigError(tr("oauth.callback_port must be a port from 1 to 65535, or 0 for any"))
     if entry.timeout_s is not None and not 0 < entry.timeout_s <= 86_400:
-        raise ConfigError("timeout_s must be more than 0 and at most 86400")
+        raise ConfigError(tr("timeout_s must be more than 0 and at most 86400"))
 
 
-def _describe_server_trust(server: McpServer, entry: ServerEntry, where: str) -> TrustRequest:
+def _make_server_trust_request(server: McpServer, entry: ServerEntry, where: str) -> TrustRequest:
     """Return the whole entry for the user to decide about: it starts a program, or sends the model's text to a
     server.
     """
@@ -415,7 +464,12 @@ def describe_server(server: McpServer) -> str:
     """Describe a server on one line: its command or address, its variables and headers, secrets masked."""
     head = shlex.join((server.command, *server.args)) if server.command else mask_secrets("base_url", server.url)
     pairs = [f"{key}={_mask_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
-    parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
+    parts = [
+        head,
+        *([tr("with {pairs}", pairs=", ".join(pairs))] if pairs else []),
+        *([tr("as client {client_id}", client_id=server.oauth.client_id)] if server.oauth else []),
+        *([tr("in {cwd}", cwd=server.cwd)] if server.cwd else []),
+    ]
     line = " ".join(parts)
     line = truncate(line, _MAX_DESCRIPTION_CHARS)
     return line if line.isprintable() else json.dumps(line)
@@ -432,10 +486,18 @@ def _parse_json_file(data: bytes, display_name: str) -> tuple[dict[str, Any], di
     try:
         document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{display_name} is not valid JSON: {error}") from None
+        raise ConfigError(
+            tr("{display_name} is not valid JSON: {error}", display_name=display_name, error=error)
+        ) from None
     value = document.get(SERVERS_KEY, {})
     if not isinstance(value, dict):
-        raise ConfigError(f"{display_name}: {SERVERS_KEY} must be an object with one entry per server")
+        raise ConfigError(
+            tr(
+                "{display_name}: {servers_key} must be an object with one entry per server",
+                display_name=display_name,
+                servers_key=SERVERS_KEY,
+            )
+        )
     return {name: _numbers_to_text(entry) for name, entry in cast("dict[str, Any]", value).items()}, {}, False
 
 
@@ -444,13 +506,27 @@ def _parse_yaml_file(data: bytes, display_name: str) -> tuple[dict[str, Any], di
     unknown = next((name for name in table.entries if name != SERVERS_KEY), None)
     if unknown is not None:
         where = f"{display_name}:{table.entries[unknown].line}"
-        raise ConfigError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, [SERVERS_KEY])}")
+        raise ConfigError(
+            tr(
+                "{where}: unknown key {unknown!r}{did_you_mean}",
+                where=where,
+                unknown=unknown,
+                did_you_mean=did_you_mean(unknown, [SERVERS_KEY]),
+            )
+        )
     entry = table.entries.get(SERVERS_KEY)
     if entry is None or (isinstance(entry.node, Scalar) and entry.node.kind == "null"):
         return {}, {}, True
     node = entry.node
     if not isinstance(node, Table):
-        raise ConfigError(f"{display_name}:{entry.line}: {SERVERS_KEY} must be a mapping with one entry per server")
+        raise ConfigError(
+            tr(
+                "{display_name}:{line}: {servers_key} must be a mapping with one entry per server",
+                display_name=display_name,
+                line=entry.line,
+                servers_key=SERVERS_KEY,
+            )
+        )
     values = {name: _node_to_python(entry.node) for name, entry in node.entries.items()}
     return values, {name: entry.line for name, entry in node.entries.items()}, True
 
@@ -474,7 +550,7 @@ def _numbers_to_text(value: Any) -> Any:
 
 
 def find_servers(home: Path, project: Path, links: Sequence[Path] = ()) -> FoundServers:
-    """Return every server configured now; a project's only if it is trusted with it. links: see `read_servers`."""
+    """Return every server of the files; a project's only if it is trusted with it. links: see `read_servers`."""
     return read_servers(home, project, lambda value: TrustStore(home).covers(project, (value,)), links)
 
 

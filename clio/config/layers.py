@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from clio.config import paths
 from clio.config.command_line import flag_name
-from clio.config.extension_files import find_hooks, find_servers
+from clio.config.extension_files import FoundServers, find_hooks, find_servers
 from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.options import Options
 from clio.config.project_links import (
     find_links,
-    find_team_request,
+    find_team_trust_request,
     find_worktree_link,
     is_team_trusted,
-    make_link_request,
+    make_link_trust_request,
 )
 from clio.config.schema import (
     CONFIG_FIELDS,
+    KEY_ACTIONS,
+    KEYRING_KEY,
     OPENAI_VARIABLES,
     Config,
     Setting,
@@ -38,11 +41,13 @@ from clio.config.trust import (
     find_trust_requests,
     has_foreign_memory,
     is_user_only,
-    make_memory_request,
+    make_memory_trust_request,
 )
 from clio.config.yaml_file import FileIgnored
 from clio.errors import ConfigError, UsageError
 from clio.readonly_git import describe_blocking_file
+from clio.text.translation import AUTO, choose_language, has_translation, list_languages, tr
+from clio.threads import is_in_clio_command
 
 DEFAULT = "default"
 _KEY_SETTINGS = ("api_key", "api_key_command")
@@ -62,7 +67,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
 
     user_settings = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=user_home))
     if user_settings is None and options.config_file:
-        raise ConfigError(f"--config {str(options.config_file)!r}: there is no such file")
+        raise ConfigError(tr("--config {config_file!r}: no such file", config_file=str(options.config_file)))
     add_layer(values, user_settings or ())
 
     project_settings: tuple[Setting, ...] | None = None
@@ -71,7 +76,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     problems: list[str] = []
     links = find_links(owner)
     trusted_fingerprints = TrustStore(home).fingerprints(owner) if links else frozenset[str]()
-    followed = tuple(link for link in links if make_link_request(link).fingerprint in trusted_fingerprints)
+    followed = tuple(link for link in links if make_link_trust_request(link).fingerprint in trusted_fingerprints)
     link_targets = tuple(link.target for link in followed)
     if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
         display_name = paths.display_path(project_file, project=owner, user_home=user_home)
@@ -81,37 +86,59 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
             problems.append(str(error))
         allowed = tuple(setting for setting in project_settings or () if not is_user_only(setting))
         problems += [
-            f"{setting.origin}: {setting.name} has no effect in a project; set it in ~/.clio/{paths.CONFIG_NAME}"
+            tr(
+                "{origin}: {setting} has no effect in a project; set it in ~/.clio/{config_name}",
+                origin=setting.origin,
+                setting=setting.name,
+                config_name=paths.CONFIG_NAME,
+            )
             for setting in project_settings or ()
             if setting not in allowed
         ]
         # Judged against the layers below, because a value may be narrower than the user's own.
         accepted, trusted, withheld = _split_by_trust(allowed, build_config(values), TrustStore(home), owner)
         add_layer(values, accepted)
-        if team := find_team_request(owner):
+        if team := find_team_trust_request(owner):
             if is_team_trusted(owner, home):
                 trusted = (*trusted, team)
             else:
                 withheld = (*withheld, team)
 
     add_layer(values, _read_environment_and_flags(options, env, values))
+    refuse_shared_keys(values)
     if blocking_problem := describe_blocking_file(owner):
         problems.append(blocking_problem)
-    mcp = find_servers(home, owner, link_targets)
+    mcp = find_all_servers(home, owner, link_targets)
     hooks = find_hooks(home, owner, lambda value: TrustStore(home).covers(owner, (value,)), link_targets)
+    if paths.has_plugins(home):
+        from clio.config.installed_plugins import find_plugins
+
+        plugins = find_plugins(home, owner)
+        hooks = replace(hooks, hooks=(*hooks.hooks, *(hook for plugin in plugins.plugins for hook in plugin.hooks)))
+        problems += plugins.problems
     is_foreign = has_foreign_memory(owner, home)
     seal_damage = describe_seal_damage(owner, home) if is_foreign else None
-    memory = (make_memory_request(seal_damage),) if is_foreign else ()
+    memory = (make_memory_trust_request(seal_damage),) if is_foreign else ()
     is_trusted_memory = is_foreign and TrustStore(home).covers(owner, memory)
     memory_withheld, memory_trusted = (memory, ()) if not is_trusted_memory else ((), memory)
-    waiting_links = tuple(make_link_request(link) for link in links if link not in followed)
+    waiting_links = tuple(make_link_trust_request(link) for link in links if link not in followed)
     is_folder_blocked = any(link.is_clio_folder for link in links if link not in followed)
     if is_folder_blocked:
-        values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=f"a link in {paths.FOLDER_NAME}")]
+        values[("incognito",)] = [
+            Setting(key=("incognito",), value=True, origin=tr("a link in {folder_name}", folder_name=paths.FOLDER_NAME))
+        ]
+    if not options.reads_only and is_in_clio_command(home, env):
+        # What a script asks clio is not the user's own text, and its answers to clio's questions are not the user's.
+        origin = tr("a command of a running clio")
+        values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=origin)]
+        problems.append(tr("a command of a running clio started this one, so it saves nothing and uses no memory"))
     files = ((user_file, user_settings), (project_file, project_settings))
+    config = build_config(values)
+    origins = list_origins(values)
+    problems += _choose_language(env, config.language, origins["language"])
     return LoadedConfig(
-        config=build_config(values),
-        origins=list_origins(values),
+        config=config,
+        origins=origins,
         project=project,
         home=home,
         withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting_links, *memory_withheld),
@@ -119,7 +146,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
             *trusted,
             *mcp.trusted,
             *hooks.trusted,
-            *map(make_link_request, followed),
+            *map(make_link_trust_request, followed),
             *memory_trusted,
         ),
         files=tuple(path for path, settings in files if settings is not None),
@@ -133,7 +160,40 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
         is_folder_blocked=is_folder_blocked,
         has_foreign_memory=is_foreign and not is_trusted_memory,
         memory_doubt=seal_damage if seal_damage and not is_trusted_memory else "",
+        flags=frozenset(options.overrides),
+        variables={one[-1].name: one[-1].variable for one in values.values() if one[-1].variable},
     )
+
+
+def find_all_servers(home: Path, project: Path, links: Sequence[Path] = ()) -> FoundServers:
+    """Return every MCP server configured now: those of the files, and those of plugins. links: see `read_servers`."""
+    found = find_servers(home, project, links)
+    if not paths.has_plugins(home):
+        return found
+    from clio.config.installed_plugins import find_plugins, name_servers
+
+    # A name that waits for trust is in use too: trusting the project must not rename a plugin's server.
+    taken = [*(server.name for server in found.servers), *(value.key.partition(".")[2] for value in found.withheld)]
+    return replace(found, servers=(*found.servers, *name_servers(find_plugins(home, project).plugins, taken)))
+
+
+def _choose_language(env: Mapping[str, str], setting: str, origin: str) -> list[str]:
+    """Speak the configured language from now on; return why it cannot be spoken, if so."""
+    try:
+        choose_language(env, setting)
+    except (OSError, ValueError) as error:
+        return [tr("{origin}: language: {path!r} cannot be read: {error}", origin=origin, path=setting, error=error)]
+    if setting == AUTO or setting.endswith(".po") or has_translation(setting):
+        return []
+    languages = ", ".join((AUTO, *list_languages()))
+    return [
+        tr(
+            "{origin}: language: no translation {setting!r}, using English; available: {languages}",
+            origin=origin,
+            setting=setting,
+            languages=languages,
+        )
+    ]
 
 
 def _find_project(cwd: Path, home: Path, user_home: Path) -> tuple[Path, Path | None]:
@@ -167,13 +227,39 @@ def build_config(values: LayerValues) -> Config:
     for key, settings in values.items():
         if key[0] == "models":
             raw.setdefault("models", {}).setdefault(key[1], {})[key[2]] = settings[-1].value
-        elif CONFIG_FIELDS[key[0]].kind == "keys":
+        elif CONFIG_FIELDS[key[0]].kind in ("keys", "section"):
             raw.setdefault(key[0], {})[key[1]] = settings[-1].value
         elif CONFIG_FIELDS[key[0]].kind == "texts":
             raw[key[0]] = [setting.value for setting in settings]
         else:
             raw[key[0]] = settings[-1].value
     return msgspec.convert(raw, Config)
+
+
+def refuse_shared_keys(values: LayerValues) -> None:
+    """Raise ConfigError if two actions have the same key, whichever files and settings give it to them."""
+    given = {key[1]: settings[-1] for key, settings in values.items() if key[0] == "keys"}
+    taken = {usual: action for action, usual in KEY_ACTIONS.items() if action not in given}
+    for action, setting in given.items():
+        key = str(setting.value)
+        other = taken.setdefault(key, action)
+        if other == action:
+            continue
+        remedy = (
+            tr("choose another key for one of them") if other in given else tr("choose another key for that action")
+        )
+        origin = f" ({given[other].origin})" if other in given else ""
+        raise ConfigError(
+            tr(
+                "{origin}: keys.{action}: {key} is already bound to {other}{origin2}; {remedy}",
+                origin=setting.origin,
+                action=action,
+                key=key,
+                other=other,
+                origin2=origin,
+                remedy=remedy,
+            )
+        )
 
 
 def list_origins(values: LayerValues) -> dict[str, str]:
@@ -198,10 +284,12 @@ def _drop_values_of_other_server(values: LayerValues, layer: Mapping[tuple[str, 
         _get_value(values, "base_url") or _get_value(values, "provider"),
     )
     dropped: list[str] = []
+    # The keyring has a key for each server, so that the word may stay.
+    keys = () if _get_value(values, "api_key") == KEYRING_KEY else _KEY_SETTINGS
     if provider and provider.value != old_provider:
-        dropped = ["base_url", *_KEY_SETTINGS, *(["model"] if old_provider else [])]
+        dropped = ["base_url", *keys, *(["model"] if old_provider else [])]
     elif address and address.value != _get_value(values, "base_url"):
-        dropped = [*(_KEY_SETTINGS if old_server else ()), *([] if old_provider == "openai" else ["provider"])]
+        dropped = [*(keys if old_server else ()), *([] if old_provider == "openai" else ["provider"])]
     elif any((name,) in layer for name in _KEY_SETTINGS):  # a layer that sets one source of the key replaces all others
         dropped = list(_KEY_SETTINGS)
     for name in dropped:
@@ -261,8 +349,9 @@ def _list_ignored_openai_variables(
 
 def _parse_flag(name: str, value: str | bool) -> Setting:
     flag = flag_name(name)
+    origin = tr("flag {flag}", flag=flag) if flag else tr("the calling program")
     try:
         parsed = value if isinstance(value, bool) else parse_setting_text(CONFIG_FIELDS[name], value)
     except ValueError as error:
-        raise UsageError(f"{flag} {error}") from None
-    return Setting(key=(name,), value=parsed, origin=f"flag {flag}")
+        raise UsageError(f"{flag or name} {error}") from None
+    return Setting(key=(name,), value=parsed, origin=origin)

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.schema import Config
+from clio.text.translation import mark
 
 HOOK_EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
 """In the order in which they occur."""
@@ -17,9 +18,13 @@ MAX_TIMEOUT_S = 600.0
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """One command for one event. match: patterns of tool names, "*" as in a shell; empty for all.
+    """One command for one event.
 
-    where: file and line.
+    Attributes:
+        where: file and line, or the plugin.
+        match: patterns of tool names, "*" as in a shell; empty for all.
+        env: variables of its process besides clio's own.
+        is_claude_format: written for Claude Code, whose input and output have other names; see `hooks/claude_format`.
     """
 
     event: str
@@ -27,6 +32,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     where: str
     match: tuple[str, ...] = ()
     timeout_s: float = HOOK_TIMEOUT_S
+    env: dict[str, str] = {}
+    is_claude_format: bool = False
 
     def matches_tool(self, tool: str) -> bool:
         """Whether it applies to calls of this tool; for an event without a tool every hook of that event applies."""
@@ -35,8 +42,27 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 # Seconds without any message of the server; each progress notification restarts the time.
 SERVER_TIMEOUT_S = 120.0
-FROM_EDITOR = "the editor"
+FROM_EDITOR = mark("the editor")
 """`where` of a server that is in no file, because an editor passed it for one session."""
+
+
+class OAuthClient(Struct, frozen=True, kw_only=True):
+    """How clio introduces itself at the login of an MCP server; without it, clio registers itself there.
+
+    Attributes:
+        client_id: of a client that the server's operator registered, or the https URL of a client metadata document.
+        callback_port: port on 127.0.0.1 that the browser comes back to; 0 for any.
+        scope: permissions to ask for besides those the server names, separated by blanks.
+    """
+
+    client_id: str = ""
+    client_secret: str = ""
+    callback_port: int = 0
+    scope: str = ""
+
+
+Sampling = Literal["ask", "off", "allow"]
+"""Whether a server may have the user's model answer: after asking the user, never, or without asking."""
 
 
 class McpServer(Struct, frozen=True, kw_only=True):
@@ -45,10 +71,12 @@ class McpServer(Struct, frozen=True, kw_only=True):
     Attributes:
         where: file and line.
         own: from the user's file and not from a project's.
+        added_env: further variables of its process, which are the same for all servers of a plugin and are not shown.
         cwd: of its process, relative to the project; "" for the project itself.
         timeout_s: how long a call may send nothing.
         tools: those that are offered; None for all.
         read_only: tools that change nothing according to the user; plan mode allows them.
+        sampling: "allow" counts only in the user's own file.
     """
 
     name: str
@@ -58,6 +86,7 @@ class McpServer(Struct, frozen=True, kw_only=True):
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
+    added_env: dict[str, str] = {}
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
@@ -65,6 +94,8 @@ class McpServer(Struct, frozen=True, kw_only=True):
     timeout_s: float = SERVER_TIMEOUT_S
     tools: tuple[str, ...] | None = None
     read_only: tuple[str, ...] = ()
+    oauth: OAuthClient | None = None
+    sampling: Sampling = "ask"
 
 
 class TrustRequest(Struct, frozen=True, kw_only=True):
@@ -86,6 +117,8 @@ class LoadedConfig(Struct, frozen=True, kw_only=True):
     Attributes:
         origins: the source of each field (and `models.<name>.<field>`) that a layer set: "~/.clio/config.yaml:3",
             "environment OPENAI_BASE_URL", "flag --model"; other fields have their default.
+        flags: the fields that are set on the command line; origins are sentences in the user's language.
+        variables: the environment variable that sets a field.
         withheld: values of the project's file that are not in force because the project is not trusted with them.
         trusted: those that are in force because it is.
         hooks: the commands of both hooks.yaml that may run.
@@ -121,6 +154,8 @@ class LoadedConfig(Struct, frozen=True, kw_only=True):
     is_folder_blocked: bool = False
     has_foreign_memory: bool = False
     memory_doubt: str = ""
+    flags: frozenset[str] = frozenset()
+    variables: dict[str, str] = {}
 
     @property
     def main_project(self) -> Path:

@@ -1,4 +1,4 @@
-"""The options of one start of clio, from the parsed flags."""
+"""The command line of one run of clio as typed values, made from the parsed flags."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,9 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.config.command_line import Arguments, decode_argument, list_overrides
+from clio.config.command_line import Arguments, decode_argument, is_reading_call, list_overrides
 from clio.errors import UsageError
+from clio.text.translation import tr
 
 InputFormat = Literal["text", "stream-json"]
 
@@ -17,7 +18,7 @@ OutputFormat = Literal["text", "json", "stream-json"]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The command line as values.
+    """The command line as typed values. All paths are absolute.
 
     Attributes:
         prompt: the whole text of a one-shot turn, including piped text; None starts the REPL.
@@ -25,7 +26,7 @@ class Options(Struct, frozen=True, kw_only=True):
         fork: continue in a copy of that session.
         overrides: values of Config fields given as flags, still as text for a flag that takes text.
         json_schema: the file whose schema the answer must fit.
-    The paths are absolute.
+        reads_only: a sub-command that changes nothing.
     """
 
     cwd: Path
@@ -39,6 +40,7 @@ class Options(Struct, frozen=True, kw_only=True):
     json_schema: Path | None = None
     config_file: Path | None = None
     overrides: dict[str, str | bool | tuple[str, ...]] = {}
+    reads_only: bool = False
 
 
 def make_options(arguments: Arguments) -> Options:
@@ -55,6 +57,7 @@ def make_options(arguments: Arguments) -> Options:
         json_schema=_resolve_file(here, arguments.json_schema),
         config_file=_resolve_file(here, arguments.config),
         overrides=list_overrides(arguments),
+        reads_only=is_reading_call(arguments.words),
     )
 
 
@@ -67,7 +70,7 @@ def _get_current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise UsageError("the current folder no longer exists; go to another, or give one with --cwd") from None
+        raise UsageError(tr("the current folder no longer exists; change to another, or set one with --cwd")) from None
 
 
 def _resolve_file(here: Path, name: str | None) -> Path | None:
@@ -80,6 +83,8 @@ def _resolve_folder(here: Path, name: str) -> Path:
         if name and path.is_dir():
             return path
     except OSError as error:  # not a valid file name
-        raise UsageError(f"--cwd {name!r} cannot be used: {error.strerror}") from None
+        raise UsageError(tr("--cwd {name!r} cannot be used: {strerror}", name=name, strerror=error.strerror)) from None
     exists = os.path.lexists(path)
-    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if exists else "there is no such folder"))
+    raise UsageError(
+        tr("--cwd {name!r}: ", name=name) + (tr("that is not a folder") if exists else tr("there is no such folder"))
+    )

@@ -1,12 +1,12 @@
-"""Where clio stores files: the user's directory, the project's directory, and the names of themes."""
+"""Where clio stores files: the user's directory and the project's directory."""
 
 import os
-import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from clio.errors import ConfigError
+from clio.text.translation import tr
 
 CONFIG_NAME = "config.yaml"
 FOLDER_NAME = ".clio"
@@ -21,7 +21,7 @@ def user_home(env: Mapping[str, str]) -> Path:
         return Path.home()
     except RuntimeError:
         raise ConfigError(
-            "the home folder is unknown; set HOME, or CLIO_HOME to a folder for clio's own files"
+            tr("can't find the home folder; set HOME, or set CLIO_HOME to a folder for clio's files")
         ) from None
 
 
@@ -77,6 +77,15 @@ def display_path(path: Path, *, project: Path | None, user_home: Path) -> str:
     return str(path)
 
 
+PLUGINS_FOLDER = "plugins"
+PLUGIN_LOCK_NAME = "lock.json"
+
+
+def has_plugins(home: Path) -> bool:
+    """Whether the user has ever added a plugin. Asked at every start, so that nothing else of plugins is loaded."""
+    return (home / PLUGINS_FOLDER / PLUGIN_LOCK_NAME).exists()
+
+
 def _is_shared_folder(folder: Path) -> bool:
     """Whether a directory is the root of a file system, or shared like `/tmp`, where every user may create files."""
     if folder == folder.parent:
@@ -93,31 +102,3 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # not accessible, so its contents do not matter
         return False
-
-
-THEMES: dict[str, str] = {
-    "auto": "dark or light, to match the terminal's background",
-    "dark": "for dark backgrounds",
-    "light": "for light backgrounds",
-    "high-contrast": "highest contrast",
-    "none": "no colour; bold and faint only",
-}
-"""The built-in themes."""
-THEMES_FOLDER = "themes"
-_THEME_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
-_MAX_LISTED_THEMES = 200
-
-
-def is_theme_name(name: str) -> bool:
-    """Whether the name is valid for a theme: not a path, and without control characters."""
-    return _THEME_NAME.fullmatch(name) is not None
-
-
-def theme_names(home: Path) -> list[str]:
-    """Return all themes, the built-in ones first, then the user's, sorted, without those of the same name."""
-    try:
-        found = [path.stem for path in (home / THEMES_FOLDER).iterdir() if path.suffix == ".yaml"]
-    except OSError:
-        found = []
-    own = sorted(name for name in found if is_theme_name(name) and name not in THEMES)
-    return [*THEMES, *own[:_MAX_LISTED_THEMES]]

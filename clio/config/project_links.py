@@ -1,4 +1,4 @@
-"""What a project's `.clio` refers to: links out of the project, team memory from git, a worktree's main checkout."""
+"""What in a project leads elsewhere or comes from others: links, team memory, and a worktree's main checkout."""
 
 import hashlib
 import json
@@ -11,10 +11,11 @@ from msgspec import Struct
 from clio.config.loaded import TrustRequest
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore, format_value
+from clio.text.translation import mark, tr
 
 SHARED_NAME = "ltm"
 FORMAT_NAME = "format.json"
-TEAM_MEMORY_KEY = "team memory"
+TEAM_MEMORY_KEY = mark("team memory")
 _TEAM_FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
 
 
@@ -23,9 +24,13 @@ def team_memory_folder(project: Path) -> Path:
     return project / FOLDER_NAME / SHARED_NAME
 
 
-def find_team_request(project: Path) -> TrustRequest | None:
+def find_team_trust_request(project: Path) -> TrustRequest | None:
     """Return the question to ask before team memory is used; None if the project has none."""
-    return make_team_request("memory written by others") if has_shared_memory(team_memory_folder(project)) else None
+    return (
+        make_team_trust_request(tr("memory written by others"))
+        if has_shared_memory(team_memory_folder(project))
+        else None
+    )
 
 
 def has_shared_memory(folder: Path) -> bool:
@@ -33,7 +38,7 @@ def has_shared_memory(folder: Path) -> bool:
     return not folder.is_symlink() and (folder / FORMAT_NAME).is_file()
 
 
-def make_team_request(value: str) -> TrustRequest:
+def make_team_trust_request(value: str) -> TrustRequest:
     """Return the request to trust shared memory with this description."""
     return TrustRequest(
         key=TEAM_MEMORY_KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_TEAM_FINGERPRINT
@@ -47,7 +52,7 @@ def is_team_trusted(project: Path, home: Path) -> bool:
 
 def trust_team(project: Path, home: Path) -> None:
     """Trust the project's team memory. Raises ConfigError, CorruptDocument, NewerDocument."""
-    TrustStore(home).add(project, make_team_request(""))
+    TrustStore(home).add(project, make_team_trust_request(""))
 
 
 _INSTRUCTION_FILES = (".mcp.json", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -77,12 +82,15 @@ def find_links(project: Path) -> tuple[ProjectLink, ...]:
     return tuple(link for link in links if not link.target.is_relative_to(root))
 
 
-def make_link_request(link: ProjectLink) -> TrustRequest:
+def make_link_trust_request(link: ProjectLink) -> TrustRequest:
     """Return the question to ask before the link is followed. A changed target is asked about again."""
     fingerprint = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
     name = format_value("", link.name)
     return TrustRequest(
-        key=f"link {name}", value=f"points to {format_value('', str(link.target))}", where=name, fingerprint=fingerprint
+        key=f"link {name}",
+        value=tr("points to {value}", value=format_value("", str(link.target))),
+        where=name,
+        fingerprint=fingerprint,
     )
 
 

@@ -25,12 +25,16 @@ from clio.errors import ConfigError
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused
+from clio.text.translation import tr
 
 Sandboxing = Literal["auto", "bwrap", "landlock", "seatbelt", "off"]
 FetchEncodings = Literal["auto", "off"]
 ConfineUnasked = Literal["auto", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
+SyncTime = Literal["off", "on_start", "on_exit", "both"]
+BackgroundApprovals = Literal["ask", "refuse"]
+WebSearch = Literal["off", "brave", "tavily", "exa", "searxng", "model"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
 Api = Literal["auto", "chat", "responses", "messages"]
 CacheLifetime = Literal["5m", "1h"]
@@ -40,6 +44,8 @@ ShowReasoning = Literal["fold", "show", "hide"]
 Hyperlinks = Literal["auto", "on", "off"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
 CHECKS_AUTO, CHECKS_OFF = "auto", "off"
+KEYRING_KEY = "keyring"
+"""The value of `api_key` that stands for the server's key in the system's keyring."""
 PositiveInt = Annotated[int, Meta(ge=1)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
@@ -68,74 +74,102 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     provider: str | None = None
     """The named server of an alias; the current server if not set."""
     model: str | None = None
-    """The model that an alias names, as its server knows it; the alias itself if not set."""
+    """The model that an alias stands for, as its server spells it; the alias itself if not set."""
     base_url: str | None = None
     """The address of an alias's server."""
     api: Api | None = None
-    """The protocol of an alias's server, if its address does not show it."""
+    """The protocol of an alias's server, if its address does not tell."""
     api_key_command: str | None = None
-    """The command that prints the key of an alias's server; only allowed in your own configuration."""
+    """The command that prints the API key for an alias's server; only accepted in your own configuration."""
 
     context_window: PositiveInt | None = None
-    """The model's window in tokens."""
+    """The model's context window in tokens."""
     max_output_tokens: PositiveInt | None = None
     """Maximum length of an answer, in tokens."""
     tools: bool = True
     """Whether the model can call tools."""
     images: bool | None = None
-    """Whether the model accepts pictures, if its name does not show it."""
+    """Whether the model accepts images, if its name does not tell."""
     effort: Effort | None = None
-    """Reasoning effort of this model, in place of `effort`."""
+    """Reasoning effort for this model, instead of `effort`."""
+
+
+TELEMETRY_FROM_ENVIRONMENT = "env"
+"""The value of `telemetry.endpoint` that stands for the collector of the OTEL_EXPORTER_OTLP_* variables."""
+
+
+class TelemetrySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The section `telemetry`: traces and metrics for an OpenTelemetry collector. Off without an endpoint."""
+
+    endpoint: str | None = None
+    """The address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318, or `env` for
+    that of the OTEL_EXPORTER_OTLP_* variables; nothing is sent without it.
+    """
+    headers_env: str | None = None
+    """The environment variable with the headers for the collector, such as `x-api-key=…`, separated by commas."""
+    traces: bool = True
+    """Whether turns, requests and calls are sent as spans."""
+    metrics: bool = True
+    """Whether tokens, costs, durations, calls and errors are sent as metrics."""
+    content: bool = False
+    """Whether spans contain messages, answers, arguments and results, with secrets replaced."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole configuration. The text below each field is its meaning in docs/configuration.md."""
+    """The whole configuration. The text below each field is its meaning in docs/reference/settings.md."""
 
     model: str | None = None
-    """The model's name as the server knows it."""
+    """The name of the model, as its server spells it."""
     provider: str | None = None
     """A named server: openai, anthropic, gemini, openrouter, deepseek, mistral, groq, xai, moonshot, zai, minimax,
-    azure, bedrock, vertex, github-models, ollama, lmstudio, llamacpp, vllm, offline."""
+    azure, bedrock, vertex, github-models, ollama, lmstudio, llamacpp, vllm, offline.
+    """
     base_url: str | None = None
     """The address of any other server that speaks one of the protocols of `api`, with or without /v1."""
     api_key: str | None = None
-    """The key sent to the server; better set in the environment."""
+    """The API key sent to the server; it is safer in an environment variable, or in the system's keyring: `keyring`
+    uses the key that `clio auth login` stored there.
+    """
     api_key_command: str | None = None
-    """A command that prints the key, such as "op read op://vault/openai/key"; run without a shell, in your home
-    directory, for at most 30 seconds. Only allowed in your own configuration.
+    """A command that prints the API key, such as "op read op://vault/openai/key"; run without a shell, in your home
+    directory, for at most 30 seconds. Only accepted in your own configuration.
     """
     api_key_command_ttl_s: PositiveInt = 3_300
-    """Seconds the printed key is used before the command runs again; it also runs when a server refuses the key."""
+    """Seconds for which a printed key is reused; the command also runs again when the server rejects the key."""
     api: Api = "auto"
-    """The protocol of the server: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
-    Messages), auto (by the provider and its address).
+    """The protocol of the server: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic Messages),
+    auto (chosen by provider and address).
     """
     effort: Effort = "auto"
     """Reasoning effort of the model: auto (the server's default), none, minimal, low, medium, high, xhigh, max."""
     cache_ttl: CacheLifetime = "5m"
-    """How long Anthropic keeps its cache of a conversation: 5m, or 1h, which costs more to write and is worth it if
-    pauses between messages are longer than five minutes.
+    """How long Anthropic caches a conversation: 5m, or 1h, which costs more to write and pays off if you often pause
+    for more than five minutes between messages.
     """
     transport: TransportKind = "auto"
-    """The HTTP client: lean (clio's own), openai (the openai package), auto (lean if it supports everything the
-    openai package would be used for).
+    """The HTTP client: lean (clio's own), openai (the openai package), auto (lean, unless a feature that only the
+    openai package supports is needed).
     """
     fetch_encodings: FetchEncodings = "auto"
-    """Whether the file for exact token counts (4 MB) is downloaded once, in the background, when a model of OpenAI
-    is used: auto, off.
+    """Whether the file for exact token counts (4 MB) is downloaded once, in the background, when an OpenAI model is
+    used: auto, off.
     """
     approve: ApprovalMode = "ask"
-    """When clio asks before writes and commands: ask, edits, all, plan."""
+    """The approval mode for writes and commands: ask, edits, all, plan."""
+    background_approvals: BackgroundApprovals = "ask"
+    """What background agents and jobs do where they need approval: ask (jobs wait for your answer), refuse."""
     allow: tuple[str, ...] = ()
     """Commands that run without asking, such as "git log *"."""
     deny: tuple[str, ...] = ()
     """Commands that never run."""
     sandbox: Sandboxing = "off"
-    """What confines the model's commands to the project: auto (the best available), bwrap, landlock, seatbelt, off."""
+    """The sandbox that confines the model's commands to the project: auto (the best available), bwrap, landlock,
+    seatbelt, off.
+    """
     sandbox_write: tuple[str, ...] = ()
-    """Directories that commands in the sandbox may write besides the project and caches."""
+    """Directories that commands in the sandbox may write to, besides the project and caches."""
     sandbox_caches: bool = True
-    """Whether commands in the sandbox may write the caches of package managers and compilers, such as ~/.cache."""
+    """Whether commands in the sandbox may write to the caches of package managers and compilers, such as ~/.cache."""
     sandbox_network: bool = False
     """Whether commands in the sandbox may use the network."""
     confine_unasked: ConfineUnasked = "auto"
@@ -147,21 +181,25 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_cost: PositiveFloat | None = None
     """Maximum US dollars one run of clio may spend on its model; a request that would exceed it is not sent."""
     context_window: PositiveInt | None = None
-    """The model's window in tokens, if server and profile are wrong."""
+    """The context window of the model in tokens; overrides what the server reports and what clio knows."""
     max_output_tokens: PositiveInt | None = None
     """Maximum length of an answer, in tokens."""
     models: dict[str, ModelSettings] = {}
-    """Settings of single models by name, and aliases."""
+    """Settings for individual models, by name, and aliases."""
     fallback: tuple[str, ...] = ()
-    """Models or aliases that answer, in this order, while the server of the chosen one is unavailable."""
+    """Models or aliases to use instead, in this order, while the server of the selected model is unavailable."""
     fallback_cooldown_s: PositiveInt = 300
-    """Seconds before a server that did not answer is tried again."""
+    """Seconds until a server that did not answer is tried again."""
     light_model: str | None = None
-    """The model or alias for requests outside the conversation, such as commit messages and duplicate memories; if not
-    set, the model of the conversation.
+    """The model or alias for requests outside the conversation, such as those for commit messages and duplicate
+    memories; if not set, the model of the conversation.
+    """
+    session_titles: bool = True
+    """Whether `light_model` names a session after its first turn, in one small request; only if that setting is set and
+    the price of the model is known. A name of yours is never replaced.
     """
     ltm: bool = True
-    """Whether project memory is included before the conversation."""
+    """Whether project memory is included in the prompt."""
     instructions: bool = True
     """Whether the prompt includes the instructions in .clio/instructions.md, AGENTS.md and similar files."""
     hooks: bool = True
@@ -170,88 +208,125 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What runs on changed files after a step with edits, so that new problems are reported to the model: auto (the
     linters and type checkers found here, else a parser), off, or a list of commands; {files} stands for the files.
     """
+    language_servers: tuple[str, ...] = (CHECKS_AUTO,)
+    """Which language servers answer code_lookup and check edits: auto (those found here), off, or a list of entries:
+    `pyright off` leaves one out, and `gopls /opt/bin/gopls` sets its command.
+    """
     scenario: str | None = None
     """The task type, such as coding or review, which selects preferences; if not set, it is detected in each request.
     """
+    plugins: tuple[str, ...] = ()
+    """The plugins that `clio plugin add --project` adds, such as `owner/name@v1`: for a project's file. They are shown
+    and trusted one by one, and nothing is fetched before.
+    """
     preference_half_life_days: PositiveFloat = 30.0
-    """Days after which the part of a preference's weight that can decay has halved, if nothing confirmed it."""
+    """Half-life, in days, of the weight of a preference that is not confirmed."""
     preference_floor: Share = 0.1
-    """The lowest share of its weight that a preference keeps, 0 to 1."""
+    """The share of its weight, from 0 to 1, below which a preference does not decay."""
     notice: bool = True
-    """Whether plain statements about how to work are remembered, with a line that says how to undo it."""
+    """Whether clio remembers what you state about how to work; each time it shows what was saved and how to undo it."""
     sleep: bool = True
     """Whether clio learns from earlier sessions when it is idle and at exit, at most once a day."""
     sleep_idle_s: PositiveInt = 120
-    """Seconds without input, and with nothing running, before it begins."""
+    """Seconds without input, and with nothing running, before consolidation begins."""
     sleep_use_model: bool = False
-    """Whether a consolidation may ask the model once about the best turns; otherwise only rules are used."""
+    """Whether a consolidation may send the most useful turns to the model, in one request; otherwise only rules are
+    used.
+    """
+    sync: SyncTime = "off"
+    """When a conversation in the terminal runs clio sync push in the background: on_start, on_exit, both, off. Nothing
+    waits for it.
+    """
     embedder: Embedder = "hashed"
-    """How turns and documents are searched by meaning: hashed (in clio itself), endpoint (a server's embeddings),
-    minilm (the weights of a small model on this machine).
+    """How turns and documents are searched by meaning: hashed (built in, without a model), endpoint (embeddings from a
+    server), minilm (a small model on this machine).
     """
     embedding_model: str | None = None
-    """The embedding model, as its server knows it."""
+    """The name of the embedding model, as its server spells it."""
     embedding_folder: str | None = None
-    """The directory with the weights of minilm, if they are not an installed package."""
+    """The directory with the weights for minilm, if they are not installed as a package."""
     embedding_base_url: str | None = None
     """The address of the embedding server, if it differs from that of the model."""
     brain_across_sessions: bool = False
     """Whether automatic recall may use archived turns of this project's other sessions."""
     brain_distance: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
-    """The vector distance below which an archived turn or a document is recalled by meaning alone; 0 means never."""
+    """The vector distance below which an archived turn or a document is recalled for its meaning alone; 0 means never.
+    """
     stop_words: tuple[str, ...] = ()
-    """Texts at which the server ends an answer; the first four are sent, and none over /v1/responses."""
+    """Texts at which the server stops an answer; at most four are sent, and none over /v1/responses."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True
     """Replace secrets before anything is stored or sent."""
     redact_patterns: tuple[str, ...] = ()
-    """Further regular expressions whose matches are secrets."""
+    """Additional regular expressions; what they match is treated as a secret."""
     private_network: bool = False
     """Whether web_fetch may reach addresses on this machine and the local network."""
+    web_search: WebSearch = "off"
+    """The service the model searches the web with: brave, tavily, exa, searxng, model (the search of the model's own
+    server, if it has one), off. The keys are in BRAVE_API_KEY, TAVILY_API_KEY and EXA_API_KEY.
+    """
+    web_search_url: str | None = None
+    """The address of the search service, such as that of your SearXNG server."""
     checkpoints: bool = True
     """Whether clio saves copies of files before turns change them, so that /undo can restore them."""
     checkpoint_mb: PositiveInt = 500
-    """The disk space for those copies, of all projects together, in megabytes; the oldest are deleted first."""
+    """The disk space for these copies, for all projects together, in megabytes; the oldest are deleted first."""
     checkpoint_days: PositiveInt = 30
-    """Days after which those copies are deleted in any case."""
+    """Days after which these copies are always deleted."""
+    job_days: PositiveInt = 30
+    """Days after which `clio gc` deletes the records of ended jobs; their sessions stay."""
     command_timeout_s: PositiveInt = 120
-    """Maximum seconds a command runs if the model sets no limit."""
+    """The time limit of a command, in seconds, if the model sets none."""
     editing: Editing = "emacs"
-    """The keys of the prompt line: emacs, vi."""
+    """The key bindings of the prompt: emacs, vi."""
     keys: dict[str, str] = {}
-    """Other keys for actions, such as `reasoning: f2` or `editor: c-e` (Ctrl-E). The actions are editor, history, mode,
-    output, picture and reasoning.
+    """Key bindings that replace the default ones, such as `reasoning: f2` or `editor: c-e` (Ctrl-E). The actions are
+    editor, history, mode, output, picture and reasoning.
     """
     attribution: str | None = None
-    """A trailer for commits made through clio, such as "Assisted-by: clio"; none if not set."""
+    """A trailer added to commits made with clio, such as "Assisted-by: clio"; none if not set."""
     color: bool = True
     """Whether to use colours."""
-    theme: str = "auto"
-    """The colour theme: auto (by the terminal's background), dark, light, high-contrast, none, or one of your own."""
-    hyperlinks: Hyperlinks = "auto"
-    """Whether addresses and the project's files in answers can be clicked: auto (in terminals known to support it), on,
-    off.
+    language: str = "auto"
+    """The language of clio's own texts: auto (from LANG), en, de, or the path of a .po file. The model answers in the
+    language you write in.
     """
+    theme: str = "auto"
+    """The colour theme: auto (to match the terminal's background), dark, light, high-contrast, none, or one of your
+    own.
+    """
+    hyperlinks: Hyperlinks = "auto"
+    """Whether URLs and project files in answers are clickable: auto (in terminals known to support it), on, off."""
     screen_reader: bool = False
-    """Whether output is made for a screen reader: each line is printed once and in order, without boxes and symbols,
+    """Whether output is adapted to screen readers: each line is printed once and in order, without boxes and symbols,
     and colours are named in words.
     """
     reasoning: ShowReasoning = "fold"
-    """How the model's reasoning is shown: fold (one line with the seconds), show, hide."""
+    """How the model's reasoning is shown: fold (one line with its duration), show, hide."""
     notify: Notify = "auto"
-    """How the end of a turn and a question are notified: auto (by the terminal, or a bell, and only while its window is
-    known not to be in front), bell, osc9 or osc777 (a notification of the terminal; not while its window is in front),
-    off.
+    """How clio notifies you that a turn has ended or that it has a question: auto (by the terminal, else by a bell, and
+    only while the window is known to be in the background), bell, osc9 or osc777 (a notification by the terminal, not
+    while its window is in front), off.
     """
     notify_after_s: PositiveInt = 10
-    """Minimum duration in seconds of a turn that is notified where the terminal does not report whether its window is
-    in front.
+    """The shortest turn, in seconds, whose end is notified in terminals that do not report whether their window is in
+    front.
+    """
+    notify_command: str | None = None
+    """A command that is run at these moments, also with `notify: off`, with a sentence as its last argument, such as
+    "notify-send clio"; without a shell, for at most 10 seconds. Only accepted in your own configuration.
+    """
+    status_line: str | None = None
+    """A command whose first line of output replaces the values in the status line. It gets them as JSON on its input,
+    at most once a second and only after a change, for at most 0.3 seconds. Only accepted in your own configuration.
     """
     terminal_title: bool = True
-    """Whether the title of the terminal's window names the project and says whether clio works or asks; also the
-    progress in its tab or in the task bar, in terminals known to support it.
+    """Whether the window title shows the project and whether clio is working or has a question; in terminals known to
+    support it, the tab or the task bar also shows progress.
     """
+    telemetry: TelemetrySettings = TelemetrySettings()
+    """Traces and metrics for an OpenTelemetry collector of yours. Only accepted in your own configuration."""
     debug: bool = False
     """Show tracebacks."""
 
@@ -259,12 +334,14 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Setting(Struct, frozen=True, kw_only=True):
     """A value for a field: `("approve",)`, or `("models", "gpt-5", "context_window")`.
 
-    A list results in one Setting for each of its entries. origin: what `clio config show` prints.
+    A list results in one Setting for each of its entries. origin: what `clio config show` prints. variable: the
+    environment variable it is from, if any.
     """
 
     key: tuple[str, ...]
     value: str | int | float | bool | None
     origin: str
+    variable: str = ""
 
     @property
     def name(self) -> str:
@@ -272,12 +349,12 @@ class Setting(Struct, frozen=True, kw_only=True):
         return ".".join(self.key)
 
 
-FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models", "keys"]
+FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models", "keys", "section"]
 Value = str | int | float | bool | None
 # Bounded in length: int() of a very long text takes long, and Python refuses more than 4,300 digits.
 _COUNT_TEXT = LazyRegex(r"[0-9]{1,12}")
 _NUMBER_TEXT = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
-LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
+LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF), "language_servers": (CHECKS_AUTO, CHECKS_OFF)}
 """Words allowed in place of a list."""
 _TRUE_WORDS = TRUE_WORDS | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
@@ -297,30 +374,36 @@ class SettingField(Struct, frozen=True, kw_only=True):
         """Describe the valid values, for an error message."""
         match self.kind:
             case "text":
-                return "text that is not empty"
+                return tr("text that is not empty")
             case "choice":
-                return "one of " + ", ".join(self.choices)
+                return tr("one of ") + ", ".join(self.choices)
             case "count":
-                return "a whole number of at least 1"
+                return tr("a whole number of at least 1")
             case "number":
-                return f"a number {describe_limits(self.limits)}"
+                return tr("a number {limits}", limits=describe_limits(self.limits))
             case "switch":
-                return "true or false"
+                return tr("true or false")
             case "texts":
                 words = "".join(f"{word}, " for word in LIST_WORDS.get(self.name, ()))
-                return f"{words}{'or ' if words else ''}a list, each entry on a line of its own after '- '"
+                return tr(
+                    "{words}{value}a list, each entry on its own line after '- '",
+                    words=words,
+                    value=tr("or ") if words else "",
+                )
             case "models":
-                return "a mapping from a model's name to its settings"
+                return tr("a mapping from a model's name to its settings")
             case "keys":
-                return "a mapping from an action to a key, such as 'reasoning: f2'"
+                return tr("a mapping from an action to a key, such as 'reasoning: f2'")
+            case "section":
+                return tr("a mapping with one of {names}", names=", ".join(SECTIONS[self.name]))
 
 
 def describe_limits(limits: Meta | None) -> str:
     """Describe which numbers are allowed: "above 0", "from 0 to below 1"."""
-    low = f"from {limits.ge:g}" if limits and limits.ge is not None else ""
-    low = f"above {limits.gt:g}" if limits and limits.gt is not None else low
-    high = f"to below {limits.lt:g}" if limits and limits.lt is not None else ""
-    return f"{low} {high}".strip() or "of any size"
+    low = tr("from {ge:g}", ge=limits.ge) if limits and limits.ge is not None else ""
+    low = tr("above {gt:g}", gt=limits.gt) if limits and limits.gt is not None else low
+    high = tr("to below {lt:g}", lt=limits.lt) if limits and limits.lt is not None else ""
+    return f"{low} {high}".strip() or tr("of any size")
 
 
 def list_fields(struct: type[Struct]) -> dict[str, SettingField]:
@@ -353,13 +436,21 @@ def parse_setting_node(field: SettingField, node: Node) -> Value:
     if node.kind == "null":
         if field.optional:
             return None
-        raise ValueError(f"has no value; it must be {field.expected}")
+        raise ValueError(tr("has no value; it must be {expected}", expected=field.expected))
     if node.kind == "bool" and (word := _find_choice(field, node.text.lower())):
         return word
     if node.kind == "bool" and field.kind in ("text", "choice"):
         truth = "true" if node.text.lower() in TRUE_WORDS else "false"
-        hint = "" if field.kind == "choice" else "; put it in quotes"
-        raise ValueError(f"must be {field.expected}: YAML reads an unquoted {node.text} as {truth}{hint}")
+        hint = "" if field.kind == "choice" else tr("; put it in quotes")
+        raise ValueError(
+            tr(
+                "must be {expected}: YAML reads an unquoted {text} as {truth}{hint}",
+                expected=field.expected,
+                text=node.text,
+                truth=truth,
+                hint=hint,
+            )
+        )
     if field.kind == "switch" and node.kind != "bool":
         raise ValueError(_describe_mismatch(field, describe_node(node)))
     # YAML 1.1 allows underscores in numbers.
@@ -390,7 +481,9 @@ def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
     entries: list[Scalar] = []
     for item in node.items:
         if not isinstance(item, Scalar) or item.kind == "null" or not item.text.strip():
-            raise ValueError(f"must contain only text, not {describe_node(item)}; put a text with ': ' in quotes")
+            raise ValueError(
+                tr("must contain only text, not {node}; quote text that contains ': '", node=describe_node(item))
+            )
         entries.append(item)
     return tuple(entries)
 
@@ -405,7 +498,7 @@ def _find_list_word(field: SettingField, node: Scalar) -> str:
 
 def _describe_mismatch(field: SettingField, got: str, word: str = "") -> str:
     hint = did_you_mean(word, field.choices) if field.choices and word else ""
-    return f"must be {field.expected}, not {got}{hint}"
+    return tr("must be {expected}, not {got}{hint}", expected=field.expected, got=got, hint=hint)
 
 
 def _is_within_limits(value: float, limits: Meta | None) -> bool:
@@ -432,6 +525,8 @@ def _find_kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
         return "choice", arguments
     if origin is tuple:
         return "texts", ()
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return "section", ()
     if origin is dict:
         return ("keys" if arguments[1] is str else "models"), ()
     if hint is bool:
@@ -443,6 +538,8 @@ def _find_kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
 
 CONFIG_FIELDS = list_fields(Config)
 MODEL_FIELDS = list_fields(ModelSettings)
+SECTIONS = {"telemetry": list_fields(TelemetrySettings)}
+"""The fields of the settings that are sections, by the setting's name."""
 
 
 class EnvironmentVariable(Struct, frozen=True, kw_only=True):
@@ -470,6 +567,7 @@ ENVIRONMENT_VARIABLES: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable(name="CLIO_EFFORT", field="effort"),
     EnvironmentVariable(name="CLIO_APPROVE", field="approve"),
     EnvironmentVariable(name="CLIO_SANDBOX", field="sandbox"),
+    EnvironmentVariable(name="CLIO_LANGUAGE_SERVERS", field="language_servers"),
     EnvironmentVariable(name="CLIO_MAX_STEPS", field="max_steps"),
     EnvironmentVariable(name="CLIO_CONTEXT_WINDOW", field="context_window"),
     EnvironmentVariable(name="CLIO_MAX_OUTPUT_TOKENS", field="max_output_tokens"),
@@ -478,6 +576,7 @@ ENVIRONMENT_VARIABLES: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable(name="CLIO_DEBUG", field="debug"),
     EnvironmentVariable(name="CLIO_SCREEN_READER", field="screen_reader"),
     EnvironmentVariable(name="CLIO_THEME", field="theme"),
+    EnvironmentVariable(name="CLIO_LANGUAGE", field="language"),
     EnvironmentVariable(name="NO_COLOR", field="color", switches_off=True),
 )
 
@@ -526,8 +625,11 @@ def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -
             # NO_COLOR counts with any value, also with "0"; see no-color.org.
             value = False if variable.switches_off else parse_setting_text(CONFIG_FIELDS[variable.field], text)
         except ValueError as error:
-            raise ConfigError(f"the environment variable {variable.name} {error}") from None
-        found.append(Setting(key=(variable.field,), value=value, origin=f"environment {variable.name}"))
+            raise ConfigError(
+                tr("the environment variable {variable} {error}", variable=variable.name, error=error)
+            ) from None
+        origin = tr("environment {variable}", variable=variable.name)
+        found.append(Setting(key=(variable.field,), value=value, origin=origin, variable=variable.name))
     return tuple(found)
 
 
@@ -554,6 +656,8 @@ def iter_settings(table: Table, display_name: str) -> Iterator[Setting]:
             yield from _iter_model_settings(field, entry, display_name)
         elif field.kind == "keys":
             yield from _iter_keys(field, entry, display_name)
+        elif field.kind == "section":
+            yield from _iter_section(field, entry, display_name)
         elif field.kind == "texts":
             for item in _convert_entry(parse_setting_list, field, name, entry, display_name):
                 if name == "redact_patterns":
@@ -568,7 +672,7 @@ def _iter_model_settings(field: SettingField, entry: Entry, display_name: str) -
     for model, own in _require_table(entry, field.name, field.expected, display_name).entries.items():
         prefix = f"{field.name}.{model}"
         for name, value in _require_table(
-            own, prefix, "a mapping such as 'context_window: 32000'", display_name
+            own, prefix, tr("a mapping such as 'context_window: 32000'"), display_name
         ).entries.items():
             known = _require_known_field(name, MODEL_FIELDS, f"{display_name}:{value.line}", f"{prefix}: ")
             yield Setting(
@@ -578,20 +682,36 @@ def _iter_model_settings(field: SettingField, entry: Entry, display_name: str) -
             )
 
 
+def _iter_section(field: SettingField, entry: Entry, display_name: str) -> Iterator[Setting]:
+    for name, value in _require_table(entry, field.name, field.expected, display_name).entries.items():
+        where = f"{display_name}:{value.line}"
+        known = _require_known_field(name, SECTIONS[field.name], where, f"{field.name}: ")
+        yield Setting(
+            key=(field.name, name),
+            value=_convert_entry(parse_setting_node, known, f"{field.name}.{name}", value, display_name),
+            origin=where,
+        )
+
+
 def _iter_keys(field: SettingField, entry: Entry, display_name: str) -> Iterator[Setting]:
     table = _require_table(entry, field.name, field.expected, display_name)
-    usual = {key: action for action, key in KEY_ACTIONS.items() if action not in table.entries}
     for action, value in table.entries.items():
         where = f"{display_name}:{value.line}"
         if action not in KEY_ACTIONS:
-            hint = did_you_mean(action, KEY_ACTIONS) or "; known are " + ", ".join(KEY_ACTIONS)
-            raise ConfigError(f"{where}: keys: unknown action {action!r}{hint}")
+            hint = did_you_mean(action, KEY_ACTIONS) or tr("; known: ") + ", ".join(KEY_ACTIONS)
+            raise ConfigError(
+                tr("{where}: keys: unknown action {action!r}{hint}", where=where, action=action, hint=hint)
+            )
         key = value.node.text.strip().lower() if isinstance(value.node, Scalar) else ""
         if not _KEY_NAME.fullmatch(key) or key in _FIXED_KEYS:
-            raise ConfigError(f"{where}: keys.{action} must be a key such as c-y (Ctrl-Y), f2 or s-tab, not {key!r}")
-        if key in usual:
-            raise ConfigError(f"{where}: keys.{action}: {key} is the key of {usual[key]}; give that another key, too")
-        usual[key] = action
+            raise ConfigError(
+                tr(
+                    "{where}: keys.{action} must be a key such as c-y (Ctrl-Y), f2 or s-tab, not {key!r}",
+                    where=where,
+                    action=action,
+                    key=key,
+                )
+            )
         yield Setting(key=(field.name, action), value=key, origin=where)
 
 
@@ -600,15 +720,26 @@ def _require_table(entry: Entry, name: str, expected: str, display_name: str) ->
     if isinstance(node, Scalar) and node.kind == "null":
         return Table(entries={}, flow=False, start=node.start, end=node.end)
     if not isinstance(node, Table):
-        raise ConfigError(f"{display_name}:{entry.line}: {name} must be {expected}, not {describe_node(node)}")
+        raise ConfigError(
+            tr(
+                "{display_name}:{line}: {name} must be {expected}, not {node}",
+                display_name=display_name,
+                line=entry.line,
+                name=name,
+                expected=expected,
+                node=describe_node(node),
+            )
+        )
     return node
 
 
 def _require_known_field(name: str, fields: dict[str, SettingField], where: str, prefix: str = "") -> SettingField:
     if name in fields:
         return fields[name]
-    hint = did_you_mean(name, fields) or "; known are " + ", ".join(fields)
-    raise ConfigError(f"{where}: {prefix}unknown key {name!r}{hint}")
+    hint = did_you_mean(name, fields) or tr("; known: ") + ", ".join(fields)
+    raise ConfigError(
+        tr("{where}: {prefix}unknown key {name!r}{hint}", where=where, prefix=prefix, name=name, hint=hint)
+    )
 
 
 def _check_pattern(pattern: str, where: str) -> None:
@@ -616,7 +747,12 @@ def _check_pattern(pattern: str, where: str) -> None:
         BoundedPattern(pattern)
     except PatternRefused as error:
         raise ConfigError(
-            f"{where}: the pattern {_quote_pattern(pattern)} is not used: {error}; change or remove it"
+            tr(
+                "{where}: the pattern {pattern} is ignored: {error}; correct or remove it",
+                where=where,
+                pattern=_quote_pattern(pattern),
+                error=error,
+            )
         ) from None
 
 

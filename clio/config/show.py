@@ -5,9 +5,12 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
+from clio.config.layers import DEFAULT
 from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.paths import FOLDER_NAME, home_config, project_config
+from clio.config.schema import TelemetrySettings
 from clio.config.trust import TrustStore, format_value, mask_secrets
+from clio.text.translation import mark, tr
 
 
 class SettingReport(Struct, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ def format_config(loaded: LoadedConfig) -> str:
     """Return every setting with its value and origin, in columns; then what waits for trust."""
     rows = [
         (name, _format_setting(name, setting.value), setting.origin)
-        for name, setting in _report_settings(loaded).items()
+        for name, setting in report_settings(loaded).items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     # One long value must not push the origins of all others off the screen.
@@ -39,7 +42,7 @@ def format_config(loaded: LoadedConfig) -> str:
     if loaded.withheld:
         lines += [
             "",
-            f"Not in effect until this project is trusted ({_TRUST_HINT}):",
+            tr("Not in effect until this project is trusted ({trust_hint}):", trust_hint=tr(_TRUST_HINT)),
             *format_withheld_rows(loaded.withheld),
         ]
     if loaded.problems:
@@ -52,7 +55,7 @@ def format_config_json(loaded: LoadedConfig) -> str:
     report = ConfigReport(
         project=str(loaded.project),
         files=tuple(str(path) for path in loaded.files),
-        settings=_report_settings(loaded),
+        settings=report_settings(loaded),
         withheld=loaded.withheld,
     )
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
@@ -61,9 +64,9 @@ def format_config_json(loaded: LoadedConfig) -> str:
 def format_config_files(loaded: LoadedConfig) -> str:
     """Return the paths of the configuration files, existing or not, one per line, with the layer first."""
     files = (
-        ("user", home_config(loaded.home)),
-        ("project", project_config(loaded.project)),
-        ("trusted", TrustStore(loaded.home).path),
+        (tr("user"), home_config(loaded.home)),
+        (tr("project"), project_config(loaded.project)),
+        (tr("trusted"), TrustStore(loaded.home).path),
     )
     read = [("--config", path) for path in loaded.files if path not in (files[0][1], files[1][1])]
     return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*files, *read))
@@ -72,22 +75,27 @@ def format_config_files(loaded: LoadedConfig) -> str:
 def describe_withheld(loaded: LoadedConfig) -> str:
     """Return one sentence for the user about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
-    return (
-        f"this project is not trusted, so the extra permissions it wants have no effect: {keys}; "
-        f"list them with: clio config show; {_TRUST_HINT}"
+    return tr(
+        "this project is not trusted, so the extra permissions it wants have no effect: {keys}; list "
+        "them with: clio config show; {trust_hint}",
+        keys=keys,
+        trust_hint=tr(_TRUST_HINT),
     )
 
 
 def describe_foreign_memory(loaded: LoadedConfig) -> str:
     """Return one sentence about memory that came with the project, or whose author is unknown."""
     if loaded.memory_doubt:
-        return (
-            f"{loaded.memory_doubt}, so clio cannot tell whether it wrote the memory in {FOLDER_NAME} itself; "
-            "if this project is your own, run: clio config trust"
+        return tr(
+            "{memory_doubt}, so clio cannot tell whether it wrote the memory in {folder_name} "
+            "itself; if this project is your own, run: clio config trust",
+            memory_doubt=loaded.memory_doubt,
+            folder_name=FOLDER_NAME,
         )
-    return (
-        f"the memory in {FOLDER_NAME} came with this project and was not written by your clio; "
-        "accept it as your own with: clio config trust"
+    return tr(
+        "the memory in {folder_name} came with this project and was not written by your clio; "
+        "accept it as your own with: clio config trust",
+        folder_name=FOLDER_NAME,
     )
 
 
@@ -97,18 +105,23 @@ def list_start_notes(loaded: LoadedConfig, *, names_withheld: bool = True) -> li
     if loaded.memory_doubt:
         notes.append(describe_foreign_memory(loaded))
     if loaded.is_folder_blocked:
-        notes.append(f"until then clio does not use {FOLDER_NAME}: it writes nothing there and remembers nothing")
+        notes.append(
+            tr(
+                "until then clio does not use {folder_name}: it writes nothing there and saves no memory",
+                folder_name=FOLDER_NAME,
+            )
+        )
     return [*notes, *loaded.problems]
 
 
 def format_trust(loaded: LoadedConfig) -> str:
     """Return the output of `config trust`: the values that are in effect from now on."""
     if not loaded.withheld:
-        return f"{loaded.project}: nothing to trust"
-    return "\n".join((f"{loaded.project}: now in effect", *format_withheld_rows(loaded.withheld)))
+        return tr("{project}: nothing to trust", project=loaded.project)
+    return "\n".join((tr("{project}: now in effect", project=loaded.project), *format_withheld_rows(loaded.withheld)))
 
 
-_TRUST_HINT = "trust it with: clio config trust"
+_TRUST_HINT = mark("trust it with: clio config trust")
 
 
 def format_withheld_rows(values: tuple[TrustRequest, ...]) -> list[str]:
@@ -116,12 +129,17 @@ def format_withheld_rows(values: tuple[TrustRequest, ...]) -> list[str]:
     return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
 
 
-def _report_settings(loaded: LoadedConfig) -> dict[str, SettingReport]:
+def report_settings(loaded: LoadedConfig) -> dict[str, SettingReport]:
+    """Return every setting in force by name, with secrets masked."""
     found: dict[str, SettingReport] = {}
     for name in loaded.config.__struct_fields__:
         value: object = getattr(loaded.config, name)
         if name == "models":
             found.update(_report_model_settings(loaded))
+        elif isinstance(value, TelemetrySettings):
+            for part in value.__struct_fields__:
+                inner = f"{name}.{part}"
+                found[inner] = SettingReport(value=getattr(value, part), origin=loaded.origins.get(inner, DEFAULT))
         elif name == "keys":
             for action, key in loaded.config.keys.items():
                 found[f"keys.{action}"] = SettingReport(value=key, origin=loaded.origins[f"keys.{action}"])

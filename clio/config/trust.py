@@ -27,8 +27,9 @@ from clio.storage.locks import error_reason, suggest_fix
 from clio.text.formatting import truncate
 from clio.text.json_data import JsonDecoder
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import mark, tr
 
-PROJECT_MEMORY_KEY = "project memory"
+PROJECT_MEMORY_KEY = mark("project memory")
 SEAL_NAME = "written-here"
 _KEY_NAME = "memory_key.json"
 _LEDGER_NAME = "costs.jsonl"
@@ -36,6 +37,8 @@ _MEMORY_FILES = ("ltm.json", "memories.json", "memories.journal.jsonl", "memory.
 _MEMORY_FOLDER = "memory"
 _SESSIONS_FOLDER = "sessions"
 _OWN_SESSIONS_NAME = "own_sessions.txt"
+_NOT_OWN = "!"
+"""Begins a line about a session that others changed after this user's clio wrote it; no id contains it."""
 _SESSIONS_SEAL_PREFIX = "s-"
 _SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _MEMORY_FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
@@ -66,14 +69,14 @@ _KEY_FORMAT = DocumentFormat(schema="clio.memory-key", version=1, type=_MemoryKe
 _ledger_decoder: JsonDecoder[_LedgerProject] = JsonDecoder(_LedgerProject)
 
 
-def make_memory_request(damage: str | None = None) -> TrustRequest:
+def make_memory_trust_request(damage: str | None = None) -> TrustRequest:
     """Return the question to ask before a project's memory is treated as the user's own.
 
     damage: see `describe_seal_damage`.
     """
     return TrustRequest(
         key=PROJECT_MEMORY_KEY,
-        value="it is unknown who wrote this memory" if damage else "memory that came with this project",
+        value=tr("it is unknown who wrote this memory") if damage else tr("memory that came with this project"),
         where=f"{FOLDER_NAME}/",
         fingerprint=_MEMORY_FINGERPRINT,
     )
@@ -122,7 +125,8 @@ def find_earlier_sessions(project: Path, home: Path) -> frozenset[str]:
             return frozenset()
     with suppress(OSError):
         found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS_FOLDER))
-        return frozenset(filter(_SESSION_ID.fullmatch, found)) - find_tracked_sessions(project)
+        others = find_tracked_sessions(project) | read_recorded_sessions(home).foreign
+        return frozenset(filter(_SESSION_ID.fullmatch, found)) - others
     return frozenset()
 
 
@@ -133,22 +137,34 @@ def accept_sessions(project: Path, home: Path) -> None:
         record_sessions(home, frozenset(filter(_SESSION_ID.fullmatch, found)) - find_tracked_sessions(project))
 
 
-def read_recorded_sessions(home: Path) -> frozenset[str]:
-    """Return the ids of all sessions that this user's clio wrote."""
+class RecordedSessions(Struct, frozen=True, kw_only=True):
+    """Ids of sessions. own: those that this user's clio wrote. foreign: those that others have changed since."""
+
+    own: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
+
+
+def read_recorded_sessions(home: Path) -> RecordedSessions:
+    """Return what is recorded about sessions; of several lines about one session the last counts."""
+    is_own: dict[str, bool] = {}
     with suppress(OSError):
-        return frozenset(read_regular(home / _OWN_SESSIONS_NAME).decode("ascii", "replace").split())
-    return frozenset()
+        for line in read_regular(home / _OWN_SESSIONS_NAME).decode("ascii", "replace").split():
+            is_own[line.removeprefix(_NOT_OWN)] = not line.startswith(_NOT_OWN)
+    return RecordedSessions(
+        own=frozenset(id for id, own in is_own.items() if own),
+        foreign=frozenset(id for id, own in is_own.items() if not own),
+    )
 
 
-def record_sessions(home: Path, ids: Collection[str]) -> None:
-    """Record that this user's clio wrote these sessions. Raises OSError."""
+def record_sessions(home: Path, ids: Collection[str], *, own: bool = True) -> None:
+    """Record that this user's clio wrote these sessions; with own=False, that others changed them. Raises OSError."""
     if not ids:
         return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Opened for appending: several clios write ids, and each writes whole lines with one call.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(home / _OWN_SESSIONS_NAME, flags, 0o600), "ab") as file:
-        file.write("".join(f"{id}\n" for id in sorted(ids)).encode("ascii"))
+        file.write("".join(f"{'' if own else _NOT_OWN}{id}\n" for id in sorted(ids)).encode("ascii"))
 
 
 def find_tracked_sessions(project: Path) -> frozenset[str]:
@@ -193,15 +209,19 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{str(seal)!r} cannot be read: {error_reason(error)}"
+        return tr("{seal!r} cannot be read: {error_reason}", seal=str(seal), error_reason=error_reason(error))
     except UnicodeDecodeError:
-        return f"{str(seal)!r} is damaged"
+        return tr("{seal!r} is damaged", seal=str(seal))
     nonce, colon, code = text.partition(":")
     if not (colon and _is_hexadecimal(nonce.removeprefix(_SESSIONS_SEAL_PREFIX), 32) and _is_hexadecimal(code, 64)):
-        return f"{str(seal)!r} is damaged"
+        return tr("{seal!r} is damaged", seal=str(seal))
     copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
     if copies and not _is_sealed(project, _read_key(home), home):
-        return f"{str(home / _KEY_NAME)!r} was damaged and set aside as {copies[-1]!r}, and a new key was made"
+        return tr(
+            "{home!r} was damaged and was renamed to {copies!r}; clio created a new key",
+            home=str(home / _KEY_NAME),
+            copies=copies[-1],
+        )
     return None
 
 
@@ -211,14 +231,14 @@ def describe_key_damage(home: Path) -> str | None:
     try:
         memory_key = decode_document(read_regular(path), _KEY_FORMAT, path).value
     except FileNotFoundError:
-        return f"{str(path)!r} is a broken link" if path.is_symlink() else None
+        return tr("{path!r} is a broken link", path=str(path)) if path.is_symlink() else None
     except OSError as error:
-        return f"{str(path)!r} cannot be read: {error_reason(error)}"
+        return tr("{path!r} cannot be read: {error_reason}", path=str(path), error_reason=error_reason(error))
     except NewerDocument:
-        return f"{str(path)!r} is from a newer clio"
+        return tr("{path!r} is from a newer clio", path=str(path))
     except (msgspec.DecodeError, ClioError):
-        return f"{str(path)!r} is damaged"
-    return None if memory_key.key else f"{str(path)!r} is damaged: it contains no key"
+        return tr("{path!r} is damaged", path=str(path))
+    return None if memory_key.key else tr("{path!r} is damaged: it contains no key", path=str(path))
 
 
 def _is_hexadecimal(text: str, length: int) -> bool:
@@ -314,7 +334,7 @@ _MAX_VALUE_CHARS = 200
 
 def mask_secrets(name: str, value: str) -> str:
     """Return the text of a setting with secrets masked: of a key at most the last four characters remain."""
-    if name == "api_key":
+    if name == "api_key" and value != "keyring":
         return "…" + value[-4:] if len(value) >= 16 else "…"
     if name.rpartition(".")[2] == "api_key_command":
         return value.split(maxsplit=1)[0] + (" …" if len(value.split()) > 1 else "")
@@ -336,11 +356,11 @@ def format_value(name: str, value: object) -> str:
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
 
-_CONTROLS_CLIO = "controls what clio may do"
-_STARTS_PROGRAMS = "names programs that clio starts"
-_IS_SKILL = "belongs to a skill, which later sessions follow"
-_IS_AGENT = "contains instructions for a sub-agent"
-_IS_COMMAND = "belongs to a custom command, which may run other commands"
+_CONTROLS_CLIO = mark("controls what clio may do")
+_STARTS_PROGRAMS = mark("names programs that clio starts")
+_IS_SKILL = mark("belongs to a skill, which later sessions follow")
+_IS_AGENT = mark("contains instructions for a sub-agent")
+_IS_COMMAND = mark("belongs to a custom command, which may run other commands")
 
 PERMISSION_FILES: Mapping[str, str] = {
     "config.yaml": _CONTROLS_CLIO,
@@ -377,7 +397,7 @@ def explain_permission_path(parts: Sequence[str]) -> str:
         for length in (1, 2):  # the paths in PERMISSION_PATHS have one or two parts
             if why := _PERMISSION_PARTS.get(tuple(parts[start : start + length])):
                 return why
-    return "contains files that control what clio may do" if tuple(parts[-1:]) in _PERMISSION_PARENTS else ""
+    return tr("contains files that control what clio may do") if tuple(parts[-1:]) in _PERMISSION_PARENTS else ""
 
 
 _MODES_BY_PERMISSION = ("plan", "ask", "edits", "all")  # from most to least restrictive
@@ -430,9 +450,16 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "effort": _waits("decides how many tokens a request may cost"),
     "cache_ttl": _waits(_CHANGES_COST),
     "transport": _waits("decides which HTTP client is used, and thus how connections are checked"),
+    "sync": _user_only("decides when the user's memory is sent"),
+    "web_search": _user_only("decides which server the model's queries are sent to"),
+    "web_search_url": _user_only("decides which server the model's queries are sent to"),
     "fetch_encodings": _user_only("decides what is downloaded into the home that all projects share"),
     "approve": _narrows(
-        "asking more often is more restrictive", lambda value, lower: _rank_mode(value) < _rank_mode(lower.approve)
+        "asking more often is more restrictive",
+        lambda value, lower: _rank_mode(value) < _rank_mode(lower.approve),
+    ),
+    "background_approvals": _narrows(
+        "refusing is more restrictive than asking", lambda value, lower: value == "refuse"
     ),
     "allow": _waits("lets commands run without approval"),
     "deny": _narrows("blocking another command is more restrictive", lambda value, lower: True),
@@ -449,10 +476,13 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "fallback": _waits(_CHOOSES_SERVER),
     "fallback_cooldown_s": _waits(_CHANGES_COST),
     "light_model": _waits(_CHOOSES_SERVER),
+    "session_titles": _waits(_CHANGES_COST),
     "ltm": _waits(_CHOOSES_MEMORY),
     "instructions": _waits("would also switch off the user's own instructions"),
     "hooks": _waits("would also switch off the user's own hooks"),
     "checks": _waits("runs commands after every edit, or switches off the user's own checks"),
+    "language_servers": _waits("runs programs, or switches off the user's own choice of language servers"),
+    "plugins": _waits("names plugins for the user to add"),
     "scenario": _waits("decides which of the user's preferences count"),
     "preference_half_life_days": _user_only("weakens preferences that all projects share"),
     "preference_floor": _user_only("weakens preferences that all projects share"),
@@ -476,18 +506,23 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "checkpoints": _waits("without checkpoints, /undo cannot revert a turn"),
     "checkpoint_mb": _user_only(_LIMITS_SHARED_STORE),
     "checkpoint_days": _user_only(_LIMITS_SHARED_STORE),
+    "job_days": _user_only(_LIMITS_SHARED_STORE),
     "command_timeout_s": _waits(_STOPS_WORK),
     "editing": _waits(_CHANGES_KEYS),
     "keys": _waits(_CHANGES_KEYS),
     "attribution": _waits("adds text of the project to the user's commits"),
     "color": _waits(_CHANGES_SCREEN),
     "theme": _waits(_CHANGES_SCREEN),
+    "language": _waits(_CHANGES_SCREEN),
     "hyperlinks": _waits(_CHANGES_SCREEN),
     "screen_reader": _waits(_CHANGES_SCREEN),
     "reasoning": _waits(_CHANGES_SCREEN),
     "notify": _waits(_CHANGES_SCREEN),
     "notify_after_s": _waits(_CHANGES_SCREEN),
+    "notify_command": _user_only("runs a command"),
+    "status_line": _user_only("runs a command"),
     "terminal_title": _waits(_CHANGES_SCREEN),
+    "telemetry": _user_only("decides who receives data about the user's work"),
     "debug": _waits("prints tracebacks, which show the user's files and values"),
 }
 """A rule for every setting of the schema. A new setting needs a rule here; a test reports missing ones."""
@@ -572,11 +607,11 @@ class TrustStore:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return f"cannot be read: {error.strerror}"
+            return tr("cannot be read: {strerror}", strerror=error.strerror)
         except NewerDocument:
-            return "is from a newer clio"
+            return tr("is from a newer clio")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return f"is damaged ({error})"
+            return tr("is damaged ({error})", error=error)
         return None
 
     def grant(self, project: Path, values: Iterable[TrustRequest]) -> None:
@@ -657,7 +692,12 @@ class TrustStore:
             update_document(self.path, TRUST_FORMAT, change)
         except OSError as error:
             raise ConfigError(
-                f"the trust decision cannot be saved in {self.path}: {error_reason(error)}; {suggest_fix(error)}"
+                tr(
+                    "the trust decision cannot be saved in {path}: {error_reason}; {suggest_fix}",
+                    path=self.path,
+                    error_reason=error_reason(error),
+                    suggest_fix=suggest_fix(error),
+                )
             ) from None
 
 
@@ -671,10 +711,10 @@ def find_trust_requests(settings: Iterable[Setting], lower: Config) -> tuple[tup
     if any(setting.key in _SERVER_KEYS for setting in waiting):
         # A key must not be sent to another server than the one it was given with.
         waiting += [setting for setting in listed if setting.key in _SERVER_KEYS and setting not in waiting]
-    return tuple((setting, make_trust_request(setting)) for setting in waiting)
+    return tuple((setting, make_setting_trust_request(setting)) for setting in waiting)
 
 
-def make_trust_request(setting: Setting) -> TrustRequest:
+def make_setting_trust_request(setting: Setting) -> TrustRequest:
     """Return the setting in the form in which the user is asked to trust it."""
     return TrustRequest(
         key=setting.name,
@@ -721,4 +761,6 @@ def store_allow_rule(loaded: LoadedConfig, rule: str) -> None:
     from clio.config.yaml_edit import store_rule
 
     store_rule(project_config(loaded.main_project), rule)
-    TrustStore(loaded.home).add(loaded.main_project, make_trust_request(Setting(key=("allow",), value=rule, origin="")))
+    TrustStore(loaded.home).add(
+        loaded.main_project, make_setting_trust_request(Setting(key=("allow",), value=rule, origin=""))
+    )

@@ -1,16 +1,19 @@
 """Changes one value or rule in a configuration file without touching any other character."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from clio.config.schema import CONFIG_FIELDS, iter_settings, parse_setting_text
-from clio.config.yaml_file import Entry, Items, Position, Scalar, Table, parse_yaml, read_config_bytes
+from clio.config.yaml_file import Entry, Items, Node, Position, Scalar, Table, parse_yaml, read_config_bytes
 from clio.errors import ConfigError, UserError
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.storage.locks import FileLock, error_reason, suggest_fix
+from clio.text.translation import tr
 
 BOM = b"\xef\xbb\xbf"
+_PLAIN_TEXT = re.compile(r"[A-Za-z/~][\w./@+-]*")
 
 
 def rewrite_file(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -65,7 +68,15 @@ def store_setting(path: Path, name: str, text: str) -> None:
     try:
         rewrite_file(path, lambda before: set_yaml_value(before, name, text.strip(), str(path)))
     except OSError as error:
-        raise ConfigError(f"{name} cannot be stored in {path}: {error_reason(error)}; {suggest_fix(error)}") from None
+        raise ConfigError(
+            tr(
+                "{name} cannot be stored in {path}: {error_reason}; {suggest_fix}",
+                name=name,
+                path=path,
+                error_reason=error_reason(error),
+                suggest_fix=suggest_fix(error),
+            )
+        ) from None
 
 
 def set_yaml_value(data: bytes, name: str, text: str, display_name: str) -> bytes:
@@ -78,7 +89,14 @@ def set_yaml_value(data: bytes, name: str, text: str, display_name: str) -> byte
     # Whatever the file's layout: parsed again, it must contain the same as before, and the value.
     if _parse_values(changed, display_name) == expected:
         return changed
-    raise ConfigError(f"{name} could not be set in {display_name}; write it there by hand: {name}: {text}")
+    raise ConfigError(
+        tr(
+            "{name} could not be set in {display_name}; add this line by hand: {name}: {text}",
+            name=name,
+            display_name=display_name,
+            text=text,
+        )
+    )
 
 
 def _parse_values(data: bytes, display_name: str) -> dict[str, object] | None:
@@ -124,7 +142,13 @@ def store_rule(path: Path, rule: str) -> None:
         rewrite_file(path, lambda before: add_yaml_rule(before, rule, str(path)))
     except OSError as error:
         raise ConfigError(
-            f"the rule {rule!r} cannot be stored in {path}: {error_reason(error)}; {suggest_fix(error)}"
+            tr(
+                "the rule {rule!r} cannot be stored in {path}: {error_reason}; {suggest_fix}",
+                rule=rule,
+                path=path,
+                error_reason=error_reason(error),
+                suggest_fix=suggest_fix(error),
+            )
         ) from None
 
 
@@ -140,7 +164,11 @@ def add_yaml_rule(data: bytes, rule: str, display_name: str) -> bytes:
     if _has_settings(changed, [*before, ("allow", rule)], display_name):
         return changed
     raise ConfigError(
-        f"the rule could not be added to {display_name}; add it by hand under 'allow:' as - {json.dumps(rule)}"
+        tr(
+            "the rule could not be added to {display_name}; add it by hand under 'allow:' as - {rule}",
+            display_name=display_name,
+            rule=json.dumps(rule),
+        )
     )
 
 
@@ -195,3 +223,152 @@ def _insert_below_key(lines: list[str], entry: Entry, quoted: str, newline: str)
     if isinstance(node, Scalar) and node.text and node.start[0] == row:
         return insert_text(lines, node.start, f"[{quoted}]", drop=len(node.text))
     return insert_text(lines, (row + 1, 0), f"  - {quoted}{newline}")
+
+
+def format_yaml_value(value: object) -> str:
+    """Return a value on one line as it is written into a file; a list is written in brackets."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        entries: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        return f"[{', '.join(map(format_yaml_value, entries))}]"
+    if isinstance(value, str):
+        is_plain = _PLAIN_TEXT.fullmatch(value) and value.lower() not in _BARE_WORDS
+        return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+_BARE_WORDS = frozenset("y n yes no on off true false null".split())
+Edit = Callable[[list[str], Table, str], str | None]
+"""Returns the changed text from its lines, its mapping and its line ending; None if the layout does not allow it."""
+
+
+def set_yaml_path(data: bytes, key: tuple[str, ...], value: str, display_name: str) -> bytes:
+    """Return the file's bytes with the value, as formatted by `format_yaml_value`, under the key.
+
+    key: the setting, or the setting and what it is about: ("models", "gpt-5", "effort").
+    Raises ConfigError if the file is already wrong, if the value is not valid, or if it cannot be set without
+    touching other lines.
+    """
+
+    def edit(lines: list[str], table: Table, newline: str) -> str | None:
+        return _set_path(lines, table, key, value, newline)
+
+    line = f"{key[0]}: {_format_flow(key[1:], value)}"
+    return _edit_checked(data, key, edit, display_name, tr("write this by hand: {line}", line=line))
+
+
+def remove_yaml_path(data: bytes, key: tuple[str, ...], display_name: str) -> bytes:
+    """Return the file's bytes without what is under the key. Raises ConfigError as `set_yaml_path`."""
+
+    def edit(lines: list[str], table: Table, newline: str) -> str | None:
+        return _remove_path(lines, table, key)
+
+    return _edit_checked(data, key, edit, display_name, tr("remove it by hand"))
+
+
+def _edit_checked(data: bytes, key: tuple[str, ...], edit: Edit, display_name: str, remedy: str) -> bytes:
+    table = parse_yaml(data, display_name)
+    others = _list_other_settings(table, key, display_name)
+    bom, text = split_bom(data)
+    lines, newline = split_lines_keeping_ends(text)
+    changed_text = edit(lines, table, newline)
+    if changed_text is not None:
+        changed = bom + changed_text.encode("utf-8")
+        # Whatever the file's layout: parsed again, it must contain the same as before, but for the one setting.
+        if _list_other_settings(parse_yaml(changed, display_name), key, display_name) == others:
+            return changed
+    raise ConfigError(
+        tr(
+            "{name} could not be changed in {display_name} because of its layout; {remedy}",
+            name=".".join(key),
+            display_name=display_name,
+            remedy=remedy,
+        )
+    )
+
+
+def _list_other_settings(table: Table, key: tuple[str, ...], display_name: str) -> list[tuple[tuple[str, ...], object]]:
+    found = [(setting.key, setting.value) for setting in iter_settings(table, display_name)]
+    return [(name, value) for name, value in found if name[: len(key)] != key]
+
+
+def _set_path(lines: list[str], table: Table, key: tuple[str, ...], value: str, newline: str) -> str | None:
+    name, rest = key[0], key[1:]
+    entry = table.entries.get(name)
+    if entry is None:
+        return _insert_entry(lines, table, key, value, newline)
+    if not rest:
+        return _replace_node(lines, entry, value)
+    if isinstance(entry.node, Table):
+        return _set_path(lines, entry.node, rest, value, newline)
+    if isinstance(entry.node, Scalar) and entry.node.kind == "null":
+        return _replace_node(lines, entry, _format_flow(rest, value))
+    return None
+
+
+def _insert_entry(lines: list[str], table: Table, key: tuple[str, ...], value: str, newline: str) -> str:
+    if table.flow:
+        inner = f"{key[0]}: {_format_flow(key[1:], value)}"
+        comma = ", " if table.entries else ""
+        return insert_text(lines, (table.end[0], table.end[1] - 1), f"{comma}{inner}")
+    indent = " " * table.start[1] if table.entries else ""
+    step = "  "
+    rows = [f"{indent}{step * depth}{_format_key(part)}:" for depth, part in enumerate(key)]
+    rows[-1] += f" {value}"
+    row = max(map(_find_end_row, (entry.node for entry in table.entries.values())), default=len(lines))
+    # Comments at the end of the file stay above a new setting: they may be about the one before.
+    row = len(lines) if table.start[1] == 0 else row
+    return insert_text(lines, (row, 0), newline.join(rows) + newline)
+
+
+def _format_key(name: str) -> str:
+    return format_yaml_value(name)
+
+
+def _format_flow(key: tuple[str, ...], value: str) -> str:
+    return f"{{{_format_key(key[0])}: {_format_flow(key[1:], value)}}}" if key else value
+
+
+def _replace_node(lines: list[str], entry: Entry, value: str) -> str | None:
+    node = entry.node
+    start, end = node.start, node.end
+    if isinstance(node, Scalar) or node.flow:
+        if start[0] != end[0]:
+            return None
+        gap = " " if start == end else ""  # there is no blank after the colon yet
+        return insert_text(lines, start, gap + value, drop=end[1] - start[1])
+    head = lines[entry.line - 1]
+    if start[0] == entry.line - 1:
+        return None
+    kept, colon, _ = head.partition(":")
+    line_end = head[len(head.rstrip("\r\n")) :]
+    return "".join([*lines[: entry.line - 1], f"{kept}{colon} {value}{line_end}", *lines[_find_end_row(node) :]])
+
+
+def _remove_path(lines: list[str], table: Table, key: tuple[str, ...]) -> str | None:
+    """Remove the entry, and the mappings that it leaves empty."""
+    entry = table.entries.get(key[0])
+    if entry is None:
+        return None
+    inner = entry.node
+    if key[1:] and not isinstance(inner, Table):
+        return None
+    if isinstance(inner, Table) and key[1:] and (_count_values(inner) > 1 or key[1] not in inner.entries):
+        return _remove_path(lines, inner, key[1:])
+    if table.flow:
+        return None
+    return "".join([*lines[: entry.line - 1], *lines[max(_find_end_row(inner), entry.line) :]])
+
+
+def _count_values(node: Node) -> int:
+    return sum(_count_values(entry.node) for entry in node.entries.values()) if isinstance(node, Table) else 1
+
+
+def _find_end_row(node: Node) -> int:
+    """Return the number of the row below the node's last one, from 0; comments below it are not part of it."""
+    if isinstance(node, Table) and not node.flow and node.entries:
+        return max(_find_end_row(entry.node) for entry in node.entries.values())
+    if isinstance(node, Items) and not node.flow and node.items:
+        return _find_end_row(node.items[-1])
+    return node.end[0] + (1 if node.end[1] or node.start == node.end else 0)

@@ -15,6 +15,7 @@ from clio.errors import ConfigError
 from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 MAX_CONFIG_BYTES = 1_000_000
 _MAX_DEPTH = 8
@@ -103,7 +104,13 @@ def read_config_bytes(
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise FileIgnored(f"{display_name} is a link that points to itself; it was not read") from None
-        raise ConfigError(f"{display_name} cannot be read: {error.strerror}; check who may read it") from None
+        raise ConfigError(
+            tr(
+                "{display_name} cannot be read: {strerror}; check its permissions",
+                display_name=display_name,
+                strerror=error.strerror,
+            )
+        ) from None
 
 
 def parse_yaml(data: bytes, display_name: str) -> Table:
@@ -112,14 +119,25 @@ def parse_yaml(data: bytes, display_name: str) -> Table:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{display_name}:{line}: the text is not UTF-8; save the file as UTF-8") from None
+        raise ConfigError(
+            tr(
+                "{display_name}:{line}: the text is not UTF-8; save the file as UTF-8",
+                display_name=display_name,
+                line=line,
+            )
+        ) from None
     node = _Builder(display_name).build(_parse_events(text, display_name))
     if node is None or (isinstance(node, Scalar) and node.kind == "null"):
         return Table(entries={}, flow=False, start=(0, 0), end=(0, 0))
     if not isinstance(node, Table):
         raise ConfigError(
-            f"{display_name}:{node.start[0] + 1}: expected lines such as '{_get_example_line(display_name)}', "
-            f"not {describe_node(node)}"
+            tr(
+                "{display_name}:{start}: expected lines such as '{example_line}', not {node}",
+                display_name=display_name,
+                start=node.start[0] + 1,
+                example_line=_get_example_line(display_name),
+                node=describe_node(node),
+            )
         )
     return node
 
@@ -137,7 +155,7 @@ def describe_node(node: Node) -> str:
     if isinstance(node, Table):
         return "a mapping"
     if node.kind == "null":
-        return "nothing"
+        return tr("nothing")
     return repr(truncate(node.text, 60))
 
 
@@ -158,7 +176,13 @@ def _parse_events(text: str, display_name: str) -> Iterator[Any]:
         raise ConfigError(f"{where}: {_explain_problem(text, mark, str(error.problem))}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ConfigError(f"{display_name}:{line}: control characters are not allowed in YAML; remove it") from None
+        raise ConfigError(
+            tr(
+                "{display_name}:{line}: control characters are not allowed in YAML; remove them",
+                display_name=display_name,
+                line=line,
+            )
+        ) from None
 
 
 def _explain_problem(text: str, mark: ErrorMark | None, problem: str) -> str:
@@ -169,13 +193,13 @@ def _explain_problem(text: str, mark: ErrorMark | None, problem: str) -> str:
             return "a tab at the start of the text; YAML is indented with spaces"
         return f"a text that starts with {character!r} must be in quotes"
     if "nesting depth" in problem:  # PyYAML 6.0.4 has a limit of its own, which may be lower than _MAX_DEPTH
-        return "too deeply nested"
+        return tr("too deeply nested")
     if "end of stream" in problem:
         return "a quotation mark or bracket that opens here is never closed"
     if "expected ','" in problem:
-        return "in the brackets that open here a comma or the closing bracket is missing"
+        return tr("a comma or the closing bracket is missing after this opening bracket")
     if any(words in problem for words in ("expected key", "expected '-' indicator", "expected <block end>")):
-        return "this line is indented differently from those it belongs to"
+        return tr("the indentation of this line does not match the lines around it")
     if "mapping values are not allowed" in problem:
         return "a colon too many, or a line indented too far; put a text that contains ': ' in quotes"
     if "alphabetic or numeric character" in problem:
@@ -250,11 +274,24 @@ class _Builder:
     def _check_key(self, node: Node, parent: _OpenCollection) -> Scalar:
         line = node.start[0] + 1
         if not isinstance(node, Scalar):
-            raise ConfigError(f"{self._display_name}:{line}: a key must be a word, not {describe_node(node)}")
+            raise ConfigError(
+                tr(
+                    "{display_name}:{line}: a key must be a word, not {node}",
+                    display_name=self._display_name,
+                    line=line,
+                    node=describe_node(node),
+                )
+            )
         if node.text in parent.entries:
             first = parent.entries[node.text].line
             raise ConfigError(
-                f"{self._display_name}:{line}: {node.text!r} is already set in line {first}; keep one of them"
+                tr(
+                    "{display_name}:{line}: {text!r} is already set on line {first}; keep one of them",
+                    display_name=self._display_name,
+                    line=line,
+                    text=node.text,
+                    first=first,
+                )
             )
         return node
 

@@ -18,6 +18,7 @@ from clio.context.request_builder import BuiltRequest, ContextBuilder, is_compac
 from clio.errors import ContextOverflow
 from clio.messages import Message, UserMessage
 from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, SMALLEST_WINDOW, ModelLimits
+from clio.text.translation import tr
 from clio.tokens import TokenEstimator, message_units
 
 PROACTIVE_SHARE, TARGET_SHARE = 0.75, 0.50
@@ -72,9 +73,16 @@ def make_too_small_error(budget: WindowBudget, words: int) -> ContextOverflow:
     """Return the error for a window into which the user's own text, `words` tokens, does not fit."""
     needed = budget.fixed + words + budget.reserve
     return ContextOverflow(
-        f"the window of {budget.window:,} tokens is too small: prompt and tools take {budget.fixed:,}, your message "
-        f"{words:,} and the answer {budget.reserve:,}, together {needed:,}; shorten the message, or use a model with "
-        "a larger window",
+        tr(
+            "the context window of {window:,} tokens is too small: {needed:,} are needed (prompt and tools "
+            "{fixed:,}, your message {words:,}, answer {reserve:,}); shorten the message, or use a model "
+            "with a larger window",
+            window=budget.window,
+            fixed=budget.fixed,
+            words=words,
+            reserve=budget.reserve,
+            needed=needed,
+        ),
         limit_tokens=budget.window,
         sent_tokens=needed,
     )
@@ -83,8 +91,14 @@ def make_too_small_error(budget: WindowBudget, words: int) -> ContextOverflow:
 def make_nothing_smaller_error(refusal: ContextOverflow, budget: WindowBudget, conversation: int) -> ContextOverflow:
     """Return the error for a server that refuses even the smallest possible request."""
     return ContextOverflow(
-        f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
-        f"and tools {budget.fixed:,}, conversation {conversation:,}): use a model with a larger window",
+        tr(
+            "{refusal}; the smallest request for this message has about {fixed:,} tokens (prompt and "
+            "tools {fixed2:,}, conversation {conversation:,}): use a model with a larger window",
+            refusal=refusal,
+            fixed=budget.fixed + conversation,
+            fixed2=budget.fixed,
+            conversation=conversation,
+        ),
         limit_tokens=refusal.limit_tokens,
         sent_tokens=budget.fixed + conversation,
     )

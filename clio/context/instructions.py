@@ -19,6 +19,7 @@ from clio.providers.base import ModelLimits
 from clio.readonly_git import run_git
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.storage.files import LeavesProject, NotAFile, read_project_file
+from clio.text.translation import tr
 from clio.tokens import TokenEstimator
 
 OWN_FILE = Path(".clio/instructions.md")
@@ -91,13 +92,19 @@ class InstructionReader:
         except LeavesProject:
             target = display_path(Path(os.path.realpath(path)), project=None, user_home=self._user_home)
             self.problems.append(
-                f"{self._format_source(path)} was not read: it leads out of the project, to {target}; import it in "
-                "~/.clio/instructions.md, or trust it with: clio config trust"
+                tr(
+                    "{source} was not read: it points outside the project, to {target}; import it in "
+                    "~/.clio/instructions.md, or trust it with: clio config trust",
+                    source=self._format_source(path),
+                    target=target,
+                )
             )
             return None
         except NotAFile:
             if not path.is_dir():
-                self.problems.append(f"{self._format_source(path)} was not read: it is a pipe or a device, not a file")
+                self.problems.append(
+                    tr("{source} was not read: it is a pipe or a device, not a file", source=self._format_source(path))
+                )
             return None
         except (OSError, ValueError):
             return None
@@ -110,7 +117,11 @@ class InstructionReader:
             return
         if len(self._seen) >= MAX_FILES:
             self.problems.append(
-                f"{self._format_source(path)} was not read: {MAX_FILES} files of instructions are the most"
+                tr(
+                    "{source} was not read: at most {max_files} instruction files are read",
+                    source=self._format_source(path),
+                    max_files=MAX_FILES,
+                )
             )
             return
         self._seen.add(real)
@@ -119,9 +130,22 @@ class InstructionReader:
         yield InstructionFile(path=path, source=source, text=text, imported_by=importer, personal=personal)
         for imported in self._imports(real, text, source):
             if depth == MAX_DEPTH:
-                self.problems.append(f"{source} imports {imported.name} at a depth of more than {MAX_DEPTH}: not read")
+                self.problems.append(
+                    tr(
+                        "{source} imports {imported}, nested more than {max_depth} levels deep: not read",
+                        source=source,
+                        imported=imported.name,
+                        max_depth=MAX_DEPTH,
+                    )
+                )
             elif (inner := self._read(imported)) is None:
-                self.problems.append(f"{source} imports {self._format_source(imported)}, which is not text: not read")
+                self.problems.append(
+                    tr(
+                        "{source} imports {source2}, which is not text: not read",
+                        source=source,
+                        source2=self._format_source(imported),
+                    )
+                )
             else:
                 yield from self._read_with_imports(imported, inner.strip(), source, depth + 1)
 
@@ -140,8 +164,15 @@ class InstructionReader:
                     continue
                 # A repository could import any file of the user's, whose text would be sent to the model.
                 if self._root is not None and not self._may_read(path):
-                    where = "import it in ~/.clio/instructions.md instead"
-                    self.problems.append(f"{source} imports {reading.name}, which is outside of the project; {where}")
+                    where = tr("import it in ~/.clio/instructions.md instead")
+                    self.problems.append(
+                        tr(
+                            "{source} imports {reading}, which is outside the project; {where}",
+                            source=source,
+                            reading=reading.name,
+                            where=where,
+                        )
+                    )
                 else:
                     yield path
                 break
@@ -263,7 +294,12 @@ def describe_left_out(found: Instructions, fragments: Sequence[Fragment]) -> lis
     """Return a sentence for each file that did not fit."""
     included_sources = {part.source for part in fragments}
     return [
-        f"{file.source} was left out: instructions take at most {TOTAL_TOKENS:,} tokens, a twelfth of a small window"
+        tr(
+            "{source} was left out: in a small context window, instructions may take at most "
+            "{total_tokens:,} tokens, a twelfth of it",
+            source=file.source,
+            total_tokens=TOTAL_TOKENS,
+        )
         for file in found.files
         if file.source not in included_sources
     ]
@@ -297,7 +333,7 @@ class FolderInstructions:
     Directories that git ignores and those of dependencies are skipped.
 
     Args:
-        clean: replaces secrets.
+        redact: replaces secrets.
         links: places outside the project that its links may lead to.
     """
 
@@ -308,7 +344,7 @@ class FolderInstructions:
         estimator: TokenEstimator,
         *,
         start: Path | None = None,
-        clean: Callable[[str], str] = str,
+        redact: Callable[[str], str] = str,
         window_tokens: int = WINDOW_SHARE * FOLDER_CAP_TOKENS,
         links: Sequence[Path] = (),
     ) -> None:
@@ -318,7 +354,7 @@ class FolderInstructions:
         self._user_home = user_home
         self._estimator = estimator
         self._known = set(list_folders_between(project, start or project))
-        self._clean = clean
+        self._redact = redact
         self._cap_tokens = min(FOLDER_CAP_TOKENS, window_tokens // WINDOW_SHARE)
         self._lock = threading.Lock()
         self._shown_folders: set[Path] = set()
@@ -357,7 +393,7 @@ class FolderInstructions:
         left = self._cap_tokens
         for file in reversed(files):
             if left > 0:
-                text = self._clean(file.text)
+                text = self._redact(file.text)
                 part = Fragment(name=_TAG, text=text, source=file.source, reason=_REASON, cap_tokens=left)
                 rendered.append(render_fragment(part, self._estimator))
                 left -= self._estimator.estimate_text(text)
@@ -404,7 +440,7 @@ class InstructionFiles(Struct, frozen=True, kw_only=True):
         start: directory in the project where clio was started.
         home: clio's own directory.
         user_home: the user's home directory.
-        clean: replaces secrets.
+        redact: replaces secrets.
         links: places outside the project that its links may lead to.
     """
 
@@ -412,7 +448,7 @@ class InstructionFiles(Struct, frozen=True, kw_only=True):
     start: Path
     home: Path
     user_home: Path
-    clean: Callable[[str], str]
+    redact: Callable[[str], str]
     links: tuple[Path, ...] = ()
 
     def load_for_prompt(
@@ -425,8 +461,8 @@ class InstructionFiles(Struct, frozen=True, kw_only=True):
             self.project, home=self.home, user_home=self.user_home, start=self.start, links=self.links
         )
         fragments = make_instruction_fragments(found, limits.context_window, estimator.estimate_text)
-        clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
-        return clean, [*found.problems, *describe_left_out(found, fragments)]
+        redacted = [structs.replace(part, text=self.redact(part.text)) for part in fragments]
+        return redacted, [*found.problems, *describe_left_out(found, fragments)]
 
     def make_folder_instructions(
         self, config: Config, limits: ModelLimits, estimator: TokenEstimator
@@ -442,7 +478,7 @@ class InstructionFiles(Struct, frozen=True, kw_only=True):
             self.user_home,
             estimator,
             start=self.start,
-            clean=self.clean,
+            redact=self.redact,
             window_tokens=limits.context_window,
             links=self.links,
         )

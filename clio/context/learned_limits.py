@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, ModelLimits, Provider
 from clio.sessions.session import Session
 from clio.storage.documents import DocumentFormat, LearnedFile
+from clio.text.translation import tr
 from clio.tokens import TokenEstimator
 
 WINDOWS_FILE_NAME = "windows.json"
@@ -52,7 +53,7 @@ class LearnedWindows:
 
     def __init__(self, home: Path | None, notice: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
         path = home / WINDOWS_FILE_NAME if home else None
-        self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
+        self._file = LearnedFile(path, WINDOWS, tr("the record of context windows"), notice)
         self._now = now
         self._stated: dict[str, ModelLimits] = {}
         self._found_in_run: dict[str, FoundWindow] = {}  # discovered in this run
@@ -136,7 +137,7 @@ class LearnedRatios:
 
     def __init__(self, home: Path | None, notice: Callable[[str], None]) -> None:
         self._file = LearnedFile(
-            home / RATIOS_FILE_NAME if home else None, RATIOS, "what models were found to bill", notice
+            home / RATIOS_FILE_NAME if home else None, RATIOS, tr("the record of token counts"), notice
         )
 
     def get_ratio(self, model: str) -> float | None:

@@ -372,7 +372,7 @@ def _render_placeholder(message: ToolMessage, why: int) -> str:
     match why:
         case -1:
             description = (
-                f"failed: {_shorten_gist(message.content.strip().partition(chr(10))[0])}; made good later; {omitted}"
+                f"failed: {_shorten_gist(message.content.strip().partition(chr(10))[0])}; fixed later; {omitted}"
             )
         case -2:
             description = f"succeeded: {_shorten_gist(_result_line(message.content))}; {omitted}"

@@ -103,6 +103,13 @@ class AssistantText(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class RunningJob(Struct, frozen=True, kw_only=True):
+    """A background command that still runs: its name for job_output and job_stop, and its command without secrets."""
+
+    name: str
+    command: str
+
+
 class TrimmedSpan(Struct, frozen=True, kw_only=True):
     """A trimmed stretch.
 

@@ -15,6 +15,7 @@ from clio.context.summary import (
     CommandOutcome,
     Decision,
     FileSummary,
+    RunningJob,
     ThreadSummary,
     TrimmedSpan,
     UserRequest,
@@ -58,12 +59,14 @@ _GOOD_REQUEST = 64
 _REQUESTS_SHARE = 0.5  # of the space beyond the minimums of the other sections, at most, for that
 _FIRST_REQUEST_SHARES = 3  # the first request may be this many times as long as others: it states the purpose
 _MIN_REQUESTS, _MIN_FILES, _MIN_TODOS, _MIN_COMMANDS = 200.0, 160.0, 140.0, 120.0
-_FIRST = 120.0  # of requests and todos, before any other section gets its minimum
+_RESERVED_FIRST = 120.0  # of requests and todos, before any other section gets its minimum
 _MIN_ASSISTANT_TEXTS, _MIN_TESTS, _MIN_ATTEMPTS = 160.0, 160.0, 80.0
+_MIN_JOBS, _MIN_TODO_NOTES = 80.0, 120.0
 _OTHER_MINIMUMS = _MIN_FILES + _MIN_TODOS + _MIN_COMMANDS + _MIN_ASSISTANT_TEXTS + _MIN_TESTS + _MIN_ATTEMPTS
 # The newest text of the assistant may be this many times as long as others, because it states how far the work is.
 _NEWEST_TEXT_SHARES = 4
 _SUBJECT, _COMMAND = 120, 160
+_NOTED_TODOS = 8  # completed todos whose notes are given, the last of the list
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
 _ITEM = 7.0  # weight of the mark and line break of a list item, in units (see clio.tokens)
@@ -93,6 +96,7 @@ def render_summary(
     budget_tokens: int,
     estimator: TokenEstimator,
     todos: Sequence[Todo] = (),
+    jobs: Sequence[RunningJob] = (),
     spans: Sequence[TrimmedSpan] = (),
     shown: Collection[str] = (),
     archived: int | None = None,
@@ -101,6 +105,7 @@ def render_summary(
     """Return the summary between its tags, at most `budget_tokens` by the estimator; "" if not even the tags fit.
 
     Args:
+        jobs: background commands that still run.
         shown: ids of messages that follow the summary unshortened; their text is not repeated.
         archived: number of messages that are not shown, if smaller than the number summarized.
         later: summary of the messages after these; tests and attempts that succeeded there are not listed as failing.
@@ -113,7 +118,7 @@ def render_summary(
     most = MAX_REQUESTS_TOKENS * estimator.ratio
     current = summary if later is None else _without_resolved(summary, later)
     return fit_text_to_tokens(
-        budget_tokens, estimator, lambda room: _render(current, requests, extent, room, most, todos, spans)
+        budget_tokens, estimator, lambda room: _render(current, requests, extent, room, most, todos, jobs, spans)
     )
 
 
@@ -136,6 +141,7 @@ def _render(
     room: float,
     max_requests: float,
     todos: Sequence[Todo],
+    jobs: Sequence[RunningJob],
     spans: Sequence[TrimmedSpan],
 ) -> str:
     """Return the text within weight `room`; "" if not even the tags fit. most_asks: maximum weight of the requests."""
@@ -151,7 +157,7 @@ def _render(
             fit=lambda units: _render_requests(requests, min(units, max_requests)),
             share=9,
             least=max(_MIN_REQUESTS, min(_weigh_good_requests(requests), for_requests, max_requests)),
-            first=_FIRST,
+            first=_RESERVED_FIRST,
         ),
         _Section(fit=lambda units: _render_decisions(summary.decisions, units), share=3),
         _Section(
@@ -167,7 +173,9 @@ def _render(
         _Section(fit=lambda units: _render_failing_tests(failing, units), share=3, least=_MIN_TESTS),
         _Section(fit=lambda units: _render_attempts(summary.attempts, units), share=2, least=_MIN_ATTEMPTS),
         _Section(fit=lambda units: _render_commands(summary, units), share=3, least=_MIN_COMMANDS),
-        _Section(fit=lambda units: _render_todos(todos, units), share=3, least=_MIN_TODOS, first=_FIRST),
+        _Section(fit=lambda units: _render_jobs(jobs, units), share=2, least=_MIN_JOBS),
+        _Section(fit=lambda units: _render_todos(todos, units), share=3, least=_MIN_TODOS, first=_RESERVED_FIRST),
+        _Section(fit=lambda units: _render_completed_notes(todos, units), share=3, least=_MIN_TODO_NOTES),
     )
     # The handles give access to everything else, so space for their shortest form is reserved after requests and todos.
     handles = weigh_prose(_render_spans(spans, 0.0)) + 1 if spans else 0.0
@@ -424,7 +432,7 @@ def _render_attempts(attempts: dict[str, str], units: float) -> str:
             by_reason.setdefault(why, []).append(to_inert_line(what))
     failed = list(by_reason.items())
     lines = (f"- {'; '.join(what)}: {to_inert_line(why)}" for why, what in reversed(failed))
-    return _render_newest("Failed and not made good in this part:", lines, len(failed), units)
+    return _render_newest("Failed and not fixed in this part:", lines, len(failed), units)
 
 
 def _render_commands(summary: ThreadSummary, units: float) -> str:
@@ -494,6 +502,25 @@ def _todo(todo: Todo) -> str:
     return state + to_inert_line(todo.title) + (f" ({to_inert_line(todo.note)})" if todo.note else "")
 
 
+def _render_completed_notes(todos: Sequence[Todo], units: float) -> str:
+    """Return the notes of the last completed todos, which hold what was found, as far as there is space."""
+    noted = [todo for todo in todos if todo.status == "completed" and todo.note.strip()][-_NOTED_TODOS:]
+    title = "Notes of completed todos:"
+    texts = [f"{todo.id}. {to_inert_line(todo.title)}: {to_inert_line(todo.note)}" for todo in reversed(noted)]
+    room = units - len(title) - 1
+    lines = _shorten_evenly(_select_fitting(texts, room), room)
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _render_jobs(jobs: Sequence[RunningJob], units: float) -> str:
+    """Return the name and command of each background job; the oldest are omitted if there is not enough space."""
+    title = "Background jobs still running (read with job_output):"
+    room = units - len(title) - 1
+    texts = [f"{job.name}: {shorten_line(to_inert_line(job.command), _COMMAND)}" for job in reversed(jobs)]
+    lines = _shorten_evenly(_select_fitting(texts, room), room)
+    return "\n".join([title, *lines]) if lines else ""
+
+
 def _render_tools(summary: ThreadSummary, units: float) -> str:
     used = sorted(summary.tools.items(), key=lambda item: (-item[1], item[0]))
     text = "Tool calls: " + (_tool_counts(used) or "none that worked")
@@ -535,7 +562,7 @@ MAX_PROGRESS_AGE_S = 2 * 3_600.0
 """An older progress page is not shown to the model: the work has probably moved on."""
 _CLOCK_SLACK_S = 60.0
 _TASK_UNITS, _LINE_UNITS, _MAX_LISTED = 2_000.0, 300.0, 40
-_HEAD = re.compile(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
+_NOTE_HEADER = re.compile(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
 _MARKS = {"completed": "x", "in_progress": ">", "blocked": "!"}
 
 
@@ -573,7 +600,7 @@ def read_fresh_progress(page: str, *, session: str, now: float) -> tuple[str, fl
 
     None if it belongs to another session, is too old, or is another page.
     """
-    head = _HEAD.match(page.replace("\r\n", "\n"))
+    head = _NOTE_HEADER.match(page.replace("\r\n", "\n"))
     if head is None or head["session"] != session:
         return None
     try:

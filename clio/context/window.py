@@ -31,13 +31,14 @@ from clio.context.request_builder import (
     render_fragment,
     wrap_context,
 )
-from clio.context.summary import ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
+from clio.context.summary import RunningJob, ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.errors import ContextOverflow, UserError
 from clio.messages import AssistantMessage, Fragment, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.tokens import BilledEstimate, TokenEstimator, message_units
 
 if TYPE_CHECKING:
@@ -223,10 +224,17 @@ class SummaryMessage:
     still in the window. So another trim only has to merge the summary of the messages it removed.
     """
 
-    def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
+    def __init__(
+        self,
+        session: Session,
+        short_term: ShortTerm,
+        estimator: TokenEstimator,
+        running_jobs: Callable[[], Sequence[RunningJob]] = tuple,
+    ) -> None:
         self._session = session
         self._short_term = short_term
         self._estimator = estimator
+        self._running_jobs = running_jobs
         self._note = ""
         self._standing: tuple[str, ...] = ()
         self.start_over()
@@ -256,12 +264,14 @@ class SummaryMessage:
         self._spans: list[TrimmedSpan] = []
         self._listed: set[str] = set()
         self._message: UserMessage | None = None
+        self._jobs = tuple(self._running_jobs())
         self._is_stale = True
 
     def extend(self) -> None:
         """Add the newest trim. The cost depends only on the messages it dropped, not on the number of earlier trims."""
         if not self._is_stale:
             self._add_trim(self._session.trims[-1], len(self._session.messages))
+        self._jobs = tuple(self._running_jobs())  # once after each trim, so that the summary keeps its bytes until then
         self._message = None
 
     def message(self, cap_tokens: int, most_tokens: int) -> UserMessage | None:
@@ -377,6 +387,7 @@ class SummaryMessage:
             budget_tokens=budget_tokens,
             estimator=self._estimator,
             todos=self._session.todos,
+            jobs=self._jobs,
             spans=self._spans,
             shown={self._session.messages[index].id for index in still_in_window},
             archived=max(summary.messages - len(still_in_window), 0),
@@ -487,6 +498,7 @@ class ContextWindow:
         recovery: returns the note below the summary after an overflow or a resume, within a number of tokens.
         standing: called after messages left the window; returns the limits and preferences that earlier turns were
             told and that still apply, the most important first. The requests contain them until the next trim.
+        running_jobs: returns the background commands that still run, which the summary names.
     """
 
     def __init__(
@@ -498,6 +510,7 @@ class ContextWindow:
         before_trim: Callable[[ThreadSummary, str], None] | None = None,
         recovery: Callable[[int], Awaitable[str]] = _no_note,
         standing: Callable[[], Sequence[Fragment]] | None = None,
+        running_jobs: Callable[[], Sequence[RunningJob]] = tuple,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._session = session
@@ -509,7 +522,7 @@ class ContextWindow:
         self._standing = standing
         self._now = now
         self._short_term = ShortTerm(session)
-        self._head = SummaryMessage(session, self._short_term, builder.estimator)
+        self._head = SummaryMessage(session, self._short_term, builder.estimator, running_jobs)
         self._sent = SentMessages(session)
         self._may_fill = False  # after the user brought messages back, the next trim waits until the room is full
         self._first_refused = 0.0
@@ -667,7 +680,7 @@ class ContextWindow:
     def undo_trim(self) -> Trim:
         """Reverse the last trim. Raises UserError if there is none, or its messages no longer fit."""
         if not self._session.trims:
-            raise UserError("nothing was trimmed in this session, so there is nothing to undo")
+            raise UserError(tr("nothing was trimmed in this session, so there is nothing to undo"))
         last = self._session.trims[-1]
         self._check_return(last, tuple(last.shrunk))
         self._session.undo_trim()
@@ -682,7 +695,7 @@ class ContextWindow:
         found = next((trim for trim in self._session.trims if trim.handle == handle.strip().lower()), None)
         if found is None:
             known = ", ".join(trim.handle for trim in self._session.trims[-10:]) or "none; nothing was trimmed"
-            raise UserError(f"there is no trim {handle!r}; the last ones are: {known}")
+            raise UserError(tr("there is no trim {handle!r}; the last ones are: {known}", handle=handle, known=known))
         self._check_return(found, ())
         wanted = {*self._session.window_ids, *found.dropped}
         self._session.set_stm(tuple(message.id for message in self._session.messages if message.id in wanted))
@@ -860,8 +873,13 @@ class ContextWindow:
         if needed > room:
             tokens = self._estimator.convert_units
             raise UserError(
-                f"{trim.handle} does not fit: it would take {tokens(needed):,} tokens where {tokens(room):,} are free "
-                f'for the conversation; ask for parts of it with read_messages(handle="{trim.handle}")'
+                tr(
+                    "{handle} does not fit: it needs {needed:,} tokens, and {free:,} are free for the "
+                    'conversation; ask the model to read parts of it with read_messages(handle="{handle}")',
+                    handle=trim.handle,
+                    needed=tokens(needed),
+                    free=tokens(room),
+                )
             )
 
     def _start_over(self) -> None:

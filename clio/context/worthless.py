@@ -41,7 +41,7 @@ from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset(
     "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "
-    "list_directory file_search codebase_search grep_search web_search".split()
+    "list_directory file_search codebase_search grep_search web_search code_lookup".split()
 )
 _RECALLERS = frozenset(
     {"recall", "search_sessions", "read_messages", "recall_sessions", "recall_messages", "recall_memory"}
@@ -54,7 +54,16 @@ _REPEATED = (
     READ_TOOLS
     | COMMAND_TOOLS
     | _SEARCHERS
-    | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
+    | {
+        "git",
+        "version_control",
+        "web_fetch",
+        "web_search",
+        "fetch",
+        "read_output",
+        "todo_operations",
+        "file_operations",
+    }
 )
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
 _COVERED = 0.9  # share of the lines of an earlier file read that later ones must show to make it stale

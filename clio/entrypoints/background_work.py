@@ -2,22 +2,25 @@
 
 import asyncio
 import os
+import re
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from clio.commands.command import (
     CommandContext,
     CommandResult,
     ConsolidateNow,
-    ExportForm,
+    ExportFormat,
     ExportSession,
     LongWork,
     WorkControl,
@@ -28,7 +31,10 @@ from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError, UserError
 from clio.storage.files import write_atomic
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes, truncate
+from clio.text.translation import mark, tr, tr_count
+from clio.threads import find_program
+from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
     from clio.app import App
@@ -46,7 +52,7 @@ async def run_until_key(step: LongWork, *, draws: bool = True, aloud: bool = Fal
     stopped = threading.Event()
     try:
         with show_progress(
-            step.label, sys.stdout if draws or aloud else None, "esc to interrupt", aloud=aloud
+            step.label, sys.stdout if draws or aloud else None, tr("esc to interrupt"), aloud=aloud
         ) as drawn:
 
             def stop() -> None:
@@ -66,7 +72,7 @@ def run_until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResu
     """Run the work on the command line until it is done or Ctrl-C stops it; return its result."""
     stopped = threading.Event()
 
-    with show_progress(step.label, sys.stderr, "ctrl-c to stop", aloud=aloud) as drawn:
+    with show_progress(step.label, sys.stderr, tr("ctrl-c to stop"), aloud=aloud) as drawn:
 
         def stop(number: int, frame: object) -> None:
             stopped.set()
@@ -135,14 +141,14 @@ def show_progress(
         progress.update(1, 1)
 
 
-LABEL = "consolidating memory"
+LABEL = mark("consolidating memory")
 
 
 def make_long_work(ctx: CommandContext, step: ConsolidateNow | LongWork) -> LongWork:
     """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
-    return LongWork(label=LABEL, work=lambda track: consolidate_now(ctx, step, track))
+    return LongWork(label=tr(LABEL), work=lambda track: consolidate_now(ctx, step, track))
 
 
 def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkControl) -> CommandResult:
@@ -153,17 +159,19 @@ def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkContro
         ClioError: if some results could not be written; what was written is kept.
     """
     # The prompt needs this module at once, and the memory commands import all of memory.
-    from clio.commands.memory.commands import consolidation_result
+    from clio.commands.memory.commands import make_consolidation_result
     from clio.memory.consolidation.runner import dry_run, run_consolidation
 
-    nights = ctx.memory.consolidation
+    consolidation = ctx.memory.consolidation
     if step.dry_run:
-        return consolidation_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
+        return make_consolidation_result(dry_run(consolidation, stop=track.is_stopped, tell=track.report_progress))
     use_model = ctx.config.sleep_use_model
-    report = run_consolidation(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
+    report = run_consolidation(
+        consolidation, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress
+    )
     if report.write_error:
         raise ClioError(f"{report.write_error} ({report.line})")
-    return consolidation_result(report)
+    return make_consolidation_result(report)
 
 
 EXIT_BUDGET_S = 1.5
@@ -182,7 +190,7 @@ class IdleConsolidation:
     Args:
         after_s: seconds without a key before it starts; None: never.
         is_busy: whether something else runs.
-        night: consolidates until its argument returns True; returns None if nothing was due.
+        consolidate: consolidates until its argument returns True; returns None if nothing was due.
         tell: prints a line above the one being typed.
     """
 
@@ -191,19 +199,19 @@ class IdleConsolidation:
         after_s: float | None,
         *,
         is_busy: Callable[[], bool],
-        night: "Callable[[Callable[[], bool]], Report | None]",
+        consolidate: "Callable[[Callable[[], bool]], Report | None]",
         tell: Callable[[str], Awaitable[None]],
     ) -> None:
         self._after_s = after_s
         self._is_busy = is_busy
-        self._night = night
+        self._consolidate = consolidate
         self._tell = tell
         self._timer: asyncio.TimerHandle | None = None
-        self._asleep: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._stop = threading.Event()
         self._waiting = False
         self._last_key = 0.0
-        self._untold = ""
+        self._pending_line = ""
 
     @contextmanager
     def watch_idle_time(self) -> Generator[None]:
@@ -217,9 +225,9 @@ class IdleConsolidation:
     def _arm(self) -> None:
         self._waiting = True
         self._begin_waiting()
-        if self._untold and self._asleep is None:
-            untold, self._untold = self._untold, ""
-            self._asleep = asyncio.create_task(self._tell_later(untold))
+        if self._pending_line and self._task is None:
+            line, self._pending_line = self._pending_line, ""
+            self._task = asyncio.create_task(self._print_later(line))
 
     def _disarm(self) -> None:
         self._waiting = False
@@ -232,55 +240,55 @@ class IdleConsolidation:
         """A key was pressed: stop the consolidation and restart the timer."""
         self._stop.set()
         self._last_key = asyncio.get_running_loop().time()
-        if self._waiting and self._timer is None and self._asleep is None:
+        if self._waiting and self._timer is None and self._task is None:
             self._begin_waiting()
 
     async def close(self) -> None:
         """Stop the consolidation and wait for its end."""
         self._disarm()
-        if self._asleep is not None:
-            await self._asleep
+        if self._task is not None:
+            await self._task
 
     def _begin_waiting(self) -> None:
         loop = asyncio.get_running_loop()
         self._last_key = loop.time()
         if self._timer is None and self._after_s is not None:
-            self._timer = loop.call_later(self._after_s, self._look)
+            self._timer = loop.call_later(self._after_s, self._check_idle_time)
 
-    def _look(self) -> None:
+    def _check_idle_time(self) -> None:
         """Start the consolidation, or restart the timer if a key was pressed meanwhile."""
         loop = asyncio.get_running_loop()
         after_s = self._after_s or 0.0
         left = after_s - (loop.time() - self._last_key)
         self._timer = None
-        if self._asleep is not None or self._is_busy():
+        if self._task is not None or self._is_busy():
             left = after_s
         if left > 0:
-            self._timer = loop.call_later(left, self._look)
+            self._timer = loop.call_later(left, self._check_idle_time)
             return
         self._stop.clear()
-        self._asleep = asyncio.create_task(self._sleep())
+        self._task = asyncio.create_task(self._run())
 
-    async def _sleep(self) -> None:
+    async def _run(self) -> None:
         try:
-            report = await asyncio.to_thread(self._night, self._stop.is_set)
+            report = await asyncio.to_thread(self._consolidate, self._stop.is_set)
         finally:
-            self._asleep = None
+            self._task = None
         if report is not None and report.changed:
-            await self._say(report.line)
+            await self._print_or_keep(report.line)
         if self._waiting and self._stop.is_set():
             self._begin_waiting()  # the user is back, and may leave again
 
-    async def _tell_later(self, line: str) -> None:
-        self._asleep = None
-        await self._say(line)
+    async def _print_later(self, line: str) -> None:
+        self._task = None
+        await self._print_or_keep(line)
 
-    async def _say(self, line: str) -> None:
+    async def _print_or_keep(self, line: str) -> None:
         """Print the line now if the prompt is displayed; else at the next prompt, because a turn has the screen."""
         if self._waiting:
             await self._tell(line)
         else:
-            self._untold = line
+            self._pending_line = line
 
 
 def make_idle_consolidation(
@@ -292,12 +300,14 @@ def make_idle_consolidation(
         app = app_of()
         return app is None or bool(app.jobs.list_running())
 
-    def night(stop: Callable[[], bool]) -> "Report | None":
+    def consolidate(stop: Callable[[], bool]) -> "Report | None":
         app = app_of()
         return app.learner.consolidate("idle", stop) if app else None
 
-    sleeps = live and config.sleep and not config.incognito
-    return IdleConsolidation(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
+    is_enabled = live and config.sleep and not config.incognito
+    return IdleConsolidation(
+        config.sleep_idle_s if is_enabled else None, is_busy=is_busy, consolidate=consolidate, tell=tell
+    )
 
 
 async def consolidate_at_exit(app: "App") -> str:
@@ -307,12 +317,32 @@ async def consolidate_at_exit(app: "App") -> str:
     ended = threading.Event()
     try:
         with show_progress(
-            "consolidating memory", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader
+            tr("consolidating memory"), sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader
         ) as drawn:
             report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.update)
     finally:
         ended.set()  # cancelled: the thread must not keep the process
     return report.line if report is not None and report.learned else ""
+
+
+def start_sync(config: Config, home: Path, moment: Literal["on_start", "on_exit"]) -> None:
+    """Start `clio sync push` as a process of its own, if it is on and set for this moment; nothing waits for it."""
+    if config.sync not in (moment, "both") or config.incognito or not (home / "sync" / "sync.json").is_file():
+        return
+    import subprocess
+
+    with suppress(OSError):  # such as too many processes; the next one sends what is waiting
+        subprocess.Popen(
+            # -P: a module in the project's folder must not be imported instead of clio's own.
+            [sys.executable, "-P", "-m", "clio", "sync", "push", "--cwd", str(home)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=home,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+            | getattr(subprocess, "DETACHED_PROCESS", 0),
+        )
 
 
 STANDARD_OUTPUT = "-"
@@ -328,39 +358,87 @@ def export_to_file(ctx: CommandContext, step: ExportSession) -> CommandResult:
 
     info = next((info for info in ctx.store.list() if info.id == step.session_id), None)
     title = format_title(info) if info else step.session_id
-    path, form = _resolve_export_path(step, title, dict(SUFFIXES))
+    to_gist = step.path == ""
+    path, form = (None, step.form or "html") if to_gist else _resolve_export_path(step, title, dict(SUFFIXES))
     text = export_session(
         ctx.store, step.session_id, form, redact=lambda text: ctx.redactor.redact(text).text, now=time.time()
     )
     data = text.encode("utf-8")
+    if to_gist:
+        address = _upload_gist(f"{make_file_stem(title)}.{form}", data)
+        return CommandResult(
+            text=tr("Uploaded {bytes} as a secret gist: {address}", bytes=format_bytes(len(data)), address=address),
+            data={"url": address, "bytes": len(data), "format": form, "session": step.session_id},
+        )
     if path is None:
         return CommandResult(verbatim=text)
     try:
         write_atomic(path, data)
     except OSError as error:
-        raise UserError(f"{_display_path(path)!r} cannot be written: {error.strerror}; choose another path") from error
-    length = f", {format_count(info.messages, 'message')}" if info else ""
+        raise UserError(
+            tr(
+                "{path!r} cannot be written: {strerror}; choose another path",
+                path=_display_path(path),
+                strerror=error.strerror,
+            )
+        ) from error
+    length = f", {tr_count(info.messages, 'message')}" if info else ""
     return CommandResult(
-        text=f"Wrote {quote_code(_display_path(path))}: {format_bytes(len(data))}{length}.",
+        text=tr(
+            "Wrote {path}: {bytes}{length}.",
+            path=quote_code(_display_path(path)),
+            bytes=format_bytes(len(data)),
+            length=length,
+        ),
         data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
     )
 
 
+_GIST_LIMIT_S = 120
+_GIST_ADDRESS = re.compile(rb"https://[!-~]+")
+
+
+def _upload_gist(name: str, data: bytes) -> str:
+    """Upload a file as a secret gist with GitHub's `gh`; return its address. Raises UserError."""
+    program = find_program("gh")
+    if program is None:
+        raise UserError(tr("gh, GitHub's command line, is not installed: install it, then run gh auth login"))
+    # A folder of its own: only the user can read it, and no configuration of the project applies in it.
+    with tempfile.TemporaryDirectory(prefix="clio-gist-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        try:
+            done = subprocess.run(
+                [program, "gist", "create", "--desc", tr("a session of clio"), "--", str(path)],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_GIST_LIMIT_S,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UserError(tr("gh did not upload the session: {error}", error=error)) from None
+    found = _GIST_ADDRESS.search(done.stdout)
+    if done.returncode != 0 or found is None:
+        said = clean_line(truncate(done.stderr.decode("utf-8", "replace").strip(), 200))
+        raise UserError(tr("gh did not upload the session: {said}. Check your login with `gh auth status`", said=said))
+    return found[0].decode("ascii")
+
+
 def _resolve_export_path(
-    step: ExportSession, title: str, forms: dict[str, ExportForm]
-) -> tuple[Path | None, ExportForm]:
+    step: ExportSession, title: str, forms: dict[str, ExportFormat]
+) -> tuple[Path | None, ExportFormat]:
     """Return the file, None for standard output; and the format."""
     if step.path == STANDARD_OUTPUT:
         return None, step.form or "md"
     try:
         path = Path.cwd() / Path(step.path).expanduser()
     except RuntimeError:
-        raise UserError(f"There is no home folder for {step.path!r}; write the whole path") from None
+        raise UserError(tr("There is no home folder for {path!r}; write the full path", path=step.path)) from None
     if path.is_dir():
         form = step.form or "html"
         path /= f"{make_file_stem(title)}.{form}"
     elif step.path.endswith(("/", os.sep)):
-        raise UserError(f"There is no folder {step.path!r}; make it first, or choose another path")
+        raise UserError(tr("There is no folder {path!r}; create it first, or choose another path", path=step.path))
     elif not path.suffix:
         form = step.form or "html"
         path = path.with_name(f"{path.name}.{form}")
@@ -368,15 +446,20 @@ def _resolve_export_path(
         named = step.form or forms.get(path.suffix.lower())
         if named is None:
             raise UserError(
-                f"The ending of {path.name!r} names no form of an export; use .html, .md or .json, or add --format"
+                tr(
+                    "{path!r} does not end in an export format; use .html, .md or .json, or add --format",
+                    path=path.name,
+                )
             )
         form = named
     if not path.parent.is_dir():
-        raise UserError(f"There is no folder {_display_path(path.parent)!r}; make it first, or choose another path")
+        raise UserError(
+            tr("There is no folder {path!r}; create it first, or choose another path", path=_display_path(path.parent))
+        )
     if path.is_dir():
-        raise UserError(f"{_display_path(path)!r} is a folder; choose another path")
+        raise UserError(tr("{path!r} is a folder; choose another path", path=_display_path(path)))
     if path.exists() and not step.force:
-        raise UserError(f"{_display_path(path)!r} already exists; add --force to replace it")
+        raise UserError(tr("{path!r} already exists; add --force to replace it", path=_display_path(path)))
     return path, form
 
 

@@ -5,9 +5,11 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clio.checkpoints.store_limits import count_excess_bytes, shrink_store
 from clio.commands.arguments import join_arguments
@@ -17,11 +19,13 @@ from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path, user_home
 from clio.entrypoints.subcommand import ask_on_terminal, print_json, print_result
 from clio.errors import ClioError, UserError
+from clio.jobs.job_store import JOBS_FOLDER, Job, list_jobs, remove_job
 from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.files import read_regular
 from clio.storage.locks import TEMP_FILE_NAME, FileLock, find_lock_owner, is_abandoned
 from clio.text.formatting import format_bytes, remove_code_marks
+from clio.text.translation import mark, tr
 
 YOUNG_S = 3_600.0
 """Seconds. A file written more recently may be in use."""
@@ -57,12 +61,16 @@ class DiskUsage(Struct, kw_only=True):
 
 
 class CleanupLimits(Struct, frozen=True, kw_only=True):
-    """What may be deleted, by settings and flags. sessions_s: None keeps all sessions."""
+    """What may be deleted, by settings and flags. sessions_s: None keeps all sessions.
+
+    jobs_s: age of ended jobs, counted from their end; None for a folder whose jobs are not those of the user.
+    """
 
     checkpoint_bytes: int
     checkpoint_age_s: float
     caches: bool
     sessions_s: float | None
+    jobs_s: float | None = None
 
 
 class _SessionText:
@@ -93,6 +101,8 @@ def measure_folder(folder: Path, limits: CleanupLimits, now: float) -> list[Disk
             usage.removable.append(RemovableFile(path=path, bytes=status.st_size, free=free))
     if limits.sessions_s is not None:
         _add_old_sessions(folder, found, now - limits.sessions_s)
+    if limits.jobs_s is not None and "jobs" in found:
+        found["jobs"].removable += _list_old_jobs(folder, now - limits.jobs_s)
     store = folder / "checkpoints"
     if "copies of files for /undo" in found:
         most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
@@ -115,17 +125,21 @@ def _walk_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _classify_file(inside: Path) -> str:
     name, first = inside.name, inside.parts[0]
+    if first == "plugins" and len(inside.parts) > 2:
+        return mark("plugins")  # whatever its files are called: without one of them the plugin is off
     if TEMP_FILE_NAME.fullmatch(name):
-        return "unfinished writes"
+        return mark("unfinished writes")
     if name.endswith(".lock"):
-        return "locks"
+        return mark("locks")
     if first == "checkpoints":
-        return "copies of files for /undo"
+        return mark("copies of files for /undo")
+    if first == JOBS_FOLDER and len(inside.parts) > 2:
+        return mark("jobs")
     if ".corrupt-" in name:
-        return "damaged copies"
+        return mark("damaged copies")
     if first == "sessions":
-        return "outputs of tools" if len(inside.parts) > 2 else "sessions"
-    return "caches" if first == "cache" else "memory and settings"
+        return mark("outputs of tools") if len(inside.parts) > 2 else mark("sessions")
+    return mark("caches") if first == "cache" else mark("memory and settings")
 
 
 def _is_removable(
@@ -203,6 +217,22 @@ def _add_old_sessions(folder: Path, found: dict[str, DiskUsage], before: float) 
         )
 
 
+def _list_old_jobs(home: Path, before: float) -> list[RemovableFile]:
+    """Return the folders of jobs that ended, or were last heard of, before this time."""
+    found: list[RemovableFile] = []
+    for job in list_jobs(home):
+        last = max((event.at for event in job.events), default=job.record.created)
+        if not job.is_active and last < before:
+            size = sum(status.st_size for _, status in _walk_files(job.folder))
+            found.append(RemovableFile(path=job.folder, bytes=size, free=partial(_delete_job, job)))
+    return found
+
+
+def _delete_job(job: Job) -> None:
+    with suppress(UserError):  # started meanwhile
+        remove_job(job)
+
+
 def _make_session_deleter(store: SessionStore, id: str) -> Callable[[], None]:
     def free() -> None:
         with suppress(ClioError):  # deleted with its parent, or opened meanwhile
@@ -221,14 +251,14 @@ def run_gc(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """
     wanted = parse_gc(join_arguments(words))
     if loaded.config.incognito and wanted.yes:
-        raise UserError("incognito mode deletes nothing; leave out --incognito")
+        raise UserError(tr("incognito mode deletes nothing; leave out --incognito"))
     usages = measure_disk_usage(loaded, wanted)
     removable_bytes = sum(usage.removable_bytes for usage in usages)
     frees = wanted.yes
     if not json:
         print_result(CommandResult(table=_make_usage_table(usages, loaded)), "")
         if removable_bytes and not frees and not loaded.config.incognito:
-            answer = ask_on_terminal(f"\nDelete {format_bytes(removable_bytes)}? [y/N] ")
+            answer = ask_on_terminal(tr("\nDelete {bytes}? [y/N] ", bytes=format_bytes(removable_bytes)))
             frees = (answer or "").strip().lower() in ("y", "yes")
     freed, problems = _delete_files(usages) if frees else (0, [])
     if json:
@@ -238,7 +268,13 @@ def run_gc(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
             CommandResult(text=""), remove_code_marks(_summarize(removable_bytes, freed, problems, asked=frees))
         )
     if problems:
-        raise ClioError(f"{len(problems)} could not be deleted, such as {problems[0]}; check the folder's permissions")
+        raise ClioError(
+            tr(
+                "{count} could not be deleted, such as {problems}; check the folder's permissions",
+                count=len(problems),
+                problems=problems[0],
+            )
+        )
     return 0
 
 
@@ -251,9 +287,15 @@ def measure_disk_usage(loaded: LoadedConfig, wanted: GcRequest) -> list[DiskUsag
         caches=wanted.caches,
         sessions_s=wanted.sessions_s,
     )
+    home_limits = replace(limits, jobs_s=config.job_days * _DAY_S)
     folders = dict.fromkeys((loaded.main_project / FOLDER_NAME, loaded.home))
     now = time.time()
-    return [usage for folder in folders if folder.is_dir() for usage in measure_folder(folder, limits, now)]
+    return [
+        usage
+        for folder in folders
+        if folder.is_dir()
+        for usage in measure_folder(folder, home_limits if folder == loaded.home else limits, now)
+    ]
 
 
 def _delete_files(usages: Sequence[DiskUsage]) -> tuple[int, list[str]]:
@@ -288,38 +330,45 @@ def _make_usage_table(usages: Sequence[DiskUsage], loaded: LoadedConfig) -> Tabl
     rows = [
         (
             display_path(usage.folder, project=loaded.main_project, user_home=home_folder),
-            usage.kind,
+            tr(usage.kind),
             f"{usage.files:,}",
             format_bytes(usage.bytes),
-            f"{format_bytes(usage.removable_bytes)} in {len(usage.removable):,}" if usage.removable else "",
+            tr("{bytes} in {count:,}", bytes=format_bytes(usage.removable_bytes), count=len(usage.removable))
+            if usage.removable
+            else "",
         )
         for usage in usages
     ]
-    return Table(columns=("folder", "kind", "files", "size", "can be freed"), rows=tuple(rows), wide_column=1)
+    return Table(
+        columns=(tr("folder"), tr("kind"), tr("files"), tr("size"), tr("can be freed")), rows=tuple(rows), wide_column=1
+    )
 
 
 def _make_data(usages: Sequence[DiskUsage], freed: int, problems: Sequence[str]) -> dict[str, object]:
     rows = [
         {
             "folder": str(usage.folder),
-            "what": usage.kind,
+            "kind": usage.kind,
             "files": usage.files,
             "bytes": usage.bytes,
-            "may_go": {"count": len(usage.removable), "bytes": usage.removable_bytes},
+            "can_be_freed": {"count": len(usage.removable), "bytes": usage.removable_bytes},
         }
         for usage in usages
     ]
-    return {"heaps": rows, "may_go_bytes": sum(usage.removable_bytes for usage in usages), "freed_bytes": freed,
+    return {"usages": rows, "can_be_freed_bytes": sum(usage.removable_bytes for usage in usages), "freed_bytes": freed,
             "problems": list(problems)}  # fmt: skip
 
 
 def _summarize(removable_bytes: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
     if asked and (removable_bytes or freed or problems):
         return (
-            f"Freed {format_bytes(freed)}."
+            tr("Freed {bytes}.", bytes=format_bytes(freed))
             if not problems
-            else f"Freed {format_bytes(freed)}; not all could be deleted."
+            else tr("Freed {bytes}; not all could be deleted.", bytes=format_bytes(freed))
         )
     if removable_bytes:
-        return f"{format_bytes(removable_bytes)} can be freed; nothing was deleted. `clio gc --yes` deletes it."
-    return "Nothing to clean up."
+        return tr(
+            "{bytes} can be freed; nothing was deleted. `clio gc --yes` deletes it.",
+            bytes=format_bytes(removable_bytes),
+        )
+    return tr("Nothing to clean up.")

@@ -23,6 +23,7 @@ from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import Todo
 from clio.text.formatting import Cost
+from clio.text.translation import tr
 from clio.threads import freeze_startup_objects, start_daemon_thread
 from clio.tools.files.diff import diff_change
 from clio.ui.safe_text import escape_json_controls
@@ -194,12 +195,38 @@ class FittedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class AnswerSchema:
-    """A JSON schema for the answer. `$ref` is resolved only inside the schema itself: nothing is fetched."""
+    """A JSON schema for the answer. `$ref` is resolved only inside the schema itself: nothing is fetched.
 
-    def __init__(self, path: Path) -> None:
-        """Load the schema. Raises UsageError if the file is missing, not JSON, or not a JSON Schema."""
-        self._text, schema = _load_schema(path)
-        self._validator = _make_validator(schema, path)
+    Args:
+        text: the schema as JSON.
+        name: what error messages call it.
+
+    Raises:
+        UsageError: the text is not JSON, or not a JSON Schema.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text = text.strip()
+        self._validator = _make_validator(_parse_schema(self._text, name), name)
+
+    @classmethod
+    def load(cls, path: Path) -> "AnswerSchema":
+        """Load the schema of `--json-schema`. Raises UsageError if the file is missing or not a JSON Schema."""
+        name = f"--json-schema {str(path)!r}"
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(
+                tr("{name} cannot be read: {strerror}; give the path of a file", name=name, strerror=error.strerror)
+            ) from None
+        if len(data) > MAX_BYTES:
+            raise UsageError(
+                tr("{name} is larger than {max_bytes:,} bytes; use a smaller file", name=name, max_bytes=MAX_BYTES)
+            )
+        try:
+            return cls(data.decode("utf-8-sig"), name)
+        except UnicodeDecodeError as error:
+            raise UsageError(tr("{name} is not JSON: {error}", name=name, error=error)) from None
 
     def fragment(self) -> Fragment:
         """Return the schema as context for the model, placed before the text of the turn."""
@@ -233,24 +260,17 @@ class AnswerSchema:
         return "\n".join([load_prompt("context/answer_again"), *(f"- {problem}" for problem in problems)])
 
 
-def _load_schema(path: Path) -> tuple[str, Any]:
+def _parse_schema(text: str, name: str) -> Any:
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"--json-schema {str(path)!r} cannot be read: {error.strerror}; name a file") from None
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"--json-schema {str(path)!r} is larger than {MAX_BYTES:,} bytes; name a smaller one")
-    try:
-        text = data.decode("utf-8-sig")
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--json-schema {str(path)!r} is not JSON: {error}") from None
+        raise UsageError(tr("{name} is not JSON: {error}", name=name, error=error)) from None
     if not isinstance(schema, (dict, bool)):
-        raise UsageError(f"--json-schema {str(path)!r} is not a JSON Schema: it must be an object")
-    return text.strip(), cast(Any, schema)
+        raise UsageError(tr("{name} is not a JSON Schema: it must be an object", name=name))
+    return cast(Any, schema)
 
 
-def _make_validator(schema: Any, path: Path) -> "Validator":
+def _make_validator(schema: Any, name: str) -> "Validator":
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
@@ -260,7 +280,9 @@ def _make_validator(schema: Any, path: Path) -> "Validator":
         validator_class.check_schema(schema)
     except SchemaError as error:
         place = "/".join(map(str, error.path)) or "its top"
-        raise UsageError(f"--json-schema {str(path)!r} is not a JSON Schema: at {place}: {error.message}") from None
+        raise UsageError(
+            tr("{name} is not a JSON Schema: at {place}: {problem}", name=name, place=place, problem=error.message)
+        ) from None
     # an empty registry, because the default one would fetch missing schemas from the network
     return validator_class(schema, registry=Registry())
 
@@ -271,7 +293,7 @@ def _describe_schema_error(error: Any) -> str:
 
 
 def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(tr("{name} is not JSON", name=name))
 
 
 SCHEMA_MISFIT = 7
@@ -298,7 +320,11 @@ async def run_to_schema(
         return {"exit_code": finished.exit_code, "error": finished.error}
     if not fitted.problems:
         return {"exit_code": 0, "structured": fitted.value}
-    error = f"the answer does not fit --json-schema after {RETRIES} more tries: {fitted.problems[0]}"
+    error = tr(
+        "the answer still does not match the schema after {retries} retries: {problems}",
+        retries=RETRIES,
+        problems=fitted.problems[0],
+    )
     return {"exit_code": SCHEMA_MISFIT, "status": "misfit", "error": error}
 
 
@@ -379,20 +405,25 @@ def decode_image(image: Image) -> bytes:
     try:
         return base64.b64decode(image.data, validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError("an image is not base64; send its bytes as base64 in `data`") from None
+        raise ValueError(tr("an image is not base64; send its bytes as base64 in `data`")) from None
 
 
 def _decode_line(line: bytes) -> StreamInput:
     """Parse a line. Raises ValueError with a sentence."""
     if len(line) > MAX_LINE_BYTES:
-        raise ValueError(f"a line is longer than {MAX_LINE_BYTES:,} bytes; name a file with @ instead")
+        raise ValueError(
+            tr(
+                "a line is longer than {max_line_bytes:,} bytes; name a file with @ instead",
+                max_line_bytes=MAX_LINE_BYTES,
+            )
+        )
     try:
         message = msgspec.json.decode(line, type=StreamInput)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"invalid line: {error}") from None
+        raise ValueError(tr("invalid line: {error}", error=error)) from None
     if isinstance(message, Prompt):
         if not message.text.strip() and not message.images:
-            raise ValueError("the prompt is empty; put the message in `text`")
+            raise ValueError(tr("the prompt is empty; put the message in `text`"))
         for image in message.images:
             decode_image(image)
     return message
@@ -401,11 +432,11 @@ def _decode_line(line: bytes) -> StreamInput:
 class StreamQuestions:
     """Puts questions to the program and waits for the answers. Once the input has ended, none can come.
 
-    clean: replaces secrets. display: formats paths.
+    redact: replaces secrets. display: formats paths.
     """
 
     def __init__(self, put: Callable[[StreamEvent], None]) -> None:
-        self.clean: Callable[[str], str] = str
+        self.redact: Callable[[str], str] = str
         self.display: Callable[[Path], str] = str
         self._put = put
         self._open: dict[str, asyncio.Future[Reply]] = {}
@@ -453,28 +484,31 @@ class StreamApprover:
         """Ask about a call. Any answer but yes, no and always counts as no. Raises ApprovalNeeded if the input has
         ended.
         """
-        verdict, action, clean, display = (
+        verdict, action, redact, display = (
             request.verdict,
             request.action,
-            self._questions.clean,
+            self._questions.redact,
             self._questions.display,
         )
         changes = action.changes if isinstance(action, ChangeFiles) else ()
         reply = await self._questions.wait(
             ApprovalRequested(
                 id=new_id(),
-                title=clean(request.title),
+                title=redact(request.title),
                 risk=verdict.risk,
                 reason=verdict.reason,
                 rule=verdict.rule or "",
-                command=clean(action.command) if isinstance(action, RunCommand) else "",
-                diff=clean("".join(diff_change(change, display).text for change in changes)),
+                command=redact(action.command) if isinstance(action, RunCommand) else "",
+                diff=redact("".join(diff_change(change, display).text for change in changes)),
             )
         )
         if reply is None:
             raise ApprovalNeeded(
-                f"{request.title} needs approval and the input has ended; keep it open and answer the question, "
-                "or allow it with --approve or --allow"
+                tr(
+                    "{title} needs approval, but the input has ended; keep it open and answer the question, or "
+                    "allow it with --approve or --allow",
+                    title=request.title,
+                )
             )
         match reply.answer.strip().lower():
             case "yes":
@@ -484,7 +518,7 @@ class StreamApprover:
             case "no":
                 return Answer("no", reply.reason)
             case other:
-                return Answer("no", reply.reason or f"the answer {other!r} is not yes, no or always")
+                return Answer("no", reply.reason or tr("the answer {other!r} is not yes, no or always", other=other))
 
 
 class StreamAsker:
@@ -563,7 +597,7 @@ class StreamRun:
                         self._interrupted = self._running.cancel()
                 case Reply(id=id):
                     if not self._questions.answer(message):
-                        self.refuse(InputRefused(line=0, error=f"no open question has the id {id[:80]!r}"))
+                        self.refuse(InputRefused(line=0, error=tr("no open question has the id {id!r}", id=id[:80])))
         self._waiting.put_nowait(None)
         self._questions.end()
 

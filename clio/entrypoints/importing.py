@@ -31,18 +31,20 @@ from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_codec import normalize_text
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
-from clio.text.formatting import format_bytes, format_count, replace_slash_commands
+from clio.text.formatting import format_bytes, replace_slash_commands
+from clio.text.translation import mark, tr, tr_count
 from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean
+from clio.ui.terminal_text import print_text
 
 _MAX_SHOWN = 5
 _FATE_LABELS: tuple[tuple[Fate, str], ...] = (
     ("new", "new"),
-    ("grown", "grown since"),
-    ("known", "already imported"),
-    ("old", "older than that date"),
-    ("empty", "without messages"),
-    ("busy", "in use by another clio: run the import again"),
+    ("grown", mark("grown since")),
+    ("known", mark("already imported")),
+    ("old", mark("older than that date")),
+    ("empty", mark("without messages")),
+    ("busy", mark("in use by another clio: run the import again")),
 )
 
 
@@ -67,7 +69,7 @@ def make_survey_result(
     for found in sources:
         ours = [file for file in found.files if file.ours]
         done = sum(is_already_read(known, file) for file in ours)
-        where = ", ".join(display_path(place, project=None, user_home=home) for place in found.where) or "not here"
+        where = ", ".join(display_path(place, project=None, user_home=home) for place in found.where) or tr("not here")
         noted = facts.get(found.agent, 0)
         sizes = sum(file.size for file in ours)
         counts = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
@@ -83,11 +85,17 @@ def make_survey_result(
                 "bytes": sizes,
             }
         )
-    columns = ("agent", "where", "files here", "imported", "elsewhere", "facts", "size")
+    columns = (tr("agent"), tr("where"), tr("files here"), tr("imported"), tr("elsewhere"), tr("facts"), tr("size"))
     waiting = [str(row["agent"]) for row in data if row["files"] != row["imported"] or row["facts"]]
-    text = f"clio import {waiting[0]} imports what {waiting[0]} has about this project." if waiting else ""
+    text = (
+        tr("clio import {waiting} imports what {waiting} has about this project.", waiting=waiting[0])
+        if waiting
+        else ""
+    )
     if not any(row["files"] or row["facts"] for row in data):
-        text = "No other agent has data about this project in its usual place; clio import AGENT PATH searches another."
+        text = tr(
+            "No other agent has data about this project in its usual place; clio import AGENT PATH searches another."
+        )
     return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide_column=1), data=data)
 
 
@@ -98,14 +106,16 @@ def make_outcome_result(outcome: Outcome) -> CommandResult:
     if sentence := report.tally.describe():
         lines.append(sentence)
     unreadable = [*outcome.found.unusable, *report.tally.unreadable]
-    lines += [f"Not read: {path} ({reason})." for path, reason in unreadable[:_MAX_SHOWN]]
+    lines += [tr("Not read: {path} ({reason}).", path=path, reason=reason) for path, reason in unreadable[:_MAX_SHOWN]]
     if len(unreadable) > _MAX_SHOWN:
-        lines.append(f"Not read: {len(unreadable) - _MAX_SHOWN:,} further files.")
+        lines.append(tr("Not read: {count:,} further files.", count=len(unreadable) - _MAX_SHOWN))
     if report.stopped:
-        lines.append(f"Stopped with {format_count(report.left, 'file')} left; the same command continues from there.")
+        lines.append(
+            tr("Stopped with {files} left; the same command continues from there.", files=tr_count(report.left, "file"))
+        )
     elif report.fates["new"] and not wanted.dry_run:
         lines.append(
-            "clio sessions list shows them, clio recall WORDS searches them, clio -r ID continues one in a copy."
+            tr("clio sessions list shows them, clio recall WORDS searches them, clio -r ID continues one in a copy.")
         )
     return CommandResult(text="\n".join(lines), data=_make_data(outcome, unreadable))
 
@@ -121,15 +131,20 @@ def _summarize_import(outcome: Outcome) -> str:
     report, agent = outcome.report, outcome.found.agent
     parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATE_LABELS if report.fates[fate]]
     if report.unchanged:
-        parts.append(f"{format_count(report.unchanged, 'file')} unchanged since the last import")
+        parts.append(tr("{files} unchanged since the last import", files=tr_count(report.unchanged, "file")))
     if not parts:
-        return f"{agent} has nothing to import here."
-    would = "Would import from" if outcome.wanted.dry_run else "From"
+        return tr("{agent} has nothing to import here.", agent=agent)
+    would = tr("Would import from") if outcome.wanted.dry_run else tr("From")
     done = ""
     if report.messages:
-        secrets = f", {format_count(outcome.secrets, 'secret')} replaced" if outcome.secrets else ""
-        amount = f"{format_count(report.messages, 'message')}{secrets}"
-        done = f" ({amount}; {format_bytes(report.read_bytes)} in {format_seconds(report.seconds)})"
+        secrets = tr(", {secrets} replaced", secrets=tr_count(outcome.secrets, "secret")) if outcome.secrets else ""
+        amount = f"{tr_count(report.messages, 'message')}{secrets}"
+        done = tr(
+            " ({amount}; {bytes} in {seconds})",
+            amount=amount,
+            bytes=format_bytes(report.read_bytes),
+            seconds=format_seconds(report.seconds),
+        )
     return f"{would} {agent}: {', '.join(parts)}{done}."
 
 
@@ -137,16 +152,29 @@ def _describe_skipped(outcome: Outcome) -> list[str]:
     others = sum(not file.ours for file in outcome.found.files)
     if not others:
         return []
-    return [f"Skipped {format_count(others, 'file')} of other projects; --all imports them."]
+    return [tr("Skipped {files} of other projects; --all imports them.", files=tr_count(others, "file"))]
 
 
 def _describe_facts(outcome: Outcome) -> str:
-    kept, agent, number = outcome.kept, outcome.found.agent, format_count(len(outcome.facts), "fact")
-    known = f" {format_count(outcome.known, 'fact was', 'facts were')} already known." if outcome.known else ""
+    kept, agent, number = outcome.kept, outcome.found.agent, tr_count(len(outcome.facts), "fact")
+    known = (
+        tr(" {facts} already known.", facts=tr_count(outcome.known, "fact was", "facts were")) if outcome.known else ""
+    )
     if kept:
-        return f"Saved {format_count(len(kept), 'fact')} of {agent} to project memory; /memory list shows them.{known}"
-    way = f"clio import {agent} in a terminal asks about each, --facts yes saves all"
-    return f"{agent} has {number} that could be project memory; none was saved: {way}.{known}"
+        return tr(
+            "Saved {facts} of {agent} to project memory; /memory list shows them.{known}",
+            facts=tr_count(len(kept), "fact"),
+            agent=agent,
+            known=known,
+        )
+    way = tr("clio import {agent} in a terminal asks about each, --facts yes saves all", agent=agent)
+    return tr(
+        "{agent} has {number} that could be saved to project memory; none was saved: {way}.{known}",
+        agent=agent,
+        number=number,
+        way=way,
+        known=known,
+    )
 
 
 def _make_data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, object]:
@@ -181,7 +209,13 @@ def _make_data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[
 
 def format_question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
     """Return the question whether to keep a fact."""
-    return f"{number} of {total} · {display_path(fact.source, project=project, user_home=home)}\n{fact.text}"
+    return tr(
+        "{number} of {total} · {path}\n{text}",
+        number=number,
+        total=total,
+        path=display_path(fact.source, project=project, user_home=home),
+        text=fact.text,
+    )
 
 
 _BY_OTHER_AGENT = Provenance(asserted_by="model")
@@ -197,7 +231,7 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     """
     wanted = parse_import(join_arguments(words))
     if loaded.config.incognito:
-        raise UserError("incognito mode stores nothing, so it imports nothing; leave out --incognito")
+        raise UserError(tr("incognito mode stores nothing, so it imports nothing; leave out --incognito"))
     ctx = SubcommandContext(loaded)
 
     def show(result: CommandResult) -> None:
@@ -223,7 +257,9 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     except BrokenPipeError:  # an OSError too, but handled by the command line: the reader has gone
         raise
     except OSError as error:
-        raise ClioError(f"{format_os_error(error)} Everything imported before is saved.") from error
+        raise ClioError(
+            tr("{os_error} Everything imported before is saved.", os_error=format_os_error(error))
+        ) from error
     finally:
         ctx.close()
     if outcome.report.stopped:  # the exit code of an interrupted command, after the report was printed
@@ -248,7 +284,7 @@ def _run_importer(ctx: SubcommandContext, finder: SourceFinder, wanted: ImportRe
     found = finder.find_files(agent, wanted.path, every=wanted.every)
     found = _exclude_folder(found, ctx.store.folder.resolve())
     if not found.where:
-        raise UserError(f"{agent} has no data in its usual place; write clio import {agent} PATH")
+        raise UserError(tr("{agent} has no data in its usual place; write clio import {agent} PATH", agent=agent))
     ledger = _open_ledger(ctx)
     importer = Importer(
         ctx.store.folder,
@@ -257,7 +293,7 @@ def _run_importer(ctx: SubcommandContext, finder: SourceFinder, wanted: ImportRe
         MAX_RESULT_CHARS,
         record=ctx.store.record_own,
     )
-    with _show_stoppable_progress(f"importing {agent}", ctx, quiet=quiet) as track:
+    with _show_stoppable_progress(tr("importing {agent}", agent=agent), ctx, quiet=quiet) as track:
         report = importer.run(
             [file for file in found.files if file.ours],
             since=wanted.since,
@@ -312,8 +348,8 @@ def _decide_facts(
 def _ask_about_fact(fact: Fact, number: int, total: int, project: Path) -> str | None:
     if number == 1 and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    sys.stdout.write(f"\n{clean(format_question(fact, number, total, project, user_home(os.environ)))}\n")
-    answer = ask_on_terminal("Save to project memory? [y]es, [n]o, [a]ll, [q]uit: ")
+    print_text(f"\n{clean(format_question(fact, number, total, project, user_home(os.environ)))}")
+    answer = ask_on_terminal(tr("Save to project memory? [y]es, [n]o, [a]ll, [q]uit: "))
     return None if answer is None else answer.strip().lower()
 
 
@@ -348,7 +384,7 @@ def _show_stoppable_progress(label: str, ctx: SubcommandContext, *, quiet: bool)
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
-    with show_progress(label, stream, "ctrl-c to stop", aloud=ctx.config.screen_reader) as drawn:
+    with show_progress(label, stream, tr("ctrl-c to stop"), aloud=ctx.config.screen_reader) as drawn:
 
         def stop(number: int, frame: object) -> None:
             if stopped.is_set():

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from clio import __version__
-from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, Notice, TurnFinished
+from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, Notice, TextDelta, TurnFinished
 from clio.app import App, build_app
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -30,17 +31,20 @@ from clio.entrypoints.headless_json import (
     read_stream_input,
     run_to_schema,
 )
-from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
+from clio.errors import ApprovalNeeded, ToolFailed, UserError
+from clio.messages import Usage
 from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.text.formatting import replace_slash_commands
+from clio.text.translation import tr
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.safe_text import clean, escape_json_controls, spell_out_line
 
 if TYPE_CHECKING:
     from clio.tools.session_tools import Asker
+    from clio.ui.terminal_text import WordWrapper
 
 
 class DenyingApprover:
@@ -53,25 +57,40 @@ class DenyingApprover:
         leaves_sandbox = isinstance(request.action, RunCommand) and request.action.outside
         verdict = request.verdict
         if leaves_sandbox:
-            remedy = "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
+            remedy = tr("open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox")
         elif verdict.in_every_mode and verdict.rule_spares:  # only an `allow` rule can replace the question
-            remedy = (
+            remedy = tr(
                 "no mode runs it without asking: allow it with --allow RULE or a rule under `allow`, or do it by hand"
             )
         elif verdict.in_every_mode:
-            remedy = "no mode and no rule allows it: do it by hand, or start clio without -p and approve it"
+            remedy = tr("no mode and no rule allows it: do it by hand, or start clio without -p and approve it")
         else:
-            remedy = (
-                "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
-                ".clio/config.yaml"
-            )
+            remedy = _describe_ways_to_allow(request)
         raise ApprovalNeeded(
-            f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {remedy}"
+            tr(
+                "{title} needs approval, which a one-shot run can't ask for; {remedy}",
+                title=spell_out_line(request.title),
+                remedy=remedy,
+            )
         )
+
+
+def _describe_ways_to_allow(request: ApprovalRequest) -> str:
+    """Return what would allow the action: only the modes that are wider than the present one, and a rule if one can."""
+    ways = [f"--approve {mode}" for mode in request.wider_modes]
+    if request.verdict.rule is not None:
+        ways.append(f"--allow {shlex.quote(clean(request.verdict.rule))}")
+    if isinstance(request.action, RunCommand):
+        ways.append(tr("a rule under `allow` in .clio/config.yaml"))
+    if not ways:
+        return tr("no mode and no rule allows it: do it by hand, or start clio without -p and approve it")
+    return tr("allow it with one of: {ways}", ways=", ".join(ways))
 
 
 class DecliningAsker:
     """Declines questions: no user can be asked in a one-shot run."""
+
+    never_answers = True
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Raise ToolFailed, which tells the model to decide for itself."""
@@ -94,7 +113,7 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     schema = None
     if options.json_schema:
-        schema = AnswerSchema(options.json_schema)
+        schema = AnswerSchema.load(options.json_schema)
     reporter = Reporter()
     listen = _make_event_listener(options, reporter, stop=lambda: _cancel(task), delays_answer=schema is not None)
     questions, approver, asker = (
@@ -104,7 +123,7 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
     if isinstance(app.provider, HttpProvider):  # loads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if questions is not None:
-        questions.clean, questions.display = lambda text: app.redactor.redact(text).text, app.workspace.display
+        questions.redact, questions.display = lambda text: app.redactor.redact(text).text, app.workspace.display
     report_fields: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended; only the report is left to print
         try:
@@ -115,10 +134,10 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
                 report_fields["exit_code"] = await _run_stream(app, questions, options.prompt or "")
             elif schema:
                 report_fields |= await run_to_schema(
-                    app, schema, lambda text: _run_turn(app, text), options.prompt or ""
+                    app, schema, lambda text: run_prompt_line(app, text), options.prompt or ""
                 )
             else:
-                report_fields["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
+                report_fields["exit_code"] = (await run_prompt_line(app, options.prompt or "")).exit_code
             if options.output == "text":
                 _print_final_output(app, reporter, report_fields)
         finally:
@@ -138,7 +157,7 @@ def _make_stream_interface() -> "tuple[StreamQuestions, Approver, Asker]":
 
 
 async def _run_stream(app: App, questions: StreamQuestions, first_prompt: str) -> int:
-    stream_run = StreamRun(app, questions, lambda text: _run_turn(app, text), print_json_line)
+    stream_run = StreamRun(app, questions, lambda text: run_prompt_line(app, text), print_json_line)
     return await stream_run.run(first_prompt, read_stream_input(sys.stdin.buffer, stream_run.refuse))
 
 
@@ -158,7 +177,9 @@ def _print_final_output(app: App, reporter: Reporter, report_fields: Mapping[str
     with contextlib.suppress(BrokenPipeError):  # the reader of the answer has closed the pipe
         if report_fields.get("structured") is not None or "error" in report_fields:
             if error := report_fields.get("error"):
-                sys.stderr.write(f"clio: {clean(error)}\n")
+                from clio.ui.terminal_text import print_error
+
+                print_error(clean(error))
             else:
                 sys.stdout.write(
                     escape_json_controls(json.dumps(report_fields["structured"], ensure_ascii=False)) + "\n"
@@ -171,7 +192,7 @@ def _print_final_output(app: App, reporter: Reporter, report_fields: Mapping[str
         sys.stdout.flush()
 
 
-async def _run_turn(app: App, text: str) -> TurnFinished:
+async def run_prompt_line(app: App, text: str) -> TurnFinished:
     """Run a turn with this text, or with the prompt of the custom command it calls.
 
     Preferences in it that may apply to this task only are stored as pending; the next interactive start asks about
@@ -187,6 +208,8 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 
 
 async def _run_line(app: App, text: str) -> TurnFinished:
+    if text.startswith("#") and (finished := _save_memory_line(app, text)):
+        return finished
     if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
     from clio.commands.command import RunExpandedCommand, RunPrompt
@@ -201,6 +224,28 @@ async def _run_line(app: App, text: str) -> TurnFinished:
             return await app.run_turn(text)
 
 
+def _save_memory_line(app: App, text: str) -> TurnFinished | None:
+    """Save a line such as `#we deploy on Fridays` to memory, as the shell does; None for any other text.
+
+    Raises UserError if it cannot be saved.
+    """
+    from clio.ui.line_rules import parse_memory_line
+
+    memory = parse_memory_line(text.rstrip())
+    if not memory:
+        return None
+    from clio.commands.registry import run_command
+
+    result = run_command(app, f"/memory remember -- {memory}")
+    said = clean(replace_slash_commands(result.text))
+    if not result.ok:
+        raise UserError(said)
+    finished = TurnFinished(status="done", text=said, steps=0, usage=Usage(), seconds=0.0)
+    app.conversation.ui.emit(TextDelta(text=said))
+    app.conversation.ui.emit(finished)
+    return finished
+
+
 def _get_style_id(app: App) -> str:
     chosen = None if app.memory.is_silent else app.memory.styles.current
     return chosen.skill.id if chosen else ""
@@ -212,14 +257,8 @@ def _cancel(task: "asyncio.Task[int]") -> None:
 
 def _open_requested_session(app: App, options: Options) -> None:
     """Open the session requested with -r or -c; without them, stay in the new session."""
-    if options.resume:
-        session_id = app.store.find(options.resume)
-    elif options.resume is not None or options.continue_latest:
-        latest = app.store.latest()
-        if latest is None:
-            raise SessionNotFound(app.store.explain_no_latest("leave out -c"))
-        session_id = latest
-    else:
+    session_id = app.store.find_requested(options.resume, continue_latest=options.continue_latest)
+    if session_id is None:
         return
     app.open_session(app.store.fork(session_id) if options.fork and not app.config.incognito else session_id)
 
@@ -239,8 +278,9 @@ def _make_event_listener(
         case "stream-json":
             handle_event = print_json_line
         case "text":
-            screen = PipeScreen(io.StringIO() if delays_answer else sys.stdout, sys.stderr, on_broken=stop)
-            handle_event = screen.handle
+            answer = io.StringIO() if delays_answer else sys.stdout
+            make_layout = _make_word_wrapper if answer.isatty() else None
+            handle_event = PipeScreen(answer, sys.stderr, on_broken=stop, make_layout=make_layout).handle
 
     def listen(event: Event) -> None:
         if isinstance(event, Notice):  # after a one-shot run, commands are typed in the shell
@@ -249,6 +289,12 @@ def _make_event_listener(
         handle_event(event)
 
     return listen
+
+
+def _make_word_wrapper() -> "WordWrapper":
+    from clio.ui.terminal_text import WordWrapper, get_terminal_width
+
+    return WordWrapper(lambda: get_terminal_width(sys.stdout) or 80)
 
 
 def _ignore_event(event: Event) -> None:

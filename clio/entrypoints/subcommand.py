@@ -2,7 +2,6 @@
 
 import os
 import sys
-import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from msgspec import structs
 
 from clio.commands.arguments import join_arguments
 from clio.commands.command import (
+    ApplySetting,
     Choose,
     Command,
     CommandResult,
@@ -19,11 +19,13 @@ from clio.commands.command import (
     ConsolidateNow,
     EditText,
     ExportSession,
+    FollowJob,
     FollowUp,
     LongWork,
     Prefill,
+    Table,
     WaitFor,
-    list_forms,
+    list_usages,
     select_subcommand,
 )
 from clio.commands.custom_commands import AddedCommands
@@ -38,12 +40,15 @@ from clio.sessions.state import SessionState
 from clio.sessions.store import open_session_store
 from clio.storage.locks import format_os_error
 from clio.text.formatting import SWITCH, remove_code_marks, replace_slash_commands
+from clio.text.translation import mark, tr
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.safe_text import clean, clean_line, escape_json_controls
-from clio.ui.tables import render_table
+from clio.ui.tables import count_done, render_plain_todos, render_table
+from clio.ui.terminal_text import get_terminal_width, print_error, print_text, wrap_for_stream, wrap_text
 from clio.ui.theme import detect_terminal
 
 if TYPE_CHECKING:
+    from clio.agent.background_agents import BackgroundAgents
     from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 100_000
 """Lines that go to a program or a file are never truncated."""
 _BAR_WIDTH = 60
+_FOLLOW_POLL_S = 0.3
 
 
 def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> None:
@@ -73,9 +79,11 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
         from clio.ui.reader.spoken_text import wrap_line
 
         lines = speak_result(structs.replace(result, text=text, ok=True))
-        TerminalOutput(sys.stdout).write("".join(f"{wrap_line(line, _get_width() - 1)}\n" for line in lines))
+        TerminalOutput(sys.stdout).write(
+            "".join(f"{wrap_line(line, (get_terminal_width(sys.stdout) or _PIPE_WIDTH) - 1)}\n" for line in lines)
+        )
         return
-    width = _get_width()
+    width = get_terminal_width(sys.stdout) or _PIPE_WIDTH
     output = TerminalOutput(sys.stdout)
     if result.bar is not None:
         from clio.ui.tables import render_bar
@@ -85,13 +93,17 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
             "\n".join([clean_line(result.bar.title), *("".join(part for part, _ in row) for row in rows)]) + "\n"
         )
     if text:
-        output.write(_wrap_text(clean(text), width) + "\n")
+        output.write(wrap_text(clean(text), width) + "\n")
     if result.verbatim:
         output.write(clean(result.verbatim).rstrip("\n") + "\n")
     if result.table is not None:
         heading, lines = render_table(result.table, width)
         apart = [""] if text or result.verbatim else []
         output.write("\n".join([*apart, *([_format_faint(heading)] if heading else []), *lines]) + "\n")
+    if result.todos:
+        count = f"todos: {count_done(result.todos)}"
+        rows = "\n".join([count, *render_plain_todos(result.todos, fold=not result.todos_whole)])
+        output.write("\n" + wrap_for_stream(rows, sys.stdout) + "\n")
 
 
 def print_json(result: CommandResult) -> None:
@@ -115,33 +127,15 @@ def ask_on_terminal(question: str) -> str | None:
 
             with suppress(termios.error):  # the terminal was closed; `input` reports it
                 termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        return input(question)
+        return input(f"{wrap_for_stream(question.rstrip(), sys.stdout)} ")
     except EOFError:
         sys.stdout.write("\n")
         return "q"
 
 
-def print_sentence(sentence: str) -> None:
-    """Print a notice on standard error."""
-    sys.stderr.write(clean(sentence) + "\n")
-
-
-def _wrap_text(text: str, width: int) -> str:
-    lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.splitlines())
-    return "\n".join("\n".join(line) for line in lines)
-
-
 def _format_faint(heading: str) -> str:
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
     return f"\x1b[2m{heading}\x1b[0m" if terminal.escapes else heading
-
-
-def _get_width() -> int:
-    """Return the terminal's columns, a very large number for a pipe; the variable COLUMNS is ignored."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError):
-        return _PIPE_WIDTH
 
 
 class SubcommandContext:
@@ -251,6 +245,11 @@ class SubcommandContext:
         raise make_conversation_error()
 
     @property
+    def background(self) -> "BackgroundAgents":
+        """Raises UserError: there are no background agents without a conversation."""
+        raise make_conversation_error()
+
+    @property
     def provider(self) -> "Provider":
         """Raises UserError: there is no model without a conversation."""
         raise make_conversation_error()
@@ -268,16 +267,16 @@ class SubcommandContext:
 
 def make_conversation_error() -> UserError:
     """Return the error for what requires a conversation."""
-    return UserError("this needs a conversation; start clio and type the command there, with a slash")
+    return UserError(tr("this needs a conversation; start clio and type the command there, with a slash"))
 
 
-_HELP_COLUMNS, _MIN_SUMMARY = 100, 20
-_OPTIONS = """\
+_HELP_COLUMNS = 100
+_OPTIONS = mark("""\
 options, anywhere before "--":
   --json                                print one JSON document
   --cwd FOLDER                          use the project of this folder
   --config FILE, --incognito, --no-ltm, --no-color, --debug   see clio --help
-"""
+""")
 
 
 def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
@@ -312,10 +311,13 @@ def _run_handlers(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -
         if not result.ok and result.follow_up is None:
             raise UsageError(result.text)
         match result.follow_up:
-            case Confirm(question=question, then=then, required_word=word):
+            case Confirm(then=then) as step:
                 if not json:
                     _print_command_result(result, aloud=ctx.config.screen_reader)
-                _ask_to_confirm(question, word, may_ask=not json)
+                _ask_to_confirm(step, may_ask=not json)
+                if not isinstance(then, str):
+                    result = then()
+                    continue
                 command, argument = select_subcommand(table, then.partition(" ")[2], called)
                 result = command.handler(ctx, argument)
             case ExportSession() as step:
@@ -326,18 +328,28 @@ def _run_handlers(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -
                 from clio.entrypoints.background_work import make_long_work, run_until_interrupted
 
                 result = run_until_interrupted(make_long_work(ctx, step), aloud=ctx.config.screen_reader)
+            case FollowJob() as step:
+                if json:
+                    raise UsageError(tr("--follow does not work with --json"))
+                _print_command_result(result, aloud=ctx.config.screen_reader)
+                _follow_job(step)
+                return None
             case WaitFor(work=work):
                 import asyncio
 
-                result = asyncio.run(_await_work(work))
+                def show(result: CommandResult) -> None:
+                    if not json:
+                        _print_command_result(result, aloud=ctx.config.screen_reader)
+
+                result = asyncio.run(_await_work(work, show))
             case EditText(text=text, then=then, suffix=suffix):
                 from clio.ui.terminal_handoff import edit_text
 
                 if json:
-                    raise UsageError("--json opens no editor; give the new text on the command line instead")
+                    raise UsageError(tr("--json opens no editor; give the new text on the command line instead"))
                 _print_command_result(result, aloud=ctx.config.screen_reader)
                 edited = edit_text(text, suffix)
-                result = CommandResult(text="Nothing was changed.") if edited is None else then(edited)
+                result = CommandResult(text=tr("Nothing was changed.")) if edited is None else then(edited)
             case step:
                 if json:
                     print_json(result)
@@ -346,31 +358,54 @@ def _run_handlers(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -
                 return step
 
 
-async def _await_work(work: Callable[[], Awaitable[CommandResult]]) -> CommandResult:
-    return await work()
+def _follow_job(step: FollowJob) -> None:
+    """Print what a job prints until it ends, and on standard error what it asks meanwhile."""
+    import codecs
+    import time
+
+    from clio.jobs.job_store import STATE_NAMES, read_job, read_output_from
+
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    output, offset, asked = TerminalOutput(sys.stdout), step.offset, 0
+    while True:
+        # Before its output: what a job has printed before its end is there then.
+        job = read_job(step.folder)
+        while data := read_output_from(step.folder, offset):
+            offset += len(data)
+            output.write(clean(decoder.decode(data)))
+        if job is None or not job.is_active or output.is_broken:
+            break
+        if (question := job.open_question) is not None and question.question > asked:
+            asked = question.question
+            number = job.record.id
+            print_error(tr("job {id} needs you: {command}", id=number, command=f"clio jobs show {number}"))
+        time.sleep(_FOLLOW_POLL_S)
+    if job is not None and not job.is_active:
+        state = tr(STATE_NAMES[job.state])
+        print_text(tr("Job {id} has ended: {state}.", id=job.record.id, state=state), sys.stderr)
+
+
+async def _await_work(
+    work: Callable[[], Awaitable[CommandResult]], show: Callable[[CommandResult], None]
+) -> CommandResult:
+    """Await work, and the work that its result names, in one event loop; show the results in between."""
+    result = await work()
+    while isinstance(result.follow_up, WaitFor):
+        show(result)
+        result = await result.follow_up.work()
+    return result
 
 
 def format_help(word: str, columns: int = 0) -> str:
-    """Return the text of `clio NAME --help`: every form of the sub-command. columns: 0 for the terminal's width."""
-    from shutil import get_terminal_size
-    from textwrap import wrap
-
-    columns = columns or get_terminal_size((_HELP_COLUMNS, 24)).columns
+    """Return the text of `clio NAME --help`: every form of the sub-command. columns: 0 for those of the terminal."""
+    columns = columns or get_terminal_width(sys.stdout) or _HELP_COLUMNS
     table, called = _find_table(word)
-    rows = [(form, summary) for form, summary in list_forms(table, called)]
+    rows = list(list_usages(table, called))
     if word == "mcp":
-        rows[0] = ("clio mcp [--read-only]", "offer this memory to other agents, over MCP")
-    width = min(max(len(form) for form, _ in rows), 36)
-    lines: list[str] = []
-    for form, summary in rows:
-        summary_lines = wrap(summary, max(columns - width - 4, _MIN_SUMMARY)) or [""]
-        if len(form) > width:
-            summary_lines.insert(0, "")
-        lines += [
-            f"  {left:<{width}}  {line}".rstrip()
-            for left, line in zip([form, *[""] * len(summary_lines)], summary_lines, strict=False)
-        ]
-    return "\n".join([*lines, "", _OPTIONS])
+        rows[0] = (tr("clio mcp [--read-only]"), tr("offer this memory to other agents, over MCP"))
+    forms = Table(columns=("", ""), rows=tuple(rows), wide_column=1, has_forms=True)
+    lines = [f"  {line}" for line in render_table(forms, columns - 2)[1]]
+    return "\n".join([*lines, "", wrap_text(tr(_OPTIONS), columns)])
 
 
 def _find_table(word: str) -> tuple[Command, str]:
@@ -383,6 +418,22 @@ def _find_table(word: str) -> tuple[Command, str]:
         from clio.commands.subcommands import WORKTREE
 
         return WORKTREE, f"clio {subcommand.name}"
+    if subcommand.name == "sync":
+        from clio.commands.sync_commands import SYNC
+
+        return SYNC, f"clio {subcommand.name}"
+    if subcommand.name == "team-server":
+        from clio.commands.team_commands import TEAM_SERVER
+
+        return TEAM_SERVER, f"clio {subcommand.name}"
+    if subcommand.name == "auth":
+        from clio.commands.subcommands import AUTH
+
+        return AUTH, f"clio {subcommand.name}"
+    if subcommand.name == "config":
+        from clio.commands.subcommands import CONFIG_LINE
+
+        return CONFIG_LINE, f"clio {subcommand.name}"
     if subcommand.name == "gc":
         from clio.commands.subcommands import GC
 
@@ -402,19 +453,18 @@ def _print_command_result(result: CommandResult, *, aloud: bool) -> None:
     if result.ok:
         print_result(result, replace_slash_commands(result.text), aloud=aloud)
     else:
-        print_sentence(f"clio: {replace_slash_commands(result.text)}")
+        print_error(clean(replace_slash_commands(result.text)))
 
 
-def _ask_to_confirm(question: str, word: str, *, may_ask: bool) -> None:
-    """Ask the user to confirm. word: the only answer that means yes, if any.
-
-    Raises UsageError if the user declines or cannot be asked.
-    """
-    answer = ask_on_terminal(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
+def _ask_to_confirm(step: Confirm, *, may_ask: bool) -> None:
+    """Ask the user to confirm. Raises UsageError if the user declines or cannot be asked."""
+    question, word = step.question, step.required_word
+    answer = ask_on_terminal(f"{question} [{(tr('type {word}', word=word) if word else 'y/N')}] ") if may_ask else None
     if answer is None:
-        raise UsageError(f"{question} clio cannot ask here; add --yes")
+        instead = step.unasked or tr("add --yes")
+        raise UsageError(tr("{question} clio can't ask here; {instead}", question=question, instead=instead))
     if answer.strip().lower() not in ((word,) if word else ("y", "yes")):
-        raise UsageError("nothing was changed")
+        raise UsageError(tr("nothing was changed"))
 
 
 def _carry_out_follow_up(step: FollowUp, options: Options, loaded: LoadedConfig) -> int:
@@ -422,13 +472,18 @@ def _carry_out_follow_up(step: FollowUp, options: Options, loaded: LoadedConfig)
     match step:
         case Prefill(text=text) if text.startswith(SWITCH):
             best = text.removeprefix(SWITCH)
-            answer = ask_on_terminal("Resume which session (Enter: best match, q: none)? ")
+            answer = ask_on_terminal(tr("Resume which session (Enter: best match, q: none)? "))
             if answer is None:
-                print_sentence(f"resume it with: clio -r {best}")
+                print_text(clean(tr("resume it with: clio -r {best}", best=best)), sys.stderr)
                 return 0
             return 0 if answer.strip().lower() == "q" else _resume_session(answer.strip() or best, options, loaded)
+        case ApplySetting():
+            return 0  # no conversation runs; the file has the value
         case Prefill(text=text):
-            print_sentence(f"next: {replace_slash_commands(text)}")
+            print_text(
+                clean(tr("next: {command}", command=replace_slash_commands(text))),
+                sys.stderr,
+            )
             return 0
         case _:
             raise make_conversation_error()

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from clio.messages import Origin, ToolCall, Usage
 from clio.sessions.state import Bill, Todo
-from clio.text.formatting import describe_cache_use, format_count, truncate_line
+from clio.text.formatting import describe_cache_use, truncate_line
 from clio.text.json_data import decode_json
+from clio.text.translation import tr, tr_count
 
 SCHEMA = "clio.export"
 VERSION = 1
@@ -150,29 +151,34 @@ def format_span(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes = int(seconds // 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return tr("{minutes} min", minutes=minutes)
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{hours // 24} days"
+        return tr("{hours} h {minutes} min", hours=hours, minutes=minutes) if minutes else f"{hours} h"
+    return tr("{hours} days", hours=hours // 24)
 
 
 def format_tokens(usage: Usage) -> str:
     """Return the tokens of one request."""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
-    return f"{usage.prompt_tokens:,} in{cached} · {usage.completion_tokens:,} out"
+    return tr(
+        "{prompt_tokens:,} in{cached} · {completion_tokens:,} out",
+        prompt_tokens=usage.prompt_tokens,
+        cached=cached,
+        completion_tokens=usage.completion_tokens,
+    )
 
 
 def describe_trim(trim: ExportedTrim) -> str:
     """Return the effects of a trim in one line."""
     effects: list[str] = []
     if trim.messages:
-        effects.append(f"{format_count(trim.messages, 'message')} left the model's window")
+        effects.append(tr("{messages} removed from the context window", messages=tr_count(trim.messages, "message")))
     if trim.shrunk:
-        effects.append(f"{format_count(trim.shrunk, 'message')} shortened in it")
+        effects.append(tr("{messages} shortened in it", messages=tr_count(trim.shrunk, "message")))
     if trim.freed_tokens > 0:
-        effects.append(f"about {trim.freed_tokens:,} tokens freed")
-    return ", ".join(effects) or "the window was trimmed"
+        effects.append(tr("about {freed_tokens:,} tokens freed", freed_tokens=trim.freed_tokens))
+    return ", ".join(effects) or tr("the context window was trimmed")
 
 
 def format_call_title(call: ExportedCall) -> str:
@@ -191,14 +197,26 @@ def format_call_title(call: ExportedCall) -> str:
     return truncate_line(" ".join(parts), TITLE_CHARS)
 
 
+_CALL_WORDS = {
+    "read_file": "read", "list_files": "list", "find_files": "find", "search_text": "search", "run_command": "run",
+    "edit_file": "edit", "write_file": "write", "apply_patch": "patch", "web_fetch": "fetch", "web_search": "search",
+    "ask_user": "ask:", "todo_operations": "todos", "memory_operations": "memory", "job_output": "output of",
+    "job_stop": "stop", "code_lookup": "look up",
+}  # fmt: skip
+"""The operation of a tool call, in the words of its row in the terminal."""
+
+
 def format_named_call(call: ToolCall) -> str:
-    """Return the tool's name and title of a stored call."""
+    """Return the title of a stored call, in the words of the row that showed it."""
+    if call.name == "todo_operations":
+        return _CALL_WORDS[call.name]
     arguments: Any
     try:
         arguments = decode_json(call.arguments)
     except msgspec.DecodeError:
         arguments = call.arguments
-    return f"{call.name} {format_call_title(ExportedCall(id=call.id, name=call.name, arguments=arguments))}".strip()
+    words = _CALL_WORDS.get(call.name) or call.name.replace("_", " ")
+    return f"{words} {format_call_title(ExportedCall(id=call.id, name=call.name, arguments=arguments))}".strip()
 
 
 def _shorten_path(path: str) -> str:

@@ -34,8 +34,9 @@ from clio.sessions.loading import load_session
 from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
 from clio.sessions.state import SessionFiles, SessionState, Trim, find_first_words, is_session_id
 from clio.sessions.store import SessionStore
-from clio.text.formatting import describe_cache_use, format_code_block, format_code_span, format_count, truncate_line
+from clio.text.formatting import describe_cache_use, format_code_block, format_code_span, truncate_line
 from clio.text.json_data import decode_json
+from clio.text.translation import tr, tr_count
 from clio.tokens import TokenEstimator
 
 if TYPE_CHECKING:
@@ -112,12 +113,19 @@ def _list_session_facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
         yield "model", _escape_markdown(", ".join(export.models))
     yield (
         "conversation",
-        f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}, "
-        f"{format_count(totals.calls, 'call')}",
+        f"{tr_count(totals.turns, 'turn')}, {tr_count(totals.messages, 'message')}, {tr_count(totals.calls, 'call')}",
     )
     if totals.requests:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
-        yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
+        yield (
+            "tokens",
+            tr(
+                "{prompt_tokens:,} in{cached}, {completion_tokens:,} out",
+                prompt_tokens=totals.prompt_tokens,
+                cached=cached,
+                completion_tokens=totals.completion_tokens,
+            ),
+        )
     yield "exported", f"{format_minute(export.exported_at)} UTC"
 
 
@@ -125,16 +133,16 @@ def _render_message(entry: ExportedMessage, turn: int, texts: MarkdownText) -> I
     time = f" · {format_minute(entry.created)}" if format_minute(entry.created) else ""
     match entry.role:
         case "user" if entry.origin == "user":
-            yield f"## {turn}. User{time}"
+            yield tr("## {turn}. User{time}", turn=turn, time=time)
             if entry.context.strip():
-                yield _fold("Context added by clio", [fence_code(entry.context)])
+                yield _fold(tr("Context added by clio"), [fence_code(entry.context)])
             yield texts.contain(entry.text)
         case "user":
-            yield _fold(f"message from clio to the model ({entry.origin})", [fence_code(entry.text)])
+            yield _fold(tr("message from clio to the model ({origin})", origin=entry.origin), [fence_code(entry.text)])
         case "system":
-            yield _fold("system prompt", [fence_code(entry.text)])
+            yield _fold(tr("system prompt"), [fence_code(entry.text)])
         case "assistant":
-            about = [f"step {entry.step}", entry.model, format_tokens(entry.usage) if entry.usage else ""]
+            about = [tr("step {step}", step=entry.step), entry.model, format_tokens(entry.usage) if entry.usage else ""]
             finish = entry.finish_reason if entry.finish_reason in ("interrupted", "length", "content_filter") else ""
             yield f"### clio{time} · {_escape_markdown(' · '.join(filter(None, [*about, finish])))}"
             if entry.reasoning.strip():
@@ -148,7 +156,13 @@ def _render_message(entry: ExportedMessage, turn: int, texts: MarkdownText) -> I
 
 def _render_call(call: ExportedCall) -> str:
     result = call.result
-    state = "no result" if result is None else result.summary if result.ok else f"failed: {result.summary}"
+    state = (
+        tr("no result")
+        if result is None
+        else result.summary
+        if result.ok
+        else tr("failed: {summary}", summary=result.summary)
+    )
     title = " · ".join(
         filter(None, [f"{call.name} {format_call_title(call)}".strip(), truncate_line(state, TITLE_CHARS)])
     )
@@ -178,7 +192,7 @@ def _render_arguments(arguments: Any) -> Iterator[str]:
 def _render_trim(trim: ExportedTrim) -> Iterator[str]:
     yield f"> **{_escape_markdown(describe_trim(trim))}** ({_escape_markdown(trim.handle)})"
     if trim.summary:
-        yield _fold("the summary that the model read from here on", [fence_code(trim.summary)])
+        yield _fold(tr("the summary that the model read from here on"), [fence_code(trim.summary)])
 
 
 def _fold(title: str, parts: list[str]) -> str:
@@ -359,7 +373,12 @@ class ExportCleaner:
         start = tail.find("\n") + 1
         tail = tail[start:] if start < len(tail) // 2 else tail
         left_out = len(text) - len(head) - len(tail)
-        return f"{head.rstrip()}\n\n[… {left_out:,} characters left out …]\n\n{tail.lstrip()}", left_out
+        return tr(
+            "{head}\n\n[… {left_out:,} characters left out …]\n\n{tail}",
+            head=head.rstrip(),
+            left_out=left_out,
+            tail=tail.lstrip(),
+        ), left_out
 
 
 def decode_arguments(arguments: str) -> Any:
@@ -405,7 +424,7 @@ def collect_export(
     models = dict.fromkeys(message.model for message in messages if isinstance(message, AssistantMessage))
     # Bills also name models whose answers left no message, such as that of a side question.
     models |= dict.fromkeys(cleaner.text(bill.model) for bill in state.bills)
-    title = cleaner.text(" ".join((state.name or find_first_words(messages) or "An empty session").split()))
+    title = cleaner.text(" ".join((state.name or find_first_words(messages) or tr("An empty session")).split()))
     return ExportedSession(
         exported_at=now,
         id=cleaner.text(state.id),
@@ -488,7 +507,10 @@ def _export_messages(
         )
         if isinstance(message, UserMessage):
             step = 0 if message.origin == "user" else step
-            images = [f"[image {cleaner.text(part.name)}, {part.size:,} bytes]" for part in message.images]
+            images = [
+                tr("[image {text}, {size:,} bytes]", text=cleaner.text(part.name), size=part.size)
+                for part in message.images
+            ]
             text = "\n".join([message.content, *images])
             yield structs.replace(common, role="user", text=text, context=message.context, origin=message.origin)
         elif isinstance(message, AssistantMessage):
@@ -670,7 +692,9 @@ def export_session(
         SessionNotFound, NewerDocument, CorruptDocument, OSError. A corrupt file is not moved.
     """
     if not is_session_id(session_id):
-        raise SessionNotFound(f"No session {session_id!r}; `/session list` shows all sessions.")
+        raise SessionNotFound(
+            tr("No session {session_id!r}; `/session list` shows all sessions.", session_id=session_id)
+        )
     files = SessionFiles(store.folder, session_id)
     loaded = load_session(files)
     blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))

@@ -28,7 +28,8 @@ from clio.export.document import (
     format_tokens,
 )
 from clio.sessions.state import Todo
-from clio.text.formatting import describe_cache_use, format_count, truncate_line
+from clio.text.formatting import describe_cache_use, truncate_line
+from clio.text.translation import get_language, mark, tr, tr_count
 from clio.tools.files.diff import diff_texts
 
 if TYPE_CHECKING:
@@ -287,7 +288,8 @@ class ProseRenderer:
         """Return a frame for code. inner: HTML."""
         head = f"<span>{escape(label)}</span>" if label else "<span></span>"
         return (
-            f'<div class="code"><div class="codehead">{head}<button type="button" class="copy">Copy</button></div>'
+            f'<div class="code"><div class="codehead">{head}'
+            f'<button type="button" class="copy">{tr("Copy")}</button></div>'
             f'<pre tabindex="0"{_class_attribute(kind)}><code>{inner}</code></pre></div>'
         )
 
@@ -337,7 +339,7 @@ def _prepare_inline(tokens: "Sequence[Token]") -> None:
                 token.attrSet("rel", "noopener noreferrer")
         elif token.type == "image":
             # Loading an image would tell its server who reads the page. Inside a link, the image's text is the link.
-            label = f"image: {escape(token.content or 'unnamed')}"
+            label = tr("image: {name}", name=escape(token.content or tr("unnamed")))
             source = escape(str(token.attrGet("src") or ""))
             token.type = "html_inline"
             token.content = label if depth else f'<a href="{source}" rel="noopener noreferrer">{label}</a>'
@@ -401,7 +403,7 @@ class CallRenderer:
         """Return one call as HTML, folded."""
         result = call.result
         state = "open" if result is None else "good" if result.ok else "bad"
-        status = {"open": "no result", "good": "", "bad": "failed"}[state]
+        status = {"open": tr("no result"), "good": "", "bad": tr("failed")}[state]
         about = " · ".join(filter(None, [status, *_describe_result(result)]))
         anchor = f' id="r-{escape(result.message_id)}"' if result is not None and result.message_id else ""
         title = escape(format_call_title(call))
@@ -432,7 +434,9 @@ class CallRenderer:
             if key not in short:
                 yield self._render_long_argument(key, format_plain(value), path)
         if diff:
-            yield self._prose.block(self._diffs.html(diff), f"change to {path}" if path else "change", "diff")
+            yield self._prose.block(
+                self._diffs.html(diff), tr("change to {path}", path=path) if path else tr("change"), "diff"
+            )
 
     def _render_long_argument(self, key: str, text: str, path: str) -> str:
         text = _truncate_argument(text)
@@ -446,13 +450,13 @@ class CallRenderer:
 
     def _render_output(self, result: ExportedResult | None) -> str:
         if result is None:
-            return '<p class="none">No result: the call was still running, or clio was stopped.</p>'
+            return f'<p class="none">{tr("No result: the call was still running, or clio was stopped.")}</p>'
         if not result.output.strip():
-            return '<p class="none">No output.</p>'
+            return f'<p class="none">{tr("No output.")}</p>'
         lines = result.output.rstrip("\n").count("\n") + 1
-        label = f"output, {format_count(lines, 'line')}"
+        label = tr("output, {lines}", lines=tr_count(lines, "line"))
         if result.left_out:
-            label += f", {result.left_out:,} characters left out"
+            label += tr(", {left_out:,} characters left out", left_out=result.left_out)
         if is_diff(result.output):
             return self._prose.block(self._diffs.html(result.output), label, "diff")
         return self._prose.block(escape(result.output), label, "out")
@@ -503,7 +507,9 @@ def _is_short(value: Any) -> bool:
 def _truncate_argument(text: str) -> str:
     if len(text) <= _MAX_ARGUMENT:
         return text
-    return f"{text[:_MAX_ARGUMENT]}\n\n[… {len(text) - _MAX_ARGUMENT:,} characters left out …]"
+    return tr(
+        "{text}\n\n[… {count:,} characters left out …]", text=text[:_MAX_ARGUMENT], count=len(text) - _MAX_ARGUMENT
+    )
 
 
 _TOC_CHARS = 90
@@ -512,7 +518,7 @@ _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "bloc
 
 def render_head(export: ExportedSession) -> Iterator[str]:
     """Yield the title and the facts of the session."""
-    kicker = f"clio session{' · ' + escape(export.project) if export.project else ''}"
+    kicker = tr("clio session{value}", value=" · " + escape(export.project) if export.project else "")
     yield f'<header class="head"><p class="kicker">{kicker}</p><h1 dir="auto">{escape(export.title)}</h1>\n'
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in _list_session_facts(export))
     yield f'<dl class="facts">{rows}</dl>\n</header>\n'
@@ -524,7 +530,8 @@ def render_state(export: ExportedSession) -> Iterator[str]:
     if export.todos:
         done = sum(todo.status == "completed" for todo in export.todos)
         items = "".join(map(_render_todo, export.todos))
-        yield f'<section class="todos"><h2>Todos <small>{done} of {len(export.todos)} done</small></h2>'
+        counts = tr("{done} of {count} done", done=done, count=len(export.todos))
+        yield f'<section class="todos"><h2>{tr("Todos")} <small>{counts}</small></h2>'
         yield f"<ul>{items}</ul></section>\n"
     if export.bills:
         yield from _render_bills(export)
@@ -534,17 +541,25 @@ def render_state(export: ExportedSession) -> Iterator[str]:
 def _list_session_facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
     totals = export.totals
     if export.created:
-        yield "When (UTC)", format_minute(export.created)
+        yield tr("When (UTC)"), format_minute(export.created)
     if export.last_active > export.created > 0:
-        yield "Lasted", format_span(export.last_active - export.created)
+        yield tr("Duration"), format_span(export.last_active - export.created)
     if export.models:
-        yield "Model" if len(export.models) == 1 else "Models", ", ".join(export.models)
-    failed = f", {totals.failed_calls:,} failed" if totals.failed_calls else ""
-    yield "Conversation", f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}"
-    yield "Tools", f"{format_count(totals.calls, 'call')}{failed}"
+        yield tr("Model") if len(export.models) == 1 else tr("Models"), ", ".join(export.models)
+    failed = tr(", {failed_calls:,} failed", failed_calls=totals.failed_calls) if totals.failed_calls else ""
+    yield tr("Conversation"), f"{tr_count(totals.turns, 'turn')}, {tr_count(totals.messages, 'message')}"
+    yield tr("Tools"), f"{tr_count(totals.calls, 'call')}{failed}"
     if totals.prompt_tokens or totals.completion_tokens:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
-        yield "Tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
+        yield (
+            tr("Tokens"),
+            tr(
+                "{prompt_tokens:,} in{cached}, {completion_tokens:,} out",
+                prompt_tokens=totals.prompt_tokens,
+                cached=cached,
+                completion_tokens=totals.completion_tokens,
+            ),
+        )
 
 
 def _render_todo(todo: Todo) -> str:
@@ -559,16 +574,17 @@ def _render_todo(todo: Todo) -> str:
 def _render_bills(export: ExportedSession) -> Iterator[str]:
     """Yield a table with the tokens of each request and the totals."""
     totals = export.totals
-    yield f'<details class="bills"><summary>Tokens of {format_count(len(export.bills), "request")}</summary>'
-    yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
-    names = ("in", "cached", "written", "out")
+    summary = tr("Tokens of {requests}", requests=tr_count(len(export.bills), "request"))
+    yield f'<details class="bills"><summary>{summary}</summary>'
+    yield f'<div class="wide"><table><thead><tr><th>#</th><th>{tr("time")}</th><th>{tr("model")}</th>'
+    names = (tr("in"), tr("cached"), tr("written"), tr("out"))
     yield "".join(f'<th class="right">{name}</th>' for name in names) + "</tr></thead><tbody>"
     for number, bill in enumerate(export.bills, 1):
         yield f"<tr><td>{number}</td><td>{format_minute(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
         for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens, bill.completion_tokens):
             yield f'<td class="right">{tokens_:,}</td>'
         yield "</tr>"
-    yield "</tbody><tfoot><tr><td></td><td></td><td>total</td>"
+    yield f"</tbody><tfoot><tr><td></td><td></td><td>{tr('total')}</td>"
     for tokens_ in (totals.prompt_tokens, totals.cached_tokens, totals.cache_write_tokens, totals.completion_tokens):
         yield f'<td class="right">{tokens_:,}</td>'
     yield "</tr></tfoot></table></div></details>\n"
@@ -579,10 +595,10 @@ def render_contents(export: ExportedSession) -> Iterator[str]:
     turns = [entry for entry in export.entries if _is_turn(entry)]
     if not turns:
         return
-    yield '<nav class="toc" aria-label="Contents"><h2>Contents</h2><ol>\n'
+    yield f'<nav class="toc" aria-label="{tr("Contents")}"><h2>{tr("Contents")}</h2><ol>\n'
     for entry in turns:
         title = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, ExportedMessage) else ""
-        yield f'<li><a href="#{entry.anchor}">{escape(title) or "(no text)"}</a></li>\n'
+        yield f'<li><a href="#{entry.anchor}">{escape(title) or tr("(no text)")}</a></li>\n'
     yield "</ol></nav>\n"
 
 
@@ -591,14 +607,14 @@ def _is_turn(entry: Entry) -> bool:
 
 
 _ORIGINS = {
-    "continue": "clio, to continue",
-    "recovery": "clio, after compaction",
-    "interrupt": "clio, after an interruption",
+    "continue": mark("clio, to continue"),
+    "recovery": mark("clio, after compaction"),
+    "interrupt": mark("clio, after an interruption"),
 }
 _FINISHES = {
-    "interrupted": "interrupted",
-    "length": "cut off by the output limit",
-    "content_filter": "ended by the server's content filter",
+    "interrupted": mark("interrupted"),
+    "length": mark("cut off by the output limit"),
+    "content_filter": mark("ended by the server's content filter"),
 }
 
 
@@ -619,9 +635,9 @@ class EntryRenderer:
             case "user" if entry.origin == "user":
                 return self._render_user(entry)
             case "user":
-                return self._render_aside(entry, _ORIGINS[entry.origin], "note")
+                return self._render_aside(entry, tr(_ORIGINS[entry.origin]), "note")
             case "system":
-                return self._render_aside(entry, "system prompt", "note")
+                return self._render_aside(entry, tr("system prompt"), "note")
             case "assistant":
                 return self._render_answer(entry)
             case "tool":
@@ -630,16 +646,16 @@ class EntryRenderer:
     def _render_user(self, entry: ExportedMessage) -> str:
         self._turn += 1
         return (
-            f'<article class="m user" id="{entry.anchor}"><h2><span class="author">User</span>'
+            f'<article class="m user" id="{entry.anchor}"><h2><span class="author">{tr("User")}</span>'
             f'<span class="number">{self._turn}</span>{self._render_time(entry)}{_render_link(entry)}</h2>'
-            f"{_fold('Context added by clio', entry.context)}"
+            f"{_fold(tr('Context added by clio'), entry.context)}"
             f'<div class="prose" dir="auto">{self._prose.plain(entry.text)}</div></article>\n'
         )
 
     def _render_answer(self, entry: ExportedMessage) -> str:
         prose = f'<div class="prose" dir="auto">{self._prose.markdown(entry.text)}</div>' if entry.text.strip() else ""
-        finish = _FINISHES.get(entry.finish_reason, "")
-        about = [f"step {entry.step}", format_tokens(entry.usage) if entry.usage else "", finish]
+        finish = tr(_FINISHES.get(entry.finish_reason, ""))
+        about = [tr("step {step}", step=entry.step), format_tokens(entry.usage) if entry.usage else "", finish]
         return (
             f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
             f'<h3><span class="author">clio</span><span class="model">{escape(entry.model)}</span>'
@@ -665,9 +681,14 @@ class EntryRenderer:
         ends = ""
         if trim.first_anchor:
             ends = (
-                f'<p class="ends">From <a href="#{trim.first_anchor}">the first</a> to '
-                f'<a href="#{trim.last_anchor}">the last</a> of them; they are still in the session and on this page. '
-                "From here on, the model read this summary of them:</p>"
+                '<p class="ends">'
+                + tr(
+                    "From {first} to {last} of them; they are still in the session and on this page. From here on, the "
+                    "model read this summary of them:",
+                    first=f'<a href="#{trim.first_anchor}">{tr("the first")}</a>',
+                    last=f'<a href="#{trim.last_anchor}">{tr("the last")}</a>',
+                )
+                + "</p>"
             )
         body = f'{ends}<div class="plain" dir="auto">{escape(trim.summary)}</div>' if trim.summary else ends
         inner = f"<details><summary>{line}</summary>{body}</details>" if body else f"<p>{line}</p>"
@@ -692,22 +713,27 @@ def _fold(label: str, text: str) -> str:
 
 
 def _render_link(entry: Entry) -> str:
-    return f'<a class="link" href="#{entry.anchor}" aria-label="Link to this entry">#</a>'
+    return f'<a class="link" href="#{entry.anchor}" aria-label="{tr("Link to this entry")}">#</a>'
 
 
-_TOOLBAR = (
-    '<div class="tools" role="search">'
-    '<input type="search" id="find" placeholder="Search this session" aria-label="Search this session" '
-    'autocomplete="off" spellcheck="false">'
-    '<output id="hits" aria-live="polite"></output>'
-    '<span class="steps">'
-    '<button type="button" id="previous" title="Previous (Shift+Enter)" aria-label="Previous hit">↑</button>'
-    '<button type="button" id="next" title="Next (Enter)" aria-label="Next hit">↓</button>'
-    '<label title="Hide entries without a hit"><input type="checkbox" id="only"> only hits</label></span>'
-    '<button type="button" id="fold" aria-pressed="false">Expand all</button>'
-    '<button type="button" id="theme" aria-label="Light or dark" title="Light or dark">◑</button>'
-    "</div>"
-)
+def _render_toolbar() -> str:
+    search, theme = tr("Search this session"), tr("Light or dark")
+    return (
+        '<div class="tools" role="search">'
+        f'<input type="search" id="find" placeholder="{search}" aria-label="{search}" '
+        'autocomplete="off" spellcheck="false">'
+        '<output id="hits" aria-live="polite"></output>'
+        '<span class="steps">'
+        f'<button type="button" id="previous" title="{tr("Previous (Shift+Enter)")}" '
+        f'aria-label="{tr("Previous match")}">↑</button>'
+        f'<button type="button" id="next" title="{tr("Next (Enter)")}" aria-label="{tr("Next match")}">↓</button>'
+        f'<label title="{tr("Hide entries without a match")}">'
+        f'<input type="checkbox" id="only"> {tr("only matches")}</label>'
+        "</span>"
+        f'<button type="button" id="fold" aria-pressed="false">{tr("Expand all")}</button>'
+        f'<button type="button" id="theme" aria-label="{theme}" title="{theme}">◑</button>'
+        "</div>"
+    )
 
 
 def render_page(export: ExportedSession) -> str:
@@ -722,13 +748,14 @@ def render_page(export: ExportedSession) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<!doctype html>\n<html lang="{get_language()}">\n<head>\n<meta charset="utf-8">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
         f"<title>{escape(truncate_line(export.title, 120))}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
-        f'<a class="skip" href="#conversation">To the conversation</a>\n{_TOOLBAR}\n<main class="page">\n',
+        f'<a class="skip" href="#conversation">{tr("Skip to the conversation")}</a>\n',
+        f'{_render_toolbar()}\n<main class="page">\n',
         *render_head(export),
         *render_contents(export),
         *render_state(export),
@@ -752,7 +779,12 @@ def hash_for_policy(text: str) -> str:
 
 def _render_footer(export: ExportedSession) -> str:
     return (
-        f"<footer><p>Session {escape(export.id)}, exported {format_minute(export.exported_at)} UTC by clio. "
-        "Times are in UTC. "
-        "Secrets known to clio are removed; check the page before you share it.</p></footer>\n"
+        "<footer><p>"
+        + tr(
+            "Session {id}, exported {time} UTC by clio. Times are in UTC. Secrets known to clio are removed; check the "
+            "page before you share it.",
+            id=escape(export.id),
+            time=format_minute(export.exported_at),
+        )
+        + "</p></footer>\n"
     )

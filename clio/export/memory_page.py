@@ -9,16 +9,21 @@ from clio.export.document import format_clock, format_machine_time, format_minut
 from clio.export.export_session import ExportCleaner
 from clio.export.html_page import hash_for_policy, read_asset
 from clio.memory.store.record import get_kind_label
-from clio.text.formatting import format_count
+from clio.text.translation import get_language, mark, tr, tr_count
 
-_FILE_STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": "not compared"}
+_FILE_STATES = {
+    "fresh": mark("unchanged"),
+    "drifted": mark("changed"),
+    "gone": mark("gone"),
+    "unbound": mark("not compared"),
+}
 _STATES = {
-    "live": "in use",
-    "variant": "other sources say",
+    "live": mark("in use"),
+    "variant": mark("other sources say"),
     "superseded": "replaced",
     "archived": "archived",
 }
-_ENDED = {"old": "not confirmed for long", "uncertain": "too uncertain"}
+_ENDED = {"old": mark("not confirmed for a long time"), "uncertain": mark("too uncertain")}
 
 
 def render_memory_page(
@@ -44,26 +49,32 @@ def render_memory_page(
     )
     live = sum(one["state"] == "live" for one in memories)
     parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<!doctype html>\n<html lang="{get_language()}">\n<head>\n<meta charset="utf-8">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
-        f"<title>Memory of {escape(name)}</title>\n",
+        f"<title>{tr('Memory of {name}', name=escape(name))}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
-        f'<a class="skip" href="#memories">To the memories</a>\n{_render_tools(memories)}\n<main class="page">\n',
-        f'<header class="head"><p class="kicker">clio · memory</p><h1>{escape(name)}</h1>\n',
-        f'<p class="sum">{format_count(len(memories), "memory", "memories")}, {live:,} in use</p>\n',
+        f'<a class="skip" href="#memories">{tr("Skip to the memories")}</a>\n',
+        f'{_render_tools(memories)}\n<main class="page">\n',
+        f'<header class="head"><p class="kicker">clio · {tr("memory")}</p><h1>{escape(name)}</h1>\n',
+        f"""<p class="sum">{tr_count(len(memories), "memory", "memories")}, {tr("{live:,} in use", live=live)}</p>\n""",
         f'<p class="warning" role="note">{escape(warning)}</p>\n' if warning else "",
-        '</header>\n<nav class="views" aria-label="Views"><a href="#memories">Memories</a>',
-        f'<a href="#timeline">Timeline · {format_count(len(changes), "change")}</a></nav>\n',
-        '<p class="none" id="none" role="status" hidden>Nothing matches.</p>\n',
-        '<section id="memories" aria-label="Memories">\n',
+        f'</header>\n<nav class="views" aria-label="{tr("Views")}"><a href="#memories">{tr("Memories")}</a>',
+        f"""<a href="#timeline">{tr("Timeline")} · {tr_count(len(changes), "change")}</a></nav>\n""",
+        f'<p class="none" id="none" role="status" hidden>{tr("No matches.")}</p>\n',
+        f'<section id="memories" aria-label="{tr("Memories")}">\n',
         *(_render_memory(one, f"m{number}", anchors) for number, one in enumerate(memories)),
-        "" if memories else '<p class="none">No memories yet.</p>\n',
+        "" if memories else f'<p class="none">{tr("No memories yet.")}</p>\n',
         "</section>\n",
         *_render_timeline(changes, anchors),
-        f"<footer><p>Written {format_minute(now)} UTC by clio. Times are in UTC. "
-        "Secrets known to clio are removed; check the page before you share it.</p></footer>\n",
+        "<footer><p>",
+        tr(
+            "Written {time} UTC by clio. Times are in UTC. Secrets known to clio are removed; "
+            "check the page before you share it.",
+            time=format_minute(now),
+        ),
+        "</p></footer>\n",
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
@@ -72,10 +83,10 @@ def render_memory_page(
 def _render_tools(memories: Sequence[Mapping[str, Any]]) -> str:
     return (
         '<div class="tools" role="search">'
-        '<input type="search" id="find" placeholder="Search memories" aria-label="Search memories" '
+        f'<input type="search" id="find" placeholder="{tr("Search memories")}" aria-label="{tr("Search memories")}" '
         'autocomplete="off" spellcheck="false">'
-        f"{_render_filter('kind', 'All kinds', memories)}{_render_filter('scope', 'All scopes', memories)}"
-        f"{_render_filter('state', 'All states', memories)}"
+        f"{_render_filter('kind', tr('All kinds'), memories)}{_render_filter('scope', tr('All scopes'), memories)}"
+        f"{_render_filter('state', tr('All states'), memories)}"
         '<output id="hits" aria-live="polite"></output></div>'
     )
 
@@ -88,9 +99,9 @@ def _render_filter(name: str, everything: str, memories: Sequence[Mapping[str, A
 
 def _render_memory(memory: Mapping[str, Any], anchor: str, anchors: Mapping[str, str]) -> str:
     state = str(memory["state"])
-    because = _ENDED.get(memory["because"], memory["because"])
+    because = tr(_ENDED.get(memory["because"], str(memory["because"] or "")))
     ended = f": {because}" if because and because != state else ""
-    badge = "" if state == "live" else f'<span class="badge ended">{escape(_STATES[state] + ended)}</span>'
+    badge = "" if state == "live" else f'<span class="badge ended">{escape(tr(_STATES[state]) + ended)}</span>'
     if trust := memory["trust"]:
         badge += f'<span class="badge{"" if trust == "unverified" else " confirmed"}">{escape(trust)}</span>'
     name = memory["id"] if memory["is_named"] else memory["id"][-8:]
@@ -99,10 +110,10 @@ def _render_memory(memory: Mapping[str, Any], anchor: str, anchors: Mapping[str,
         f'data-scope="{escape(memory["scope"])}" data-state="{escape(state)}">'
         f'<h2><span class="kind">{escape(_format_name(memory["kind"]))}</span>'
         f'<span class="id">{escape(name)}</span>{badge}'
-        f'<a class="link" href="#{anchor}" aria-label="Link to this memory">#</a></h2>'
+        f'<a class="link" href="#{anchor}" aria-label="{tr("Link to this memory")}">#</a></h2>'
         f'<p class="plain">{escape(memory["text"])}</p>'
-        f"{_render_other('Replaced by', memory['replaced_by'], anchors)}"
-        f"{_render_other('Contradicted by', memory['against'], anchors)}"
+        f"{_render_other(tr('Replaced by'), memory['replaced_by'], anchors)}"
+        f"{_render_other(tr('Contradicted by'), memory['against'], anchors)}"
         f'<p class="about">{" · ".join(_list_facts(memory))}</p>{_render_files(memory["files"])}'
         f"{_render_versions(memory['versions'])}</article>\n"
     )
@@ -110,30 +121,30 @@ def _render_memory(memory: Mapping[str, Any], anchor: str, anchors: Mapping[str,
 
 def _format_name(value: str) -> str:
     """Return a kind or a state as it is shown."""
-    return _STATES.get(value) or {"limit": "hard limit"}.get(value) or get_kind_label(value)
+    return tr(_STATES.get(value) or {"limit": "hard limit"}.get(value) or get_kind_label(value))
 
 
 def _list_facts(memory: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is known about a memory, as HTML; what is unknown is left out."""
     if memory["by"] != "unknown":
-        yield f"said by {escape(memory['by'])}"
+        yield tr("stated by {author}", author=escape(memory["by"]))
     if memory["session"]:
-        yield f"in {escape(memory['session'])}"
-    yield f"{escape(memory['scope'])} memory"
+        yield tr("in {place}", place=escape(memory["session"]))
+    yield tr("{kind} memory", kind=escape(memory["scope"]))
     if memory["score"] is not None:
-        yield f"score {memory['score']:g} of 10"
+        yield tr("score {memory:g} of 10", memory=memory["score"])
     if memory["confidence"] is not None:
-        yield f"{memory['confidence']:.0%} sure"
+        yield tr("confidence {memory:.0%}", memory=memory["confidence"])
     if memory["importance"] is not None:
-        yield f"importance {memory['importance']:.0%}"
+        yield tr("importance {memory:.0%}", memory=memory["importance"])
     if memory["created"] and not memory["is_named"]:
-        yield f"learned {_render_time(memory['created'])}"
+        yield tr("learned {time}", time=_render_time(memory["created"]))
     if memory["confirmed"] and (memory["is_named"] or memory["confirmed"] != memory["created"]):
-        yield f"{'saved' if memory['is_named'] else 'confirmed'} {_render_time(memory['confirmed'])}"
+        yield f"{tr('saved') if memory['is_named'] else tr('confirmed')} {_render_time(memory['confirmed'])}"
     if memory["times"] > 1:
-        yield f"said {memory['times']:,} times"
+        yield tr("stated {memory:,} times", memory=memory["times"])
     if memory["uses"]:
-        yield f"used {format_count(memory['uses'], 'time')}"
+        yield tr("used {times}", times=tr_count(memory["uses"], "time"))
 
 
 def _render_time(seconds: float) -> str:
@@ -151,10 +162,10 @@ def _render_other(label: str, other: Mapping[str, str] | None, anchors: Mapping[
 def _render_files(files: Sequence[Mapping[str, str]]) -> str:
     rows = "".join(
         f'<li><code>{escape(file["path"])}</code> <span class="drift {escape(file["state"])}">'
-        f"{_FILE_STATES[file['state']]}</span></li>"
+        f"{tr(_FILE_STATES[file['state']])}</span></li>"
         for file in files
     )
-    return f'<ul class="files" aria-label="Files">{rows}</ul>' if rows else ""
+    return f'<ul class="files" aria-label="{tr("Files")}">{rows}</ul>' if rows else ""
 
 
 def _render_versions(versions: Sequence[Mapping[str, Any]]) -> str:
@@ -165,19 +176,19 @@ def _render_versions(versions: Sequence[Mapping[str, Any]]) -> str:
         f'<li><p class="plain">{escape(version["text"])}</p><small>{escape(_describe_span(version))}</small></li>'
         for version in versions
     )
-    return f"<details><summary>{len(versions)} versions</summary><ol>{rows}</ol></details>"
+    return f"<details><summary>{tr_count(len(versions), 'version')}</summary><ol>{rows}</ol></details>"
 
 
 def _describe_span(version: Mapping[str, Any]) -> str:
-    since = format_minute(version["since"]) if version["since"] else "unknown"
-    until = "now" if version["until"] is None else format_minute(version["until"])
-    because = _ENDED.get(version["because"], version["because"])
+    since = format_minute(version["since"]) if version["since"] else tr("unknown")
+    until = tr("now") if version["until"] is None else format_minute(version["until"])
+    because = tr(_ENDED.get(version["because"], str(version["because"] or "")))
     return " · ".join(part for part in (f"{since} – {until}", because, version["by"]) if part)
 
 
 def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str, str]) -> Iterator[str]:
     """Yield what was learned, changed and archived, newest day first."""
-    yield '<section id="timeline" aria-label="Timeline"><h2>Timeline</h2>\n'
+    yield f'<section id="timeline" aria-label="{tr("Timeline")}"><h2>{tr("Timeline")}</h2>\n'
     for day, of_day in groupby(changes, key=lambda change: format_minute(change["at"])[:10] if change["at"] else ""):
         yield f'<div class="day"><h3>{day or "Date unknown"}</h3><ol>'
         for change in of_day:

@@ -18,7 +18,8 @@ from clio.git.repository import ChangedFile, RepositoryState, decode_output, get
 from clio.readonly_git import read_git_settings
 from clio.security.redaction.secret_patterns import Span
 from clio.storage.files import open_regular, write_atomic
-from clio.text.formatting import format_count, truncate
+from clio.text.formatting import truncate
+from clio.text.translation import tr, tr_count
 from clio.threads import start_process
 
 _PLAIN_DIFF = (
@@ -138,7 +139,7 @@ class FittedDiff(Struct, frozen=True, kw_only=True):
     def omission(self) -> str:
         """What is missing, such as "120 lines in 3 files are left out"."""
         files = self.shortened_files + self.omitted_files
-        return f"{self.omitted_lines:,} lines in {format_count(files, 'file')} are left out"
+        return f"{self.omitted_lines:,} lines in {tr_count(files, 'file')} are left out"
 
 
 def split_by_file(diff: str) -> list[str]:
@@ -421,7 +422,12 @@ def is_conventional(subjects: Sequence[str]) -> bool:
 def check_trailer(attribution: str | None) -> None:
     """Raise ConfigError if git would not accept the setting as a trailer."""
     if attribution and not _TRAILER.match(attribution):
-        raise ConfigError(f'attribution: {attribution!r} is not a trailer; write it as "Assisted-by: clio"')
+        raise ConfigError(
+            tr(
+                'attribution: {attribution!r} is not a trailer; write it as "Assisted-by: clio"',
+                attribution=attribution,
+            )
+        )
 
 
 def compose_message(counts: Sequence[LineCount], *, new: bool, conventional: bool) -> str:
@@ -460,7 +466,7 @@ def format_stat(counts: Sequence[LineCount]) -> str:
     """Return the sum of the counts, such as "3 files, +120 −8"."""
     added = sum(count.added or 0 for count in counts)
     removed = sum(count.removed or 0 for count in counts)
-    return f"{format_count(len(counts), 'file')}, +{added:,} −{removed:,}"
+    return f"{tr_count(len(counts), 'file')}, +{added:,} −{removed:,}"
 
 
 def format_line_counts(count: LineCount) -> str:

@@ -14,6 +14,7 @@ from clio.config.loaded import TrustRequest
 from clio.config.trust import TrustStore, format_value
 from clio.errors import UserError
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
+from clio.text.translation import tr
 
 GIT_TIMEOUT_S = 60.0
 GIT_READ_TIMEOUT_S = 15.0
@@ -75,17 +76,34 @@ def run_git(
             check=False,
         )
     except FileNotFoundError as error:
-        raise UserError("git is not installed; install it, or work without it") from error
+        raise UserError(tr("git is not installed; install it, or work without it")) from error
     except subprocess.TimeoutExpired as error:
         raise UserError(
-            f"git {arguments[0]} took longer than {timeout_s:.0f} s and was stopped; patterns with many stars in "
-            ".gitignore or .gitattributes can cause that"
+            tr(
+                "git {arguments} took longer than {timeout_s:.0f} s and was stopped; patterns with many "
+                "stars in .gitignore or .gitattributes can cause that",
+                arguments=arguments[0],
+                timeout_s=timeout_s,
+            )
         ) from error
     except OSError as error:
-        raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
+        raise UserError(
+            tr(
+                "git {arguments} cannot be run in {folder!r}: {strerror}",
+                arguments=arguments[0],
+                folder=str(folder),
+                strerror=error.strerror,
+            )
+        ) from error
     if result.returncode and result.returncode not in accepted_codes:
         message = decode_output(result.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
-        raise UserError(f"git {arguments[0]} failed: {message or f'exit {result.returncode}'}")
+        raise UserError(
+            tr(
+                "git {arguments} failed: {value}",
+                arguments=arguments[0],
+                value=message or tr("exit {returncode}", returncode=result.returncode),
+            )
+        )
     return result.stdout[:MAX_OUTPUT_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
@@ -110,8 +128,11 @@ def make_git_environment() -> dict[str, str]:
     variable = next((name for name in _REDIRECTING_VARIABLES if os.environ.get(name)), None)
     if variable is not None:
         raise UserError(
-            f"{variable} is set in the environment, so git would not work on this folder's own repository; "
-            f"start clio without it: env -u {variable} clio"
+            tr(
+                "{variable} is set in the environment, so git would not work on this folder's own "
+                "repository; start clio without it: env -u {variable} clio",
+                variable=variable,
+            )
         )
     env = {name: value for name, value in os.environ.items() if name not in _PATHSPEC_VARIABLES}
     return {
@@ -136,9 +157,13 @@ def find_root(folder: Path) -> Path:
     except UserError as error:
         if "not a git repository" not in str(error):
             raise
-        raise UserError(f"{str(folder)!r} is not in a git repository; `git init` creates one") from error
+        raise UserError(
+            tr("{folder!r} is not in a git repository; `git init` creates one", folder=str(folder))
+        ) from error
     if inside != "true":
-        raise UserError(f"{str(folder)!r} is a bare repository without a working tree; use a checkout of it")
+        raise UserError(
+            tr("{folder!r} is a bare repository without a working tree; use a checkout of it", folder=str(folder))
+        )
     return Path(run_git(folder, "rev-parse", "--show-toplevel"))
 
 
@@ -265,8 +290,10 @@ def check_identity(folder: Path) -> None:
         run_git(folder, "var", "GIT_AUTHOR_IDENT")
     except UserError as error:
         raise UserError(
-            "git has no name and email for commits; set them with `git config user.name NAME` "
-            "and `git config user.email ADDRESS`"
+            tr(
+                "git has no name and email for commits; set them with `git config user.name NAME` "
+                "and `git config user.email ADDRESS`"
+            )
         ) from error
 
 
@@ -330,8 +357,12 @@ def check_programs(root: Path, trust: TrustStore, owner: Path, purpose: str) -> 
     if waiting:
         names = ", ".join(request.key for request in waiting[:3]) + (", …" if len(waiting) > 3 else "")
         raise UserError(
-            f"git would start programs for {purpose} that this repository itself names ({names}); "
-            "`clio config trust` lists them and allows them"
+            tr(
+                "git would start programs for {purpose} that this repository itself names ({names}); "
+                "`clio config trust` lists them and allows them",
+                purpose=purpose,
+                names=names,
+            )
         )
 
 
@@ -351,7 +382,7 @@ def _find_program_settings(repository: Path, root: Path) -> Iterator[TrustReques
         for setting in listed.split("\0"):
             key, _, value = setting.partition("\n")
             if key:
-                yield _make_program_request(key, value, where, value)
+                yield _make_program_trust_request(key, value, where, value)
 
 
 def _find_hooks(repository: Path, root: Path) -> Iterator[TrustRequest]:
@@ -370,7 +401,9 @@ def _find_hooks(repository: Path, root: Path) -> Iterator[TrustRequest]:
         return
     for path in files[:_MAX_HOOKS]:
         if path.is_file():
-            yield _make_program_request(f"hook {path.name}", str(path), _display_path(path, root), _hash_hook(path))
+            yield _make_program_trust_request(
+                tr("hook {path}", path=path.name), str(path), _display_path(path, root), _hash_hook(path)
+            )
 
 
 def _list_submodules(root: Path) -> Iterator[Path]:
@@ -381,7 +414,7 @@ def _list_submodules(root: Path) -> Iterator[Path]:
             yield submodule
 
 
-def _make_program_request(key: str, value: str, where: str, content: str) -> TrustRequest:
+def _make_program_trust_request(key: str, value: str, where: str, content: str) -> TrustRequest:
     digest = hashlib.sha256(json.dumps([key, content]).encode("ascii")).hexdigest()
     name = key if key.isprintable() else json.dumps(key)
     return TrustRequest(key=f"git {name}", value=format_value(key, value), where=where, fingerprint=f"git:{digest}")
@@ -391,7 +424,7 @@ def _hash_hook(path: Path) -> str:
     """Return a hook's content, or the size of a very large one."""
     try:
         if path.stat().st_size > _MAX_HOOK_BYTES:
-            return f"{path.stat().st_size} bytes"
+            return tr("{st_size} bytes", st_size=path.stat().st_size)
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""

@@ -10,6 +10,7 @@ from clio.config.project_links import WORKTREE_MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.storage.files import write_atomic
+from clio.text.translation import tr
 
 _WORKTREE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
@@ -40,7 +41,10 @@ def check_worktree_name(name: str) -> str:
     """Return the name if it is valid for a folder and a branch. Raises UsageError."""
     if not _WORKTREE_NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
         raise UsageError(
-            f"{name!r} is not a valid name for a worktree; use letters, digits, '-', '_' and '.', such as fix-login"
+            tr(
+                "{name!r} is not a valid name for a worktree; use letters, digits, '-', '_' and '.', such as fix-login",
+                name=name,
+            )
         )
     return name
 
@@ -96,8 +100,12 @@ def find_worktree(start: Path, name: str) -> Worktree:
     known = list_worktrees(start)
     found = next((worktree for worktree in known if worktree.name == name), None)
     if found is None:
-        hint = f"there are: {', '.join(worktree.name for worktree in known)}" if known else "there are none yet"
-        raise UserError(f"there is no worktree {name!r}; {hint}")
+        hint = (
+            tr("there are: {worktree}", worktree=", ".join(worktree.name for worktree in known))
+            if known
+            else tr("there are none yet")
+        )
+        raise UserError(tr("there is no worktree {name!r}; {hint}", name=name, hint=hint))
     return found
 
 
@@ -112,16 +120,28 @@ def remove_worktree(start: Path, name: str) -> Worktree:
     main = _get_main_checkout(_list_checkouts(find_root(start)))
     if found.locked:
         raise UserError(
-            f"the worktree {name!r} is locked ({found.locked}); unlock it with git worktree unlock {found.path}"
+            tr(
+                "the worktree {name!r} is locked ({locked}); unlock it with git worktree unlock {path}",
+                name=name,
+                locked=found.locked,
+                path=found.path,
+            )
         )
     if found.missing:
         run_git(main, "worktree", "prune")
         return found
     if start.resolve().is_relative_to(found.path.resolve()):
-        raise UserError(f"you are in the worktree {name!r}; leave it first, such as to {main}")
+        raise UserError(tr("you are in the worktree {name!r}; leave it first, such as to {main}", name=name, main=main))
     if number := count_worktree_changes(found):
-        files = "an uncommitted file" if number == 1 else f"{number} uncommitted files"
-        raise UserError(f"the worktree {name!r} has {files}; commit or discard the changes in {found.path}")
+        files = tr("an uncommitted file") if number == 1 else tr("{number} uncommitted files", number=number)
+        raise UserError(
+            tr(
+                "the worktree {name!r} has {files}; commit or discard the changes in {path}",
+                name=name,
+                files=files,
+                path=found.path,
+            )
+        )
     run_git(main, "worktree", "remove", str(found.path))
     return found
 
@@ -143,13 +163,19 @@ def get_worktree_path(main: Path, name: str) -> Path:
 def _create_worktree(main: Path, path: Path, name: str, checkouts: list[Worktree]) -> None:
     branch = make_branch_name(name)
     if path.exists():
-        raise UserError(f"{path} already exists and is not a worktree of this repository; choose another name")
+        raise UserError(
+            tr("{path} already exists and is not a worktree of this repository; choose another name", path=path)
+        )
     if holder := next((checkout for checkout in checkouts if checkout.branch == branch), None):
         raise UserError(
-            f"the branch {branch} is already checked out in {holder.path}; go there, or choose another name"
+            tr(
+                "the branch {branch} is already checked out in {path}; work there, or choose another name",
+                branch=branch,
+                path=holder.path,
+            )
         )
     if not run_git(main, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", accepted_codes=(1, 128)):
-        raise UserError("a worktree needs a commit, and this repository has none; make the first one with /commit")
+        raise UserError(tr("a worktree needs a commit, and this repository has none; make the first one with /commit"))
     exists = run_git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", accepted_codes=(1,))
     arguments = [str(path), branch] if exists else ["-b", branch, str(path)]
     # A checkout runs the repository's hooks and filters, which `allow` has approved.
@@ -161,12 +187,20 @@ def _check_reusable(known: Worktree, name: str) -> None:
         return
     if known.locked:
         raise UserError(
-            f"the worktree {name!r} is locked ({known.locked}) and its folder {known.path} is missing; "
-            f"restore it, or run git worktree unlock {known.path}"
+            tr(
+                "the worktree {name!r} is locked ({locked}) and its folder {path} is missing; restore "
+                "it, or run git worktree unlock {path}",
+                name=name,
+                locked=known.locked,
+                path=known.path,
+            )
         )
     raise UserError(
-        f"the folder of the worktree {name!r} is missing; clio worktree remove {name} removes its entry, "
-        "and its branch stays"
+        tr(
+            "the folder of the worktree {name!r} is missing; clio worktree remove {name} removes its "
+            "entry, and its branch stays",
+            name=name,
+        )
     )
 
 
@@ -183,8 +217,8 @@ def _list_checkouts(root: Path) -> list[Worktree]:
                 Worktree(
                     path=Path(fields["worktree"]),
                     branch=fields.get("branch", "").removeprefix("refs/heads/"),
-                    locked=(fields["locked"] or "no reason given") if "locked" in fields else "",
-                    missing=(fields["prunable"] or "its folder is missing") if "prunable" in fields else "",
+                    locked=(fields["locked"] or tr("no reason given")) if "locked" in fields else "",
+                    missing=(fields["prunable"] or tr("its folder is missing")) if "prunable" in fields else "",
                     bare="bare" in fields,
                 )
             )
@@ -194,7 +228,7 @@ def _list_checkouts(root: Path) -> list[Worktree]:
 def _get_main_checkout(checkouts: list[Worktree]) -> Path:
     main = checkouts[0]
     if main.bare:
-        raise UserError(f"{main.path} is a bare repository; clio creates worktrees beside a checkout")
+        raise UserError(tr("{path} is a bare repository; clio creates worktrees beside a checkout", path=main.path))
     return main.path
 
 

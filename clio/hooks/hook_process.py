@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 from clio.threads import start_process
 from clio.tools.shell.launcher import LaunchRequest, launch_command
 from clio.tools.shell.processes import (
@@ -135,12 +136,15 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
 def read_answer(result: HookResult, timeout_s: float) -> HookAnswer:
     """Interpret the result of a hook. "approve" approves nothing, because a hook can only restrict."""
     if result.exit_code is None:
-        return HookAnswer(problem=f"was stopped after {timeout_s:g} s")
+        return HookAnswer(problem=tr("was stopped after {timeout_s:g} s", timeout_s=timeout_s))
     if result.exit_code == BLOCK_EXIT_CODE:
         return HookAnswer(refusal=(result.errors or result.output).strip() or "no reason given")
     if result.exit_code != 0:
         last_line = result.errors.strip().rpartition("\n")[2]
-        return HookAnswer(problem=f"failed with exit code {result.exit_code}" + (f": {last_line}" if last_line else ""))
+        return HookAnswer(
+            problem=tr("failed with exit code {exit_code}", exit_code=result.exit_code)
+            + (f": {last_line}" if last_line else "")
+        )
     text = result.output.strip()
     # Other output is text for the model, so that a one-line shell hook can add context.
     if not text.startswith("{"):
@@ -148,7 +152,7 @@ def read_answer(result: HookResult, timeout_s: float) -> HookAnswer:
     try:
         decision = decode_json(text, type=_HookOutput)
     except (msgspec.DecodeError, RecursionError) as error:
-        return HookAnswer(problem=f"printed invalid JSON: {error}")
+        return HookAnswer(problem=tr("printed invalid JSON: {error}", error=error))
     if decision.decision == "block":
         return HookAnswer(refusal=decision.reason.strip() or "no reason given", context=decision.context.strip())
     return HookAnswer(context=decision.context.strip())

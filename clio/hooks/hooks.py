@@ -15,6 +15,7 @@ from clio.config.loaded import Hook
 from clio.errors import ToolFailed
 from clio.messages import Fragment
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.hooks.hook_process import HookAnswer
@@ -43,7 +44,7 @@ class Hooks:
 
     Args:
         env: environment of the commands; CLIO_EVENT, CLIO_PROJECT and CLIO_SESSION are added.
-        clean: replaces secrets, in what hooks receive and in what they print.
+        redact: replaces secrets, in what hooks receive and in what they print.
         tell: shows a line; its second argument is whether it is a warning.
     """
 
@@ -53,13 +54,13 @@ class Hooks:
         *,
         project: Path = Path(),
         env: Mapping[str, str] | None = None,
-        clean: Callable[[str], str] = str,
+        redact: Callable[[str], str] = str,
         tell: Callable[[str, bool], None] = lambda text, warning: None,
     ) -> None:
         self._hooks = tuple(hooks)
         self._project = project
         self._env = env or {}
-        self._clean = clean
+        self._redact = redact
         self._tell = tell
         self._pending_notes: list[Fragment] = []
         self._started_sessions: set[str] = set()
@@ -132,35 +133,54 @@ class Hooks:
         if not matching:
             return NO_VERDICT
         payload = {"event": event, "session": session, "project": str(self._project), **facts}
-        data = msgspec.json.encode(_clean_nested(payload, self._clean))
+        data = msgspec.json.encode(_redact_nested(payload, self._redact))
         env = {**self._env, "CLIO_EVENT": event, "CLIO_PROJECT": str(self._project), "CLIO_SESSION": session}
         notes: list[Fragment] = []
         for hook in matching:
             answer = await self._ask(hook, data, env)
             if answer.context:
-                notes.append(_make_note(hook, self._clean(answer.context)))
+                notes.append(_make_note(hook, self._redact(answer.context)))
             if answer.refusal:
                 # The first refusal decides; later hooks are not run, so they cannot act on a call that does not happen.
-                refusal = f"{self._clean(answer.refusal)} ({hook.where})"
+                refusal = f"{self._redact(answer.refusal)} ({hook.where})"
                 return HookVerdict(refusal=refusal, notes=tuple(notes))
         return HookVerdict(notes=tuple(notes))
 
     async def _ask(self, hook: Hook, data: bytes, env: Mapping[str, str]) -> "HookAnswer":
         from clio.hooks.hook_process import HookAnswer, read_answer, run_hook
 
+        env = {**env, **hook.env}
         try:
-            result = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)
+            if hook.is_claude_format:
+                from clio.hooks.claude_format import run_claude_hook
+
+                answer = await run_claude_hook(hook, data, cwd=self._project, env=env)
+            else:
+                result = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)
+                answer = read_answer(result, hook.timeout_s)
         except ToolFailed as error:
             answer = HookAnswer(problem=str(error))
-        else:
-            answer = read_answer(result, hook.timeout_s)
-        subject = f"the hook {hook.where} at {hook.event}"
+        subject = tr("the hook {where} at {event}", where=hook.where, event=hook.event)
         if answer.problem:
-            self._tell(f"{subject} {self._clean(answer.problem)}; clio continues without it", True)
+            self._tell(
+                tr(
+                    "{subject} {problem}; clio continues without it",
+                    subject=subject,
+                    problem=self._redact(answer.problem),
+                ),
+                True,
+            )
         elif answer.refusal:
-            self._tell(f"{subject} refused: {' '.join(self._clean(answer.refusal).split())[:200]}", True)
+            self._tell(
+                tr(
+                    "{subject} blocked this: {reason}",
+                    subject=subject,
+                    reason=" ".join(self._redact(answer.refusal).split())[:200],
+                ),
+                True,
+            )
         elif answer.context:
-            self._tell(f"{subject} adds {len(answer.context):,} characters", False)
+            self._tell(tr("{subject} adds {count:,} characters", subject=subject, count=len(answer.context)), False)
         return answer
 
 
@@ -177,12 +197,12 @@ def _describe_call(tool: str, arguments: str) -> dict[str, object]:
     return {"tool": tool, "arguments": values}
 
 
-def _clean_nested(value: Any, clean: Callable[[str], str]) -> Any:
-    """Return the value with `clean` applied to each string in it; it stays valid JSON."""
+def _redact_nested(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return the value with `redact` applied to each string in it; it stays valid JSON."""
     if isinstance(value, str):
-        return clean(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {key: _clean_nested(item, clean) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _redact_nested(item, redact) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
-        return [_clean_nested(item, clean) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_redact_nested(item, redact) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value

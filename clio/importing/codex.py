@@ -240,6 +240,8 @@ class _Reader:
         id = as_text(item.get("id"))
         if kind == "message":
             yield from self._convert_message(item, id)
+        elif kind == "agent_message":
+            yield from self._convert_agent_message(item, id)
         elif call := convert_call(item):
             self._calls.append(call)
             if kind in ("web_search_call", "image_generation_call"):  # calls without a result item
@@ -276,6 +278,19 @@ class _Reader:
                 yield self._wrap(message, tuple(images))
         elif role not in ("developer", "system"):
             self._tally.kinds[join_kind("role", role)] += 1
+
+    def _convert_agent_message(self, item: Json, id: str) -> Iterator[Piece]:
+        """Yield a message of the agent, or one that another agent sent to it, which is not the user's."""
+        text = as_text(item.get("message")) or as_text(item.get("text"))
+        text = text or extract_text_and_images(item.get("content"))[0]
+        yield from self.flush()
+        if not text.strip():
+            return
+        if author := as_text(item.get("author")):
+            content = f"[message from {author}]\n{text}"
+            yield self._wrap(UserMessage(content=content, origin="continue", id=id, created=self._time))
+        else:
+            yield self._wrap(AssistantMessage(content=text, model=self._model, id=id, created=self._time))
 
     def _convert_compacted(self, payload: Json, at: float) -> Iterator[Piece]:
         self._key, self._time = self._key or self._path.stem, at or self._time

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from clio.errors import ClioError, StorageError
-from clio.importing import aider, claude, codex, gemini, places
+from clio.importing import aider, claude, codex, gemini, places, specstory
 from clio.importing.places import SourceFile
 from clio.importing.reading import Agent, ImportedImage, ImportedMessage, Piece, Progress, SessionAbout, Tally
 from clio.messages import (
@@ -557,9 +557,10 @@ READERS: dict[Agent, Reader] = {
     "codex": codex.read_codex,
     "gemini": gemini.read_gemini,
     "aider": aider.read_aider,
+    "specstory": specstory.read_specstory,
     "clio": places.read_clio,
 }
-_SEQUENTIAL = frozenset[Agent]({"aider"})
+_SEQUENTIAL = frozenset[Agent]({"aider", "specstory"})
 """Agents whose files have several conversations, one after the other."""
 _RECORD_INTERVAL_S = 2.0  # so that a killed import continues where it was, without a write per file
 

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from clio.config.paths import clio_home, user_home
 from clio.errors import ClioError, UserError
-from clio.importing import aider, claude, codex
+from clio.importing import aider, claude, codex, specstory
 from clio.importing.reading import (
     Agent,
     ImportedImage,
@@ -35,6 +35,7 @@ from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
 from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 
 def get_session_files(path: Path) -> SessionFiles:
@@ -129,10 +130,12 @@ class SourceFinder:
         """
         self._unusable = []
         if given is not None and not given.exists():
-            raise UserError(f"{str(given)!r} does not exist; name a file or a folder of {agent}")
+            raise UserError(
+                tr("{given!r} does not exist; name a file or a folder of {agent}", given=str(given), agent=agent)
+            )
         where = (given,) if given else self.list_homes(agent)
         paths = [path for root_path in where for path in self._iter_paths(agent, root_path)]
-        always = every or (given is not None and (given.is_file() or agent in ("aider", "clio")))
+        always = every or (given is not None and (given.is_file() or agent in ("aider", "specstory", "clio")))
         files = [file for path in dict.fromkeys(paths) if (file := self._examine_file(agent, path, always))]
         files.sort(key=lambda file: (-file.modified, str(file.path)))
         return FoundFiles(agent=agent, where=where, files=tuple(files), unusable=tuple(self._unusable))
@@ -150,6 +153,8 @@ class SourceFinder:
                 places = [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"]
             case "aider":
                 places = [self._project]
+            case "specstory":
+                places = [self._project / specstory.FOLDER]
             case "clio":
                 places = [clio_home(env)]
         return tuple(root_path for root_path in places if root_path.is_dir())
@@ -183,6 +188,9 @@ class SourceFinder:
             case "aider":
                 named = [root_path / name for name in (aider.HISTORY, aider.INPUTS)]
                 yield from [path for path in named if path.is_file()][:1]
+            case "specstory":
+                root = root_path / specstory.FOLDER if (root_path / specstory.FOLDER).is_dir() else root_path
+                yield from self._walk_files(root, lambda path: path.suffix == ".md")
             case "clio":
                 inside = (root_path / ".clio" / "sessions", root_path / "sessions", root_path)
                 yield from _iter_session_files(next(folder for folder in inside if folder.is_dir()))
@@ -199,7 +207,7 @@ class SourceFinder:
         try:
             looked = path.stat()
             if not stat.S_ISREG(looked.st_mode):
-                self._unusable.append((str(path), "not a file"))
+                self._unusable.append((str(path), tr("not a file")))
                 return None
             ours = always or self._belongs_here(agent, path)
         except OSError as error:
@@ -215,7 +223,7 @@ class SourceFinder:
                 return self.is_ours(_find_directory(path, codex.read_directory))
             case "gemini":
                 return self._is_gemini_file_ours(path)
-            case "aider":
+            case "aider" | "specstory":
                 return True
             case "clio":
                 files = get_session_files(path)
@@ -415,7 +423,7 @@ def _iter_memory_files(
 ) -> Iterator[tuple[Path, str]]:
     """Yield the memory files that exist, each with the heading of its facts."""
     if given is not None:
-        if given.suffix == ".md" and agent != "aider":
+        if given.suffix == ".md" and agent not in ("aider", "specstory"):
             yield given, _GEMINI_SECTION if agent == "gemini" and given.name == "GEMINI.md" else ""
         elif given.is_dir():
             yield from ((path, "") for path in sorted(given.glob("memory/*.md")))
@@ -433,7 +441,7 @@ def _iter_memory_files(
             )
         case "codex":
             yield from _select_existing([home / "memories" / "MEMORY.md" for home in homes], "")
-        case "aider" | "clio":
+        case "aider" | "specstory" | "clio":
             return
 
 

@@ -14,11 +14,11 @@ from msgspec import Struct, field
 
 from clio.messages import Message
 from clio.storage.files import open_regular
-from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
+from clio.text.translation import tr, tr_count
 
-Agent = Literal["claude", "codex", "gemini", "aider", "clio"]
-AGENTS: tuple[Agent, ...] = ("claude", "codex", "gemini", "aider", "clio")
+Agent = Literal["claude", "codex", "gemini", "aider", "specstory", "clio"]
+AGENTS: tuple[Agent, ...] = ("claude", "codex", "gemini", "aider", "specstory", "clio")
 Json = dict[str, Any]
 
 
@@ -89,17 +89,36 @@ class Tally(Struct, kw_only=True):
         parts: list[str] = []
         if lines := sum(self.kinds.values()):
             named = ", ".join(f"{kind[:40]} ({number:,})" for kind, number in self.kinds.most_common(8))
-            kinds = "1 kind" if len(self.kinds) == 1 else f"{len(self.kinds):,} kinds"
+            kinds = "1 kind" if len(self.kinds) == 1 else tr("{count:,} kinds", count=len(self.kinds))
             more = ", …" if len(self.kinds) > 8 else ""
             parts.append(
-                f"{format_count(lines, 'line')} of {kinds} {_choose_verb(lines)} not understood: {named}{more}."
+                tr(
+                    "{lines} of {kinds} {was_or_were} not understood: {named}{more}.",
+                    lines=tr_count(lines, "line"),
+                    kinds=kinds,
+                    was_or_were=_choose_verb(lines),
+                    named=named,
+                    more=more,
+                )
             )
         if self.torn:
-            parts.append(f"{format_count(self.torn, 'line')} {_choose_verb(self.torn)} incomplete.")
+            parts.append(
+                tr(
+                    "{lines} {was_or_were} incomplete.",
+                    lines=tr_count(self.torn, "line"),
+                    was_or_were=_choose_verb(self.torn),
+                )
+            )
         if self.large:
-            parts.append(f"{format_count(self.large, 'line')} {_choose_verb(self.large)} too long to be read.")
+            parts.append(
+                tr(
+                    "{lines} {was_or_were} too long to be read.",
+                    lines=tr_count(self.large, "line"),
+                    was_or_were=_choose_verb(self.large),
+                )
+            )
         if self.mended:
-            parts.append(f"{format_count(self.mended, 'line')} had invalid UTF-8, replaced by �.")
+            parts.append(tr("{lines} had invalid UTF-8, replaced by �.", lines=tr_count(self.mended, "line")))
         return " ".join(parts)
 
 

@@ -1,17 +1,18 @@
 """The MCP client on the `mcp` SDK: start a server, write its log, and convert its answers to clio's own values."""
 
 import asyncio
-import binascii
 import contextlib
 import importlib
 import logging
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,11 +22,18 @@ from msgspec import Raw, Struct
 from clio import __version__
 from clio.config.loaded import McpServer
 from clio.errors import ConfigError
-from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media_type, read_picture
+from clio.mcp.answers import AnswerReader
+from clio.mcp.oauth import MAX_AUTH_BYTES, LoginStore, check_auth_request, find_login, make_stored_login_auth
+from clio.mcp.server_requests import (
+    ServerRequests,
+    WaitingForUser,
+    make_elicitation_handler,
+    make_roots_handler,
+    make_sampling_handler,
+)
 from clio.mcp.values import (
     CallFailed,
     Catalog,
-    ElicitationQuestion,
     McpReply,
     OfferedPrompt,
     OfferedResource,
@@ -35,12 +43,15 @@ from clio.mcp.values import (
     ShowProgress,
 )
 from clio.storage.files import make_folder
-from clio.text.formatting import format_bytes
-from clio.threads import start_process
+from clio.text.formatting import format_bytes, truncate
+from clio.text.translation import tr
+from clio.threads import end_tree_on_windows, find_program, start_process
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp import Client
     from mcp.client import Transport
+    from mcp.client.auth import OAuthClientProvider
 
 
 MAX_LOG_BYTES = 200_000
@@ -109,7 +120,7 @@ _INHERITED = frozenset(
     HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy
     npm_config_registry npm_config_cache NPM_CONFIG_REGISTRY NPM_CONFIG_CACHE PIP_INDEX_URL UV_INDEX_URL
     APPDATA LOCALAPPDATA HOMEDRIVE HOMEPATH USERPROFILE SYSTEMDRIVE SYSTEMROOT PROCESSOR_ARCHITECTURE PATHEXT COMSPEC
-    PROGRAMFILES PROGRAMDATA
+    PROGRAMFILES PROGRAMDATA NoDefaultCurrentDirectoryInExePath
     """.split()
 )
 _INHERITED_PREFIXES = ("LC_", "XDG_")
@@ -117,13 +128,14 @@ _URL_PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """A server's command, directory and complete environment; or its URL and headers."""
+    """A server's command, directory and complete environment; or its URL, headers and the secret for its login."""
 
     command: tuple[str, ...] = ()
     cwd: Path = Path()
     env: dict[str, str] = {}
     url: str = ""
     headers: dict[str, str] = {}
+    client_secret: str = ""
 
 
 def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Launch:
@@ -140,16 +152,22 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
         if found or match[2] is not None:
             return found or match[2]
         raise ConfigError(
-            f"{server.where}: the MCP server {server.name!r} needs the environment variable {match[1]}; "
-            f"set it, or write ${{{match[1]}:-a default}}"
+            tr(
+                "{where}: the MCP server {server!r} needs the environment variable {match}; set it, or "
+                "write ${{{match}:-a default}}",
+                where=server.where,
+                server=server.name,
+                match=match[1],
+            )
         )
 
     return Launch(
         command=tuple(map(fill, (server.command, *server.args))) if server.command else (),
         cwd=project / Path(fill(server.cwd)).expanduser(),
-        env=list_inherited_variables(env) | {name: fill(text) for name, text in server.env.items()},
+        env=list_inherited_variables(env) | server.added_env | {name: fill(text) for name, text in server.env.items()},
         url=fill(server.url),
         headers={name: fill(text) for name, text in server.headers.items()},
+        client_secret=fill(server.oauth.client_secret) if server.oauth else "",
     )
 
 
@@ -165,90 +183,6 @@ def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
         if (name.upper() if os.name == "nt" else name) in upper or name.startswith(_INHERITED_PREFIXES)
         if not _URL_PASSWORD.search(value) and not value.startswith("()")
     }
-
-
-MAX_PICTURES = 10
-"""Maximum number of images in one answer."""
-MAX_ANSWER_CHARS = 1_000_000
-"""Maximum length of one answer. The tool runner sends the model less, and stores all of it for `read_output`."""
-
-
-def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
-    """Return the text of a tool's answer. Blocks that are not text are described in brackets.
-
-    structured: the answer's structured content, used if the blocks have no text.
-    """
-    parts = [_format_block(block) for block in blocks]
-    if structured is not None and not any(part.strip() for part in parts):
-        parts = [msgspec.json.format(msgspec.json.encode(structured), indent=1).decode("utf-8")]
-    text = "\n\n".join(part for part in parts if part)
-    if len(text) <= MAX_ANSWER_CHARS:
-        return text
-    return f"{text[:MAX_ANSWER_CHARS]}\n[… {len(text) - MAX_ANSWER_CHARS:,} characters left out]"
-
-
-def decode_block_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
-    """Return the images in an answer that a model can be sent, at most MAX_PICTURES; `format_blocks` names each."""
-    pictures = (_decode_picture(block) for block in blocks)
-    return tuple(picture for picture in pictures if isinstance(picture, Picture))[:MAX_PICTURES]
-
-
-def format_prompt_messages(messages: Iterable[Any]) -> str:
-    """Return the messages of a prompt as one text; messages of the assistant are marked as example answers."""
-    parts: list[str] = []
-    for message in messages:
-        text = _format_block(message.content)
-        parts.append(f"[an example answer]\n{text}\n[end of the example]" if message.role == "assistant" else text)
-    return "\n\n".join(parts)[:MAX_ANSWER_CHARS]
-
-
-def format_resource(contents: Any) -> str:
-    """Return the text of a resource; for a binary one, its type and size in brackets."""
-    text = getattr(contents, "text", None)
-    if text is not None:
-        return str(text)
-    kind = contents.mime_type or "binary data"
-    return f"[{contents.uri}: {kind}, {_format_size(contents.blob)}, not text]"
-
-
-def _format_block(block: Any) -> str:
-    match block.type:
-        case "text":
-            return str(block.text)
-        case "image":
-            picture = _decode_picture(block)
-            if isinstance(picture, Picture):
-                return f"[picture: {picture.description}]"
-            why = f": it {picture}" if picture else ""
-            return f"[image: {block.mime_type}, {_format_size(block.data)}, not shown{why}]"
-        case "audio":
-            return f"[{block.type}: {block.mime_type}, {_format_size(block.data)}, not shown]"
-        case "resource_link":
-            description = " - ".join(part for part in (block.title or block.name, block.description) if part)
-            return f"[resource {block.uri}: {description}]"
-        case "resource":
-            return f"[resource {block.resource.uri}]\n{format_resource(block.resource)}"
-        case kind:
-            return f"[a block of type {kind}]"
-
-
-def _decode_picture(block: Any) -> Picture | str:
-    """Return the image in a block; else why it cannot be sent, "" if the block is not a supported image."""
-    if block.type != "image":
-        return ""
-    if len(block.data) > MAX_TOOL_IMAGE_BYTES * 4 // 3 + 4:
-        return f"is larger than {MAX_TOOL_IMAGE_BYTES // 1_000_000} MB"
-    try:
-        data = binascii.a2b_base64(block.data)
-        return read_picture(data, "picture") if detect_media_type(data) else ""
-    except NotAPicture as error:
-        return str(error)
-    except ValueError:
-        return "is not valid base64"
-
-
-def _format_size(base64: str) -> str:
-    return format_bytes(len(base64) * 3 // 4)
 
 
 MAX_LINE_BYTES = 64_000_000
@@ -278,6 +212,10 @@ class EndSignal:
             self.why = why
             self.event.set()
 
+    def clear_status(self) -> None:
+        """Forget the last error status, before a call."""
+        self.status = 0
+
 
 @contextlib.asynccontextmanager
 async def open_pipe(launch: Launch, log: ServerLog, end_signal: EndSignal) -> AsyncGenerator[Any]:
@@ -302,7 +240,7 @@ async def open_pipe(launch: Launch, log: ServerLog, end_signal: EndSignal) -> As
     finally:
         if tasks[0].done():  # standard output has ended; wait for the exit code, which is the reason
             await asyncio.wait({tasks[-1]}, timeout=_EXIT_GRACE_S)
-        end_signal.set("it was stopped")
+        end_signal.set(tr("it was stopped"))
         for stream in (from_server, to_server):
             await stream.aclose()
         try:
@@ -320,12 +258,25 @@ def pipe_transport(launch: Launch, log: ServerLog, end_signal: EndSignal) -> "Tr
     return open_pipe(launch, log, end_signal)
 
 
+_OWN_GROUP: dict[str, Any] = (
+    {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
+)
+
+
+def _resolve_command(launch: Launch) -> tuple[str, ...]:
+    """Return the command with its program's full path on Windows, which would find only `.exe` files: npx is `.cmd`."""
+    program, *arguments = launch.command
+    if sys.platform == "win32":
+        program = find_program(program, launch.env.get("PATH")) or program
+    return (program, *arguments)
+
+
 async def _start_process(launch: Launch) -> asyncio.subprocess.Process:
     if not launch.cwd.is_dir():
-        raise ServerDown(f"its directory {str(launch.cwd)!r} does not exist")
+        raise ServerDown(tr("its directory {cwd!r} does not exist", cwd=str(launch.cwd)))
     try:
         start = asyncio.create_subprocess_exec(
-            *launch.command,
+            *_resolve_command(launch),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -334,14 +285,18 @@ async def _start_process(launch: Launch) -> asyncio.subprocess.Process:
             limit=MAX_LINE_BYTES,
             # A process group of its own: Ctrl-C in clio's terminal must not end the server, and its children can be
             # ended with it.
-            start_new_session=os.name != "nt",
+            **_OWN_GROUP,
         )
         return await start_process(start, _end_process)
     except FileNotFoundError:
-        raise ServerDown(f"command {launch.command[0]!r} not found; install it, or give its full path") from None
+        raise ServerDown(
+            tr("command {command!r} not found; install it, or give its full path", command=launch.command[0])
+        ) from None
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ServerDown(f"command {launch.command[0]!r} cannot be started: {cause}") from None
+        raise ServerDown(
+            tr("command {command!r} cannot be started: {cause}", command=launch.command[0], cause=cause)
+        ) from None
 
 
 async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, end_signal: EndSignal) -> None:
@@ -354,7 +309,9 @@ async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: Ser
             try:
                 line = await stdout.readline()
             except ValueError:
-                end_signal.set(f"it sent a line of more than {MAX_LINE_BYTES // 1_000_000} MB")
+                end_signal.set(
+                    tr("it sent a line of more than {max_line_bytes} MB", max_line_bytes=MAX_LINE_BYTES // 1000000)
+                )
                 return
             if not line:
                 return
@@ -364,7 +321,7 @@ async def _read_messages(stdout: asyncio.StreamReader, to_session: Any, log: Ser
                 stray += bool(line.strip())
                 log.write("stdout: " + line[:2_000].decode("utf-8", "replace"))
                 if stray > MAX_STRAY_LINES:
-                    end_signal.set("it writes text that is not part of the protocol to its standard output")
+                    end_signal.set(tr("it writes text that is not part of the protocol to its standard output"))
                     return
                 await asyncio.sleep(0)  # let other tasks run during a flood of lines
                 continue
@@ -403,7 +360,11 @@ async def _watch_exit(
 ) -> None:
     code = await process.wait()
     await asyncio.sleep(0)
-    reason = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+    reason = (
+        tr("it exited with code {code}", code=code)
+        if code >= 0
+        else tr("it was killed by signal {signal}", signal=-code)
+    )
     last_line = log.last_line()
     end_signal.set(f"{reason}: {last_line}" if last_line else reason)
     await to_session.aclose()
@@ -416,10 +377,10 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(OSError):
             process.stdin.close()
         if not await _wait_for_exit(process, _EXIT_GRACE_S):
-            _send_signal(process, signal.SIGTERM)
+            _end_group(process, gently=True)
             await _wait_for_exit(process, _TERM_GRACE_S)
     finally:
-        _send_signal(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+        _end_group(process, gently=False)
 
 
 async def _wait_for_exit(process: asyncio.subprocess.Process, timeout_s: float) -> bool:
@@ -430,22 +391,22 @@ async def _wait_for_exit(process: asyncio.subprocess.Process, timeout_s: float) 
     return True
 
 
-def _send_signal(process: asyncio.subprocess.Process, number: int) -> None:
-    """Send a signal to the process group; on Windows, terminate the process."""
+def _end_group(process: asyncio.subprocess.Process, *, gently: bool) -> None:
+    """Send SIGTERM or SIGKILL to the process group; on Windows, Ctrl-Break, or end the process with its children."""
+    if sys.platform == "win32":
+        end_tree_on_windows(process.pid, gently=gently, running=process.returncode is None)
+        return
     with contextlib.suppress(OSError):
-        if os.name == "nt":
-            process.terminate()
-        else:
-            os.killpg(process.pid, number)
+        os.killpg(process.pid, signal.SIGTERM if gently else signal.SIGKILL)
 
 
 MAX_TOOLS, MAX_RESOURCES = 300, 1_000
 _MAX_PAGES = 50
-_MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
+_MAX_NAME_CHARS, _MAX_URI_CHARS, _MAX_DESCRIPTION_CHARS, _MAX_ARGUMENTS = 200, 2_000, 4_000, 50
 _CONNECT_S = 30.0
-Elicit = Callable[[str, str, Sequence[ElicitationQuestion]], Awaitable[dict[str, str] | None]]
-"""Asks the user a server's questions: server name, message, questions → answers by field; None without answers."""
+_PROGRESS_LINES = 10
+"""Progress lines that are shown at once, and in each second after: a server may send thousands a second."""
 
 
 def load_sdk() -> None:
@@ -461,9 +422,10 @@ def load_sdk() -> None:
 class McpClient:
     """One open connection to a server. Cancelling the caller of a method cancels the request."""
 
-    def __init__(self, client: "Client", log: ServerLog) -> None:
+    def __init__(self, client: "Client", log: ServerLog, answers: AnswerReader) -> None:
         self._client = client
         self._log = log
+        self._answers = answers
 
     async def catalog(self) -> Catalog:
         """Return everything the server offers: at most MAX_TOOLS tools, and MAX_RESOURCES resources and prompts."""
@@ -483,14 +445,18 @@ class McpClient:
             else []
         )
         return Catalog(
-            server=info.name if info else "",
-            version=info.version if info else "",
-            tools=tuple(self._convert_tool(tool) for tool in tools),
+            server=_shorten(info.name) if info else "",
+            version=_shorten(info.version) if info else "",
+            tools=tuple(self._convert_tool(tool) for tool in tools if self._is_usable("tool", tool.name)),
             resources=(
-                *map(_convert_resource, resources),
-                *(_convert_resource(template, template=True) for template in templates),
+                *(_convert_resource(one) for one in resources if self._is_usable("resource", str(one.uri))),
+                *(
+                    _convert_resource(one, template=True)
+                    for one in templates
+                    if self._is_usable("resource", str(one.uri_template))
+                ),
             ),
-            prompts=tuple(map(_convert_prompt, prompts)),
+            prompts=tuple(_convert_prompt(one) for one in prompts if self._is_usable("prompt", one.name)),
             listed_at=time.time(),
         )
 
@@ -500,28 +466,57 @@ class McpClient:
         tell: called with one line for each progress notification.
         """
 
+        budget, last = float(_PROGRESS_LINES), time.monotonic()
+
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            tell(format_progress(progress, total, message))
+            nonlocal budget, last
+            now = time.monotonic()
+            budget, last = min(budget + (now - last) * _PROGRESS_LINES, _PROGRESS_LINES), now
+            if budget >= 1.0:
+                budget -= 1.0
+                tell(format_progress(progress, total, message))
 
         with _convert_errors():
             result = await self._client.call_tool(tool, arguments, progress_callback=on_progress)
-        return McpReply(
-            text=format_blocks(result.content, result.structured_content),
-            ok=not result.is_error,
-            images=decode_block_pictures(result.content),
+        return await asyncio.to_thread(
+            self._answers.read_result, result.content, result.structured_content, ok=not result.is_error
         )
 
     async def read(self, uri: str) -> McpReply:
         """Return the text of a resource. Raises as `call`."""
         with _convert_errors():
             result = await self._client.read_resource(uri)
-        return McpReply(text="\n\n".join(format_resource(content) for content in result.contents))
+        return await asyncio.to_thread(self._answers.read_resource, result.contents)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
         """Return the text of a prompt with its arguments filled in. Raises as `call`."""
         with _convert_errors():
             result = await self._client.get_prompt(name, arguments)
-        return McpReply(text=format_prompt_messages(result.messages))
+        return await asyncio.to_thread(self._answers.read_prompt, result.messages)
+
+    async def follow_changes(self, note_change: Callable[[], None]) -> None:
+        """Call `note_change` whenever the server announces that its lists changed, until cancelled.
+
+        Servers of older versions of the protocol need no request for that; `connect_server` listens to them.
+        """
+        from mcp.client.subscriptions import SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+        from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+        capabilities = self._client.server_capabilities
+        tools = bool(capabilities.tools and capabilities.tools.list_changed)
+        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
+        resources = bool(capabilities.resources and capabilities.resources.list_changed)
+        if self._client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools or prompts or resources):
+            return
+        try:
+            async with self._client.listen(
+                tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+            ) as events:
+                async for _ in events:
+                    note_change()
+        except (MCPError, SubscriptionLost, TimeoutError) as error:
+            self._log.write(f"clio: changed lists are not announced any more: {error}")
 
     async def _list_all_pages(self, request: Any, field: str, maximum: int) -> list[Any]:
         found: list[Any] = []
@@ -538,6 +533,13 @@ class McpClient:
         self._log.write(f"clio: the server offers more than {maximum} {field}; the rest is ignored")
         return found[:maximum]
 
+    def _is_usable(self, kind: str, name: str) -> bool:
+        """Whether a name or address can be shown and typed; the log names one that cannot."""
+        if name and name.isprintable() and len(name) <= (_MAX_URI_CHARS if kind == "resource" else _MAX_NAME_CHARS):
+            return True
+        self._log.write(f"clio: a {kind} is left out because of its name: {name[:_MAX_NAME_CHARS]!a}")
+        return False
+
     def _convert_tool(self, tool: Any) -> OfferedTool:
         schema = msgspec.json.encode(tool.input_schema)
         if len(schema) > _MAX_SCHEMA_BYTES:
@@ -546,8 +548,8 @@ class McpClient:
         hints = tool.annotations
         return OfferedTool(
             name=tool.name,
-            title=tool.title or (hints.title if hints else None) or "",
-            description=tool.description or "",
+            title=_shorten(tool.title or (hints.title if hints else None)),
+            description=_shorten(tool.description, _MAX_DESCRIPTION_CHARS),
             schema=Raw(schema),
             reads=bool(hints and hints.read_only_hint),
         )
@@ -561,30 +563,48 @@ async def connect_server(
     *,
     log: ServerLog,
     end_signal: EndSignal,
-    elicit: Elicit,
+    requests: ServerRequests,
+    answers: AnswerReader,
+    note_change: Callable[[], None],
+    waiting_for_user: WaitingForUser,
+    logins: LoginStore | None = None,
     legacy: bool = False,
 ) -> AsyncGenerator[McpClient]:
     """Start or connect to a server and negotiate the protocol version. Call `load_sdk` before.
 
-    legacy: use only the older handshake, for servers that end on an unknown request.
+    Args:
+        note_change: called when the server announces that one of its lists changed.
+        waiting_for_user: entered while one of the server's own requests waits for the user.
+        logins: the stored logins; None uses none.
+        legacy: use only the older handshake, for servers that end on an unknown request.
 
     Raises the exceptions of process, network and SDK; `connection.describe_failure` describes them.
     """
     from mcp import Client
     from mcp.types import Implementation
 
-    async with _open_transport(server, launch, log, end_signal) as transport:
+    async def handle_message(message: Any) -> None:
+        if getattr(message, "method", "").endswith("/list_changed"):
+            note_change()
+
+    async with _open_transport(server, launch, log, end_signal, logins) as transport:
         client = Client(
             transport,
             mode="legacy" if legacy else "auto",
             client_info=Implementation(name="clio", version=__version__),
-            list_roots_callback=_make_roots_handler(project),
-            elicitation_callback=_make_elicitation_handler(server.name, elicit),
+            list_roots_callback=make_roots_handler(project),
+            elicitation_callback=(
+                make_elicitation_handler(server.name, requests, waiting_for_user) if requests.can_ask else None
+            ),
+            sampling_callback=(
+                make_sampling_handler(server, requests, waiting_for_user) if requests.offers_sampling(server) else None
+            ),
             logging_callback=_make_logging_handler(log),
+            message_handler=handle_message,
             cache=None,
         )
         async with client:
-            yield McpClient(client, log)
+            yield McpClient(client, log, answers)
 
 
 def format_progress(progress: float, total: float | None, message: str | None) -> str:
@@ -595,27 +615,86 @@ def format_progress(progress: float, total: float | None, message: str | None) -
 
 @contextlib.asynccontextmanager
 async def _open_transport(
-    server: McpServer, launch: Launch, log: ServerLog, end_signal: EndSignal
+    server: McpServer, launch: Launch, log: ServerLog, end_signal: EndSignal, logins: LoginStore | None
 ) -> "AsyncGenerator[Transport]":
-    import httpx2
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
     if server.kind == "stdio":
         yield pipe_transport(launch, log, end_signal)
-    elif server.kind == "sse":
-        yield sse_client(launch.url, headers=launch.headers)
-    else:
+        return
+    login = await asyncio.to_thread(find_login, logins, server, launch.url, launch.headers)
+    auth = make_stored_login_auth(logins, login) if logins and login else None
+    if server.kind == "sse":
+
+        def make_http_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
+            return open_http_client(launch.url, headers or {}, auth, end_signal)
+
+        yield sse_client(launch.url, headers=launch.headers, auth=auth, httpx_client_factory=make_http_client)
+        return
+    async with open_http_client(launch.url, launch.headers, auth, end_signal) as http:
+        yield streamable_http_client(launch.url, http_client=http, max_sse_event_size=MAX_LINE_BYTES)
+
+
+def open_http_client(
+    url: str,
+    headers: Mapping[str, str],
+    auth: "OAuthClientProvider | None" = None,
+    end_signal: EndSignal | None = None,
+    *,
+    checks_addresses: bool = False,
+) -> "httpx2.AsyncClient":
+    """Return an HTTP client for one server, with bounded answers.
+
+    Args:
+        auth: a login. Addresses that a login must not use are then refused, as with `checks_addresses`.
+        end_signal: gets the status of the server's errors.
+    """
+    import httpx2
+
+    target = httpx2.URL(url)
+
+    async def check_request(request: httpx2.Request) -> None:
+        if auth is not None or checks_addresses:
+            check_auth_request(str(request.url), url)
+
+    async def check_response(response: httpx2.Response) -> None:
+        asked = response.request.url
+        is_server = (asked.host, asked.port, asked.path) == (target.host, target.port, target.path)
+        if is_server and response.status_code >= 400 and end_signal is not None:
+            end_signal.status = response.status_code
+        is_answer = is_server and response.status_code < 400
+        # The SDK bounds each event of a stream; it reads any other answer as a whole, whatever its type.
+        if not is_answer or "text/event-stream" not in response.headers.get("content-type", ""):
+            max_bytes = MAX_LINE_BYTES if is_answer else MAX_AUTH_BYTES
+            response.stream = _bound_stream(cast("httpx2.AsyncByteStream", response.stream), max_bytes)
+
+    return httpx2.AsyncClient(
+        headers=dict(headers),
         # No read timeout here: `ServerConnection` applies the server's `timeout_s` to each call.
-        timeout = httpx2.Timeout(_CONNECT_S, read=None)
+        timeout=httpx2.Timeout(_CONNECT_S, read=None),
+        event_hooks={"request": [check_request], "response": [check_response]},
+        auth=auth,
+    )
 
-        async def note_status(response: httpx2.Response) -> None:
-            if response.status_code >= 400:
-                end_signal.status = response.status_code
 
-        hooks: Any = {"response": [note_status]}
-        async with httpx2.AsyncClient(headers=launch.headers, timeout=timeout, event_hooks=hooks) as http:
-            yield streamable_http_client(launch.url, http_client=http)
+def _bound_stream(stream: "httpx2.AsyncByteStream", max_bytes: int) -> "httpx2.AsyncByteStream":
+    """Return a stream that fails after `max_bytes`."""
+    import httpx2
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            count = 0
+            async for part in stream:
+                count += len(part)
+                if count > max_bytes:
+                    raise httpx2.ReadError(tr("the answer is larger than {size}", size=format_bytes(max_bytes)))
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return BoundedStream()
 
 
 @contextlib.contextmanager
@@ -628,8 +707,8 @@ def _convert_errors() -> Generator[None]:
         yield
     except MCPError as error:
         if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
-            raise ConnectionError("the connection was closed") from None
-        raise CallFailed(error.message or f"error {error.code}") from None
+            raise ConnectionError(tr("the connection was closed")) from None
+        raise CallFailed(error.message or tr("error {code}", code=error.code)) from None
     except (RuntimeError, ValueError) as error:  # an answer that violates the protocol or the tool's own schema
         raise CallFailed(" ".join(str(error).split())[:500]) from None
 
@@ -637,28 +716,27 @@ def _convert_errors() -> Generator[None]:
 def _convert_resource(resource: Any, *, template: bool = False) -> OfferedResource:
     return OfferedResource(
         uri=str(resource.uri_template if template else resource.uri),
-        name=resource.title or resource.name or "",
-        description=resource.description or "",
-        media_type=resource.mime_type or "",
+        name=_shorten(resource.title or resource.name),
+        description=_shorten(resource.description, _MAX_DESCRIPTION_CHARS),
+        media_type=_shorten(resource.mime_type),
         template=template,
     )
 
 
 def _convert_prompt(prompt: Any) -> OfferedPrompt:
     arguments = tuple(
-        PromptArgument(name=argument.name, description=argument.description or "", required=bool(argument.required))
-        for argument in prompt.arguments or ()
+        PromptArgument(
+            name=_shorten(argument.name), description=_shorten(argument.description), required=bool(argument.required)
+        )
+        for argument in (prompt.arguments or ())[:_MAX_ARGUMENTS]
     )
-    return OfferedPrompt(name=prompt.name, description=prompt.description or prompt.title or "", arguments=arguments)
+    description = _shorten(prompt.description or prompt.title, _MAX_DESCRIPTION_CHARS)
+    return OfferedPrompt(name=prompt.name, description=description, arguments=arguments)
 
 
-def _make_roots_handler(project: Path) -> Any:
-    from mcp.types import ListRootsResult, Root
-
-    async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri=cast(Any, project.as_uri()), name=project.name)])
-
-    return roots
+def _shorten(text: str | None, max_chars: int = _MAX_NAME_CHARS) -> str:
+    """Return a server's text in bounded length: it is stored, and shown in lists."""
+    return truncate(text or "", max_chars)
 
 
 def _make_logging_handler(log: ServerLog) -> Any:
@@ -666,72 +744,3 @@ def _make_logging_handler(log: ServerLog) -> Any:
         log.write(f"{params.level}: {params.data}")
 
     return write_message
-
-
-def _make_elicitation_handler(name: str, elicit: Elicit) -> Any:
-    from mcp.types import ElicitResult
-
-    async def handle_elicitation(context: Any, params: Any) -> ElicitResult:
-        if params.mode != "form":
-            return ElicitResult(action="decline")  # a URL: a server must not send the user to a web page
-        questions = read_questions(params.requested_schema)
-        if not questions:
-            return ElicitResult(action="decline")
-        answers = await elicit(name, params.message, questions)
-        if answers is None:
-            return ElicitResult(action="decline")
-        content = {
-            question.name: _convert_answer(answers[question.name], question)
-            for question in questions
-            if answers.get(question.name)
-        }
-        if any(question.required and question.name not in content for question in questions):
-            return ElicitResult(action="cancel")
-        return ElicitResult(action="accept", content=cast(Any, content))
-
-    return handle_elicitation
-
-
-def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
-    """Return one question for each field of a form; [] if a required field cannot be answered as text."""
-    required = schema.get("required", [])
-    found: list[ElicitationQuestion] = []
-    for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
-        kind = field.get("type", "string")
-        choices = field.get("enum") or [choice.get("const") for choice in field.get("oneOf", [])]
-        if kind not in ("string", "number", "integer", "boolean"):
-            if name in required:
-                return []
-            continue
-        text = " ".join(str(field.get("description") or field.get("title") or name).split())
-        found.append(
-            ElicitationQuestion(
-                name=name,
-                text=text,
-                options=("yes", "no") if kind == "boolean" else tuple(map(str, choices)),
-                kind=kind,
-                default=_format_default(field.get("default")),
-                required=name in required,
-            )
-        )
-    return found
-
-
-def _format_default(default: object) -> str | None:
-    """Return a field's default as the user would type it."""
-    if isinstance(default, bool):
-        return "yes" if default else "no"
-    return None if default is None else str(default)
-
-
-def _convert_answer(text: str, question: ElicitationQuestion) -> str | int | float | bool:
-    if question.kind == "boolean":
-        return text.strip().lower() in ("yes", "y", "true", "1")
-    try:
-        if question.kind == "integer":
-            return int(text)
-        if question.kind == "number":
-            return float(text)
-    except ValueError:
-        pass
-    return text

@@ -1,16 +1,21 @@
 """The connection to one MCP server: started on first use, restarted after a failure, with increasing delays."""
 
 import asyncio
+import contextlib
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from clio.config.loaded import McpServer
 from clio.errors import ClioError
-from clio.mcp.client import Elicit, EndSignal, Launch, McpClient, ServerLog, connect_server, load_sdk
+from clio.mcp.answers import AnswerReader
+from clio.mcp.client import EndSignal, Launch, McpClient, ServerLog, connect_server, load_sdk
+from clio.mcp.oauth import LoginStore
+from clio.mcp.server_requests import ServerRequests
 from clio.mcp.values import CallFailed, Catalog, McpReply, ServerDown, ServerState, ShowProgress
+from clio.text.translation import tr
 
 START_TIMEOUT_S = 60.0
 """Time limit for process, handshake and lists: `npx` and `uvx` may have to download the server first."""
@@ -21,6 +26,10 @@ _MAX_RESTART_WAIT_S = 2.0
 """A call waits this long for a restart; with more time left it fails, so that the model can do something else."""
 _MAX_UNANSWERED = 2
 """Calls in a row without an answer, after which the server is restarted."""
+MAX_CALL_S = 3_600.0
+"""Time limit of a call that keeps sending progress, unless the server's `timeout_s` is longer."""
+CHANGE_PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Pauses before changed lists are asked for again; they grow while a server keeps announcing changes."""
 T = TypeVar("T")
 
 
@@ -29,7 +38,9 @@ class ServerConnection:
 
     Args:
         make_launch: returns how to start or reach it; may raise ConfigError.
-        on_catalog: called after every start with what the server offers, and the seconds the start took.
+        on_catalog: called after every start with what the server offers, and the seconds the start took; None for
+            the seconds if the server has changed its lists since.
+        logins: the stored logins; None uses none.
         start_s: time limit of a start.
     """
 
@@ -40,8 +51,10 @@ class ServerConnection:
         project: Path,
         *,
         log: ServerLog,
-        elicit: Elicit,
-        on_catalog: Callable[[Catalog, float], None],
+        requests: ServerRequests,
+        answers: AnswerReader,
+        on_catalog: Callable[[Catalog, float | None], None],
+        logins: LoginStore | None = None,
         start_s: float = START_TIMEOUT_S,
     ) -> None:
         self.server = server
@@ -49,7 +62,9 @@ class ServerConnection:
         self.why = ""
         self._make_launch = make_launch
         self._project = project
-        self._elicit = elicit
+        self._requests = requests
+        self._answers = answers
+        self._logins = logins
         self._on_catalog = on_catalog
         self._start_s = start_s
         self._client: McpClient | None = None
@@ -60,6 +75,7 @@ class ServerConnection:
         self._unanswered = 0
         self._retry_at = 0.0
         self._use_old_handshake = False
+        self._timeouts: set[asyncio.Timeout] = set()
 
     @property
     def state(self) -> ServerState:
@@ -82,7 +98,7 @@ class ServerConnection:
         if self._client is None and self._ready is not None:
             await asyncio.shield(self._ready)  # cancelling one caller must not cancel the start for the others
         if self._client is None:
-            raise ServerDown(self.why or "it was stopped")
+            raise ServerDown(self.why or tr("it was stopped"))
         return self._client
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: ShowProgress) -> McpReply:
@@ -111,7 +127,7 @@ class ServerConnection:
         task, self._task = self._task, None
         if task is not None and not task.done():
             if self._client is not None and self._ended is not None:
-                self._ended.set("it was stopped")
+                self._ended.set(tr("it was stopped"))
             else:
                 task.cancel()
             done, _ = await asyncio.wait({task}, timeout=3.0)
@@ -120,25 +136,56 @@ class ServerConnection:
                 await asyncio.wait({task}, timeout=1.0)
         self.why = ""
 
-    async def _request(self, send: Callable[[McpClient, Callable[[], None]], Awaitable[T]]) -> T:
+    @contextlib.contextmanager
+    def waiting_for_user(self) -> Generator[None]:
+        """Stop the time limits of the running calls while the server's question waits for the user."""
+        loop = asyncio.get_running_loop()
+        for timeout in self._timeouts:
+            timeout.reschedule(None)
+        try:
+            yield
+        finally:
+            for timeout in self._timeouts:
+                timeout.reschedule(loop.time() + self.server.timeout_s)
+
+    async def _request(
+        self, send: Callable[[McpClient, Callable[[], None]], Awaitable[T]], *, is_again: bool = False
+    ) -> T:
         client = await self.start()
         end_signal, loop = self._ended, asyncio.get_running_loop()
         assert end_signal is not None
+        end_signal.clear_status()
+        latest = loop.time() + max(MAX_CALL_S, self.server.timeout_s)
         try:
             async with asyncio.timeout(self.server.timeout_s) as timeout:
-                answer = await send(client, lambda: timeout.reschedule(loop.time() + self.server.timeout_s))
+                self._timeouts.add(timeout)
+                try:
+                    answer = await send(
+                        client, lambda: timeout.reschedule(min(loop.time() + self.server.timeout_s, latest))
+                    )
+                finally:
+                    self._timeouts.discard(timeout)
         except TimeoutError:
             self._unanswered += 1
             if self._unanswered >= _MAX_UNANSWERED:
-                end_signal.set("it stopped answering")
-            raise CallFailed(f"no answer within {self.server.timeout_s:g} s, so the call was cancelled") from None
-        except CallFailed:
+                end_signal.set(tr("it stopped answering"))
+            raise CallFailed(
+                tr("no answer within {timeout_s:g} s, so the call was cancelled", timeout_s=self.server.timeout_s)
+            ) from None
+        except CallFailed as error:
             self._unanswered = 0
+            if end_signal.status == 404 and str(error) == "Session terminated":
+                # The server has forgotten the session, as after a restart; it did not execute the call.
+                end_signal.set(tr("it ended the session"))
+                if not is_again:
+                    return await self._request(send, is_again=True)
+            if end_signal.status in (401, 403):
+                raise CallFailed(describe_failure(error, status=end_signal.status, server=self.server)) from None
             raise
         except Exception as error:  # from the transport: the connection is unusable
             await _wait_briefly(end_signal.event)
-            end_signal.set(describe_failure(error, status=end_signal.status))
-            raise ServerDown(f"{end_signal.why}; it is unknown whether the call was executed") from None
+            end_signal.set(describe_failure(error, status=end_signal.status, server=self.server))
+            raise ServerDown(tr("{why}; it is unknown whether the call was executed", why=end_signal.why)) from None
         self._unanswered = 0
         return answer
 
@@ -150,7 +197,9 @@ class ServerConnection:
     async def _wait_for_restart(self) -> None:
         left_s = self._retry_at - time.monotonic()
         if left_s > _MAX_RESTART_WAIT_S:
-            raise ServerDown(f"{self.why}; it can be started again in {math.ceil(left_s)} s")
+            raise ServerDown(
+                tr("{why}; it can be started again in {seconds} s", why=self.why, seconds=math.ceil(left_s))
+            )
         if left_s > 0:
             await asyncio.sleep(left_s)
 
@@ -175,10 +224,11 @@ class ServerConnection:
             why = str(error)
         except Exception as error:
             reason = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
-            why = reason or describe_failure(error, self._start_s, self._ended.status if self._ended else 0)
+            status = self._ended.status if self._ended else 0
+            why = reason or describe_failure(error, self._start_s, status, self.server)
         finally:
             self._client = None
-            self._record_end(why or "it was stopped", ran_s=time.monotonic() - started)
+            self._record_end(why or tr("it was stopped"), ran_s=time.monotonic() - started)
             if not ready.done():
                 ready.set_result(self.why)
 
@@ -187,6 +237,7 @@ class ServerConnection:
         self._ended = end_signal = EndSignal()
         self.log.clear()
         started = time.monotonic()
+        changed = asyncio.Event()
         async with asyncio.timeout(self._start_s) as timeout:
             async with connect_server(
                 self.server,
@@ -194,7 +245,11 @@ class ServerConnection:
                 self._project,
                 log=self.log,
                 end_signal=end_signal,
-                elicit=self._elicit,
+                requests=self._requests,
+                answers=self._answers,
+                note_change=changed.set,
+                waiting_for_user=self.waiting_for_user,
+                logins=self._logins,
                 legacy=self._use_old_handshake,
             ) as client:
                 catalog = await client.catalog()
@@ -203,9 +258,34 @@ class ServerConnection:
                 self._on_catalog(catalog, time.monotonic() - started)
                 if not ready.done():
                     ready.set_result("")
-                await end_signal.event.wait()
+                followers = [
+                    asyncio.create_task(client.follow_changes(changed.set)),
+                    asyncio.create_task(self._refresh_catalog(client, changed)),
+                ]
+                try:
+                    await end_signal.event.wait()
+                finally:
+                    for follower in followers:
+                        follower.cancel()
+                    await asyncio.gather(*followers, return_exceptions=True)
                 self._client = None
         return end_signal.why
+
+    async def _refresh_catalog(self, client: McpClient, changed: asyncio.Event) -> None:
+        """Ask for the lists again whenever they changed, until cancelled."""
+        count, last = 0, 0.0
+        while True:
+            await changed.wait()
+            if time.monotonic() - last > 2 * CHANGE_PAUSES_S[-1]:
+                count = 0
+            await asyncio.sleep(CHANGE_PAUSES_S[min(count, len(CHANGE_PAUSES_S) - 1)])
+            changed.clear()
+            count, last = count + 1, time.monotonic()
+            try:
+                async with asyncio.timeout(self._start_s):
+                    self._on_catalog(await client.catalog(), None)
+            except (CallFailed, ConnectionError, TimeoutError) as error:
+                self.log.write(f"clio: the changed lists could not be read: {error or 'no answer'}")
 
     def _record_end(self, why: str, *, ran_s: float) -> None:
         self.why = why
@@ -214,7 +294,9 @@ class ServerConnection:
         self._retry_at = time.monotonic() + RESTART_DELAYS_S[min(self._failures, len(RESTART_DELAYS_S)) - 1]
 
 
-def describe_failure(error: BaseException, start_s: float = START_TIMEOUT_S, status: int = 0) -> str:
+def describe_failure(
+    error: BaseException, start_s: float = START_TIMEOUT_S, status: int = 0, server: McpServer | None = None
+) -> str:
     """Return why a server cannot be used, as the end of a sentence, from an exception of `connect_server`.
 
     start_s: the time limit of the start. status: HTTP status of the last error; 0 if none.
@@ -222,12 +304,18 @@ def describe_failure(error: BaseException, start_s: float = START_TIMEOUT_S, sta
     while members := _members(error):
         error = members[0]
     if isinstance(error, TimeoutError):
-        return f"it was not ready within {start_s:g} s"
+        return tr("it was not ready within {start_s:g} s", start_s=start_s)
     name, text = type(error).__name__, " ".join(str(error).split())[:300]
-    if status in (401, 403):
-        return f"{status}: login required; set the server's headers"
+    if status in (401, 403) and server is not None:
+        if any(name.lower() == "authorization" for name in server.headers):
+            return tr("it rejects the Authorization header of its entry (HTTP {status})", status=status)
+        if status == 401:
+            return tr(
+                "login required (HTTP 401); log in with clio mcp login {name}, or set its headers", name=server.name
+            )
+        return tr("this login does not allow it (HTTP 403); for more rights: clio mcp login {name}", name=server.name)
     if name in ("ConnectError", "ConnectTimeout"):
-        return f"can't connect ({text or name}). Is the server running?"
+        return tr("can't connect ({text}). Is the server running?", text=text or name)
     return f"{text or name} (HTTP {status})" if status else text or name
 
 

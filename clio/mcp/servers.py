@@ -5,16 +5,17 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clio.config.extension_files import find_servers
+from clio.config.layers import find_all_servers
 from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
 from clio.mcp.values import (
+    Ask,
     Catalog,
-    ElicitationQuestion,
     McpReply,
     OfferedPrompt,
     OfferedResource,
@@ -26,9 +27,12 @@ from clio.mcp.values import (
     read_catalogs,
     store_catalog,
 )
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.mcp.connection import ServerConnection
+    from clio.mcp.oauth import ShowPage
+    from clio.mcp.server_requests import Sampler, ServerRequests
 
 
 MAX_TOOL_NAME_CHARS = 64
@@ -44,8 +48,13 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
     is the same in every session, so that approval rules with that name stay valid.
     """
     used: set[str] = set()
+    pairs: set[tuple[str, str]] = set()
     names: list[str] = []
     for server, tool in tools:
+        if (server, tool) in pairs:
+            names.append("")
+            continue
+        pairs.add((server, tool))
         name = f"mcp_{_clean(server)}_{_clean(tool)}"
         if len(name) > MAX_TOOL_NAME_CHARS or name in used:
             digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_HASH_CHARS]
@@ -54,7 +63,7 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
             used.add(name)
             names.append(name)
         else:
-            names.append("")  # the same pair again
+            names.append("")  # two pairs with one hash
     return names
 
 
@@ -62,11 +71,10 @@ def _clean(text: str) -> str:
     return _INVALID_CHARS.sub("_", text).strip("_") or "x"
 
 
+WatchCall = Callable[[str, str], AbstractContextManager[object]]
 FIRST_WAIT_S = 10.0
 """Time the first turn waits for servers without a stored catalog."""
 MAX_CATALOG_AGE_S = 86_400.0
-Ask = Callable[[str, tuple[str, ...]], Coroutine[Any, Any, str]]
-"""Asks the user: question, choices → answer; "" for no answer."""
 
 
 class NamedTool(Struct, frozen=True, kw_only=True):
@@ -106,11 +114,14 @@ class McpServers:
 
     Args:
         problems: sentences about invalid entries.
-        folder: directory for catalogs and logs; None stores nothing.
+        folder: directory for catalogs, logs and files in answers; None stores nothing.
+        home: directory of the stored logins; None uses none.
         tell: shows the user one line.
         ask: asks the user a question; None if no one can be asked.
         clean: redacts secrets in logs.
+        learn_secret: called with the tokens of logins, so that they are redacted too.
         first_wait_s: time `settle` waits for servers without a stored catalog.
+        watch: returns a context around each call, given its method and the server's name.
         read_again: returns the servers and problems configured now, for `reload`.
     """
 
@@ -122,10 +133,13 @@ class McpServers:
         project: Path,
         env: Mapping[str, str],
         folder: Path | None,
+        home: Path | None = None,
         tell: Callable[[str], None] = lambda line: None,
         ask: Ask | None = None,
         clean: Callable[[str], str] = str,
+        learn_secret: Callable[[str], None] = lambda value: None,
         first_wait_s: float = FIRST_WAIT_S,
+        watch: WatchCall | None = None,
         read_again: Callable[[], tuple[Sequence[McpServer], Sequence[str]]] | None = None,
     ) -> None:
         self.problems = tuple(problems)
@@ -133,10 +147,15 @@ class McpServers:
         self._project = project
         self._env = env
         self._folder = folder
+        self._home = home
         self._tell = tell
-        self._ask = ask
         self._clean = clean
+        self._ask = ask
+        self._learn_secret = learn_secret
+        self._sampler: Sampler | None = None
+        self._requests: ServerRequests | None = None
         self._first_wait_s = first_wait_s
+        self._watch = watch
         self._read_again = read_again
         self._catalogs: dict[str, Catalog] = {}
         self._seconds: dict[str, float] = {}
@@ -182,6 +201,17 @@ class McpServers:
             self._refresh_old_catalogs()
         self._offered = self._name_tools()
 
+    def offer_model(self, sampler: "Sampler") -> None:
+        """Let servers ask this model, as far as the user agrees. A running server learns of it at its next start."""
+        self._sampler = sampler
+        if self._requests is not None:
+            self._requests.sampler = sampler
+
+    def adopt_changes(self) -> None:
+        """Use the tools that servers offer now, where the model server's prompt cache is lost anyway."""
+        if self._offered is not None:
+            self._offered = self._name_tools()
+
     def begin_session(self) -> None:
         """Start a new session, so that the next `settle` determines the tools again."""
         self._offered = None
@@ -201,20 +231,72 @@ class McpServers:
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: ShowProgress) -> McpReply:
         """Call a tool. Raises CallFailed or ServerDown."""
-        return await self._get_connection(server).call(tool, arguments, progress)
+        with self._watch_call("tools/call", server):
+            return await self._get_connection(server).call(tool, arguments, progress)
 
     async def read(self, server: str, uri: str) -> McpReply:
         """Return the text of a resource. Raises as `call`."""
-        return await self._get_connection(server).read(uri)
+        with self._watch_call("resources/read", server):
+            return await self._get_connection(server).read(uri)
 
     async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> McpReply:
         """Return the text of a prompt. Raises as `call`."""
-        return await self._get_connection(server).prompt(name, arguments)
+        with self._watch_call("prompts/get", server):
+            return await self._get_connection(server).prompt(name, arguments)
+
+    def _watch_call(self, method: str, server: str) -> AbstractContextManager[object]:
+        return nullcontext() if self._watch is None else self._watch(method, server)
 
     async def start(self, server: str) -> ServerStatus:
         """Start one server and return its status with its catalog. Raises ServerDown."""
         await self._get_connection(server).start()
         return next(status for status in self.list_statuses() if status.server.name == server)
+
+    async def log_in(self, name: str, show_page: "ShowPage", *, in_keyring: bool = False) -> None:
+        """Log in to a server and store the login; running connections do not use it. Raises LoginFailed, ConfigError.
+
+        show_page: shows the user the address of the page to log in on.
+        """
+        from clio.mcp.client import load_sdk, make_launch, open_http_client
+        from clio.mcp.oauth import LoginFailed, LoginStore, log_in
+
+        server = next((one for one in self.all if one.name == name), None)
+        if server is None or self._home is None:
+            raise LoginFailed(tr("There is no MCP server {name!r}; /mcp list shows all", name=name))
+        if server.kind == "stdio":
+            raise LoginFailed(
+                tr("{name!r} is a program on this machine; only servers with a url have a login", name=name)
+            )
+        launch = make_launch(server, self._project, self._env)
+        if any(header.lower() == "authorization" for header in launch.headers):
+            raise LoginFailed(
+                tr("the entry of {name!r} has an Authorization header; remove it to log in instead", name=name)
+            )
+        await asyncio.to_thread(load_sdk)
+        await log_in(
+            server,
+            launch.url,
+            launch.client_secret,
+            LoginStore(self._home, self._learn_secret),
+            open_client=lambda auth: open_http_client(launch.url, launch.headers, auth),
+            show_page=show_page,
+            in_keyring=in_keyring,
+        )
+
+    async def log_out(self, name: str) -> tuple[int, bool]:
+        """Delete the logins of a server; return how many, and whether the server was told. Raises LoginFailed."""
+        from clio.mcp.client import load_sdk, open_http_client
+        from clio.mcp.oauth import LoginStore, explain_unsafe_url, revoke
+
+        logins = LoginStore(self._home).delete(name) if self._home else []
+        told = False
+        for login in logins:
+            if explain_unsafe_url(login.url, login.url):
+                continue
+            await asyncio.to_thread(load_sdk)
+            async with open_http_client(login.url, {}, checks_addresses=True) as http:
+                told = await revoke(login, http) or told
+        return len(logins), told
 
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
         """Return the known resources, which can be mentioned as `@server:uri`, with their servers' names."""
@@ -267,7 +349,9 @@ class McpServers:
             project=self._project,
             env=self._env,
             folder=self._folder,
+            home=self._home,
             clean=self._clean,
+            learn_secret=self._learn_secret,
             first_wait_s=self._first_wait_s,
             read_again=self._read_again,
         )
@@ -284,19 +368,27 @@ class McpServers:
 
     def _get_connection(self, name: str) -> "ServerConnection":
         if name not in self._connections:
+            from clio.mcp.answers import AnswerReader
             from clio.mcp.client import ServerLog, make_launch
             from clio.mcp.connection import ServerConnection
+            from clio.mcp.oauth import LoginStore
+            from clio.mcp.server_requests import ServerRequests
 
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
-                raise ServerDown("no such server; /mcp shows all")
+                raise ServerDown(tr("no such server; /mcp shows all"))
+            if self._requests is None:
+                self._requests = ServerRequests(self._ask, self._clean, self._tell)
+                self._requests.sampler = self._sampler
             self._connections[name] = ServerConnection(
                 server,
                 lambda: make_launch(server, self._project, self._env),
                 self._project,
                 log=ServerLog(self._log_path(server), self._clean),
-                elicit=self._elicit,
+                requests=self._requests,
+                answers=AnswerReader(self._folder / "mcp" / "files" if self._folder else None),
                 on_catalog=lambda catalog, seconds: self._store_offer(server, catalog, seconds),
+                logins=LoginStore(self._home, self._learn_secret) if self._home else None,
             )
         return self._connections[name]
 
@@ -308,13 +400,18 @@ class McpServers:
         _, unfinished = await asyncio.wait(tasks, timeout=self._first_wait_s)
         if unfinished:
             names = ", ".join(repr(tasks[task].name) for task in tasks if task in unfinished)
-            self._say(f"MCP: still starting: {names}; tools available after /mcp reload or in the next session")
+            self._say(
+                tr(
+                    "MCP: still starting: {names}; tools available after /mcp reload or in the next session",
+                    names=names,
+                )
+            )
 
     async def _start_or_report(self, server: McpServer) -> None:
         try:
             await self._get_connection(server.name).start()
         except ServerDown as error:
-            self._say(f"MCP: {server.name!r} cannot be used: {error}")
+            self._say(tr("MCP: {server!r} cannot be used: {error}", server=server.name, error=error))
 
     def _refresh_old_catalogs(self) -> None:
         """Refresh catalogs older than a day in the background; changes apply from the next session."""
@@ -329,9 +426,19 @@ class McpServers:
         task.add_done_callback(self._background.discard)
         return task
 
-    def _store_offer(self, server: McpServer, catalog: Catalog, seconds: float) -> None:
-        self._catalogs[server.name] = catalog
-        self._seconds[server.name] = seconds
+    def _store_offer(self, server: McpServer, catalog: Catalog, seconds: float | None) -> None:
+        old, self._catalogs[server.name] = self._catalogs.get(server.name), catalog
+        if seconds is not None:
+            self._seconds[server.name] = seconds
+        if self._offered is not None and old is not None and old.tools != catalog.tools:
+            # The line is the same for every change, so a server that keeps changing is named once.
+            self._say(
+                tr(
+                    "MCP: {server!r} has changed its tools; this session keeps the old list, so that the prompt cache "
+                    "stays valid. /mcp reload uses the new one",
+                    server=server.name,
+                )
+            )
         path = self._cache_path
         if path is not None:
             storing = asyncio.get_running_loop().run_in_executor(None, store_catalog, path, server, catalog)
@@ -362,22 +469,6 @@ class McpServers:
             if name
         )
 
-    async def _elicit(
-        self, server: str, message: str, questions: Sequence[ElicitationQuestion]
-    ) -> dict[str, str] | None:
-        if self._ask is None:
-            return None
-        answers: dict[str, str] = {}
-        for question in questions:
-            hint = f" (Enter: {question.default})" if question.default is not None else ""
-            try:
-                text = f"The MCP server {server!r} asks: {message}\n{question.text}{hint}"
-                answer = await self._ask(text, question.options)
-            except Exception:  # no one can be asked: the request is declined
-                return None
-            answers[question.name] = answer or question.default or ""
-        return answers if any(answers.values()) else None
-
     @property
     def _cache_path(self) -> Path | None:
         return self._folder / "mcp.json" if self._folder else None
@@ -399,14 +490,16 @@ def open_mcp_servers(
     clean: Callable[[str], str],
     tell: Callable[[str], None] = lambda line: None,
     ask: Ask | None = None,
+    learn_secret: Callable[[str], None] = lambda value: None,
+    watch: WatchCall | None = None,
 ) -> McpServers:
-    """Return all configured servers, without starting any. clean, tell, ask: see `McpServers`."""
+    """Return all configured servers, without starting any. clean, tell, ask, learn_secret, watch: see `McpServers`."""
     folder = None if loaded.config.incognito else loaded.main_project / ".clio" / "cache"
 
     editor_servers = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)
 
     def read_again() -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
-        found = find_servers(loaded.home, loaded.main_project)
+        found = find_all_servers(loaded.home, loaded.main_project)
         names = {server.name for server in found.servers}
         return (*found.servers, *(server for server in editor_servers if server.name not in names)), found.problems
 
@@ -416,8 +509,11 @@ def open_mcp_servers(
         project=loaded.project,
         env=env,
         folder=folder,
+        home=loaded.home,
         tell=tell,
         ask=ask,
         clean=clean,
+        learn_secret=learn_secret,
+        watch=watch,
         read_again=read_again,
     )

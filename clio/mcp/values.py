@@ -1,9 +1,9 @@
 """Values that MCP servers send (tools, resources, prompts, replies), and the stored catalog of each server's offer."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -12,11 +12,20 @@ from clio.config.loaded import McpServer
 from clio.errors import StorageError
 from clio.images import Picture
 from clio.storage.documents import DocumentFormat, load_document, update_document
+from clio.text.translation import mark
 
 ShowProgress = Callable[[str], None]
 """Shows one line for each progress notification of a running call."""
+Ask = Callable[[str, tuple[str, ...]], Coroutine[Any, Any, str]]
+"""Asks the user: question, choices → answer; "" for no answer."""
 ServerState = Literal["not started", "starting", "running", "failed"]
 """The state of a server."""
+STATE_LABELS: dict[ServerState, str] = {
+    "not started": mark("not started"),
+    "starting": mark("starting"),
+    "running": mark("running"),
+    "failed": mark("failed"),
+}
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
@@ -133,7 +142,10 @@ def hash_server_config(server: McpServer) -> str:
     """
     # Settings that do not change the server's offer are left out, so that editing them keeps the stored catalog.
     relevant = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
-    return hashlib.sha256(msgspec.json.encode(relevant, order="deterministic")).hexdigest()[:24]
+    fields = msgspec.to_builtins(relevant)
+    for later in ("oauth", "sampling"):  # not in the hashes of catalogs that earlier versions stored
+        del fields[later]
+    return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()[:24]
 
 
 def read_catalogs(path: Path | None) -> dict[str, Catalog]:

@@ -79,6 +79,10 @@ EXCLUSIVE_OWNERS = _TABLES.word_set("exclusive_owners")
 """Verbs whose object has one subject at a time, if the new statement announces a change: "Tom owns billing now"."""
 SOLE_OWNERS = _TABLES.word_set("sole_owners")
 """Verbs whose object has one subject at a time, even if no change is announced: "Tom owns billing"."""
+FINAL_VERBS = _TABLES.word_set("final_verbs")
+"""German verbs, which end a subordinate clause: "dass der Server auf Port 80 lauscht"."""
+DUTIES = _TABLES.word_set("duties")
+"""Duties that one person has at a time, whatever the verb: "Tom carries the pager"."""
 POSITIONS = _TABLES.word_set("positions")
 """Positions that one person has at a time, after "the": "Tom is the product owner"."""
 PARTICLES = _TABLES.word_set("particles")
@@ -199,11 +203,13 @@ _ADVERBS = frozenset(
 _NO_LONGER = re.compile(r"\bno longer\b", re.I)
 _ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
 _NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NUMBER_AT_END = re.compile(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{_TABLES.phrase('counters')})*[。. ]*$", re.I)
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)")
 _COPULAS = frozenset("is are was were be been ist sind est es está é".split())
 _NEGATIONS = frozenset("not never no nicht kein keine ne pas nunca jamais não".split())
 _AUXILIARIES = frozenset("do does did must should can could will would may might shall have has had to always".split())
+_NAMING_VERBS = frozenset(("heißt", "heisst"))
 _ROLE_VERBS = frozenset(("use", "require", "need", "prefer"))
 _DETERMINERS = frozenset("a an the this that these those our my your their its each every all".split())
 _PRONOUNS = frozenset("we i you they it everyone people".split())
@@ -278,6 +284,16 @@ def _relate_sentences(old: str, new: str) -> Relation:
     if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
         return "unclear"
     return relation
+
+
+def differ_in_numbers(old: str, new: str) -> bool:
+    """Whether two texts in a script without spaces differ only in numbers, so that they share no word but much else."""
+    return old != new and (masked := mask_digits(old)) is not None and masked == mask_digits(new)
+
+
+def mask_digits(text: str) -> str | None:
+    """Return a text in a script without spaces with each number as 0; None for another script."""
+    return _DIGITS.sub("0", text) if _NOT_LATIN.search(text) is not None else None
 
 
 def announces_change(text: str) -> bool:
@@ -420,7 +436,11 @@ def _parse_plain(text: str) -> Statement:
     while tokens and tokens[0].casefold() in _NEGATIONS | {"do", "always", "please"}:
         negated |= tokens[0].casefold() in _NEGATIONS
         tokens = tokens[1:]
-    place, verb, after, negates = _find_predicate(tokens)
+    if final := _find_final_verb(tokens):
+        tokens, start = final
+        place, verb, after, negates = start, tokens[start].casefold(), start + 1, False
+    else:
+        place, verb, after, negates = _find_predicate(tokens)
     negated |= negates
     if place is None:
         return _build_without_predicate([*tokens, *fronted], negated)
@@ -441,6 +461,19 @@ def _parse_plain(text: str) -> Statement:
     else:
         value = [*value, *quantities]
     return _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
+
+
+def _find_final_verb(tokens: list[str]) -> tuple[list[str], int] | None:
+    """Return the words of a German subordinate clause in the order of a main clause, and the index of its verb.
+
+    The value is a name, a number with its unit, or begins with a preposition. None for any other clause.
+    """
+    if len(tokens) < 3 or tokens[-1].casefold() not in FINAL_VERBS:
+        return None
+    *rest, verb = tokens
+    places = [place for place, token in enumerate(rest) if place and (_is_preposition(token) or _is_number(token))]
+    place = len(rest) - 1 if verb.casefold() in _NAMING_VERBS or not places else places[0]
+    return [*rest[:place], verb, *rest[place:]], place
 
 
 def _build_from_parts(
@@ -733,6 +766,7 @@ _VERBS = SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 _GENERIC = frozenset(map(_normalize_word, GENERIC_NOUNS))
 _ATTRIBUTE_STEMS = frozenset(map(stem_word, ATTRIBUTES))
 _OPPOSITE_WORDS = frozenset(word for pair in OPPOSITES for word in pair)
+_DUTY_STEMS = frozenset(map(_normalize_word, DUTIES))
 _UNITS = frozenset(
     map(
         stem_word,
@@ -854,7 +888,7 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
         return False
     if not (old.subject and new.subject and old.value) or old.value != new.value or old.topic_ids | new.topic_ids:
         return False
-    if old.predicate in SOLE_OWNERS:
+    if old.predicate in SOLE_OWNERS or not old.value.isdisjoint(_DUTY_STEMS):
         return True
     return new.is_change and (old.predicate in EXCLUSIVE_OWNERS or old.predicate == "be at")
 
@@ -875,7 +909,7 @@ def _is_compatible(old: Statement, new: Statement) -> bool:
 
 
 def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: float) -> bool:
-    if old.is_negated != new.is_negated or _list_facts(old) != _list_facts(new):
+    if old.is_negated != new.is_negated or _list_facts(old) != _list_facts(new) or not _has_same_roles(text, other):
         return False
     names = [word for word in text.split()[1:] if any(map(str.isupper, word)) or _is_id(word)]
     if len(names) < 2 and _list_stems(text) and _list_stems(text) == _list_stems(other):
@@ -883,6 +917,89 @@ def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: 
     if (old.topic, old.value, old.predicate) == (new.topic, new.value, new.predicate) and (old.topic or old.value):
         return True
     return similarity >= _SAME_WORDS and _get_all_words(old) == _get_all_words(new) and len(text) > 3 < len(other)
+
+
+_ORDERED_WORDS = frozenset("before after with without only except until".split())
+"""Prepositions and adverbs whose place matters: "events before users", "only admins can delete"."""
+_DECIDING_WORDS = frozenset(
+    "all some every each both was were had may might must can could should will would never always up down off".split()
+)
+"""Words that make another statement wherever they are, although they are stop words or prepositions."""
+_PASSIVE = re.compile(
+    r"^(?P<object>.+?) (?:is|are|was|were|gets?|been) (?:also |always )?(?P<verb>[a-z-]+(?:ed|[nt])) (?P<middle>.*?)\b"
+    r"(?:by|from|in|for|with) (?P<agent>.+)$",
+    re.I,
+)
+_OF = re.compile(r"\b(?P<thing>[\w-]+(?: point| file| branch| id| name)?) of (?:the |an? )?(?P<owner>[\w.-]+)", re.I)
+_BEFORE_PREPOSITION = re.compile(rf" (?=(?:{'|'.join(sorted(PREPOSITIONS))}) )", re.I)
+_OF_PROJECT = re.compile(
+    r"\b(?:(?:in|of|for|by) )?(?:this|the|our) (?:project|repo(?:sitory)?|code ?base)\b|\bwe\b", re.I
+)
+
+
+_DAY = re.compile(
+    r"\b(?P<month>(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*) (?P<day>\d{1,2})(?:st|nd|rd|th)?\b",
+    re.I,
+)
+_NEVER = re.compile(r"^(?:(?:please|do|we|you|never|not|always) )+", re.I)
+_UNDONE = re.compile(
+    r"^(?P<object>.+?) (?:(?:must|should) )?(?P<never>never |not |always )?"
+    r"(?:be|is|are) (?P<verb>[a-z]+(?:ed|[nt]))(?P<rest>.*)$",
+    re.I,
+)
+"""An order in the passive: "customer emails must never be logged"."""
+_SAYS_WHAT_IS = re.compile(r"^(?:[\w./:-]+ ){1,4}(?:is|are) (?:(?!than\b)[\w./:-]+ ?){1,4}$", re.I)
+_IS_NAMED = re.compile(r"^(?P<name>\S+) (?P<copula>is|are) (?P<thing>(?:the|an?) .+)$", re.I)
+
+
+def _has_same_roles(text: str, other: str) -> bool:
+    """Whether the words that two texts share have the same roles: "the cache calls the store" is not the reverse.
+
+    They are in the same order, or a phrase with a preposition is moved to the front, or one text is in the passive, or
+    one says of a path what the other calls it.
+    """
+    plain = [
+        _OF_PROJECT.sub(" ", _OF.sub(r"\g<owner> \g<thing>", _strip_edges(_normalize(one)))) for one in (text, other)
+    ]
+    plain = [_DAY.sub(r"\g<day> \g<month>", one) for one in plain]
+    for place, one in enumerate(plain):
+        ordered = _UNDONE.match(one)
+        start = _normalize_word(_NEVER.sub("", plain[1 - place]).split(" ")[0])
+        if ordered and _normalize_word(ordered["verb"]) == start:
+            plain[place] = f"{ordered['never'] or ''}{ordered['verb']} {ordered['object']}{ordered['rest']}"
+    deciding = [sorted(_DECIDING_WORDS.intersection(one.casefold().split())) for one in plain]
+    if deciding[0] != deciding[1]:
+        return False
+    if all(_SAYS_WHAT_IS.match(one) and len(_extract_ids(_tokenize(one))) == 1 for one in plain):
+        return True
+    for place, one in enumerate(plain):
+        named = _IS_NAMED.match(one)
+        if named and _is_id(named["name"]):
+            plain[place] = f"{named['thing']} {named['copula']} {named['name']}"
+    passive = [_PASSIVE.match(one) for one in plain]
+    if (passive[0] is None) != (passive[1] is None):
+        place = 0 if passive[0] else 1
+        parts = passive[place]
+        if parts is not None and _normalize_word(parts["verb"]) in _list_ordered_stems(plain[1 - place]):
+            agent, *tail = _BEFORE_PREPOSITION.split(parts["agent"], maxsplit=1)
+            plain[place] = " ".join((agent, parts["verb"], parts["object"], parts["middle"], *tail))
+    first, second = map(_list_ordered_stems, plain)
+    shared = (set(first) & set(second)) | _ORDERED_WORDS
+    first, second = ([stem for stem in stems if stem in shared] for stems in (first, second))
+    is_fronted = any(one.split() and _is_preposition(one.split()[0]) for one in plain)
+    turns = range(len(first)) if is_fronted else (0,)
+    return first == second or any(first[at:] + first[:at] == second for at in turns)
+
+
+def _list_ordered_stems(text: str) -> list[str]:
+    """Return the stems of the telling words of a text in order, with the prepositions whose place matters."""
+    found: list[str] = []
+    for token in _tokenize(text):
+        if token.casefold() in _ORDERED_WORDS:
+            found.append(token.casefold())
+        elif _extract_stems([token]):
+            found.append(_normalize_word(token))
+    return found
 
 
 def _list_stems(text: str) -> frozenset[str]:
@@ -905,11 +1022,14 @@ def _get_all_words(statement: Statement) -> frozenset[str]:
 
 
 def _relate_by_digits(old: str, new: str) -> Relation:
-    """Relate texts in scripts without spaces: if they differ only in a number at the end, its value has changed."""
+    """Relate texts in scripts without spaces: if they differ only in a number at the end, its value has changed.
+
+    A unit or a copula may follow the number; an ordinal is not a value: "第3次".
+    """
     if _DIGITS.sub("0", old) != _DIGITS.sub("0", new):
         return "different"
     one, other = _DIGITS.findall(old), _DIGITS.findall(new)
-    return "supersedes" if one[:-1] == other[:-1] and old.rstrip("。. ")[-1].isdigit() else "different"
+    return "supersedes" if one[:-1] == other[:-1] and _NUMBER_AT_END.search(old) else "different"
 
 
 def _fold(text: str) -> str:

@@ -36,6 +36,7 @@ from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder
 from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE
+from clio.text.translation import tr
 from clio.threads import never_stop
 
 if TYPE_CHECKING:
@@ -75,18 +76,18 @@ class SubagentMemory:
         if self._memory.is_silent:
             return []
         none = list[Fragment]()
-        limits = self._errors.run("hard limits are", self._of_turn.prefix_fragments, none)
+        limits = self._errors.run(tr("hard limits are"), self._of_turn.prefix_fragments, none)
         if self._briefing is None:
             return limits
         known = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *self._errors.run("project knowledge is", known, none)]
+        return [*limits, *self._errors.run(tr("project memory is"), known, none)]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """Return the limits of the running session, the user's rules, and what is recalled for the task."""
         if self._memory.is_silent:
             return []
         recall = partial(self._of_turn.turn_fragments, text, None, self._memory.scenario)
-        return self._errors.run("memories are", recall, list[Fragment]())
+        return self._errors.run(tr("memories are"), recall, list[Fragment]())
 
 
 class MemorySystem:
@@ -269,9 +270,9 @@ class MemorySystem:
         if self.is_silent:
             return []
         none = list[Fragment]()
-        limits = self._errors.run("hard limits are", self._of_turn.prefix_fragments, none) if self._of_turn else []
+        limits = self._errors.run(tr("hard limits are"), self._of_turn.prefix_fragments, none) if self._of_turn else []
         prompt = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *(self._errors.run("project knowledge is", prompt, none) if self._inject else [])]
+        return [*limits, *(self._errors.run(tr("project memory is"), prompt, none) if self._inject else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """Return what precedes the user's `text`: new project memory, preferences, recalled memories, a style."""
@@ -279,13 +280,13 @@ class MemorySystem:
             return []
         session, none = self._session, list[Fragment]()
         tell = partial(self._briefing.news, set(session.window_ids) if session else ())
-        news = self._errors.run("news of the project knowledge are", tell, none) if self._inject else []
+        news = self._errors.run(tr("changes of project memory are"), tell, none) if self._inject else []
         turn = self._of_turn
         # A memory that the summary or the prompt already contains would cost its tokens twice.
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
         recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
-        style = self._errors.run("the style of the answer is", partial(self._style_fragments, text), none)
-        fragments = [*news, *self._errors.run("memories are", recall, none), *style]
+        style = self._errors.run(tr("the style of the answer is"), partial(self._style_fragments, text), none)
+        fragments = [*news, *self._errors.run(tr("memories are"), recall, none), *style]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
@@ -317,9 +318,9 @@ class MemorySystem:
         """Return the limits and preferences that still apply, for requests after a trim."""
         if self.is_silent or not self._of_turn:
             return []
-        return self._errors.run("limits and preferences are", self._of_turn.standing_fragments, list[Fragment]())
+        return self._errors.run(tr("limits and preferences are"), self._of_turn.standing_fragments, list[Fragment]())
 
-    def wiped(self) -> None:
+    def reset_after_wipe(self) -> None:
         """Reset the fragments after all memory was deleted, so that this conversation does not write it again."""
         self._briefing = self._new_briefing()
         # The prompt is made now, so that memories added from now on count as new ones.
@@ -373,7 +374,7 @@ class MemorySystem:
         from clio.memory.team.share import Sharing
 
         return Sharing(
-            self._store.ltm_path, project=self._project, home=self._trust_home, clock=self._clock, clean=self._redact
+            self._store.ltm_path, project=self._project, home=self._trust_home, clock=self._clock, redact=self._redact
         )
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:

@@ -1,6 +1,7 @@
 """Authentication of requests: the header that contains the key, and the source of the key."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -8,6 +9,7 @@ from clio.providers.failure import TransportFailed
 
 if TYPE_CHECKING:  # most keys are plain text
     from clio.providers.key_command import KeyCommand
+    from clio.providers.keyring_key import KeyringKey
 
 Scheme = Literal["bearer", "x-api-key", "api-key", "x-api-key and bearer"]
 
@@ -27,7 +29,7 @@ class Auth:
         key: str,
         scheme: Scheme = "bearer",
         extra: Mapping[str, str] | None = None,
-        command: "KeyCommand | None" = None,
+        command: "KeyCommand | KeyringKey | None" = None,
     ) -> None:
         self._key = key
         self._scheme = scheme
@@ -76,8 +78,8 @@ class Auth:
         """Run the command in a thread and return its key; cancellation kills the command."""
         command = self._command
         assert command is not None
+        cancelled = threading.Event()
         try:
-            return await asyncio.to_thread(command.read_key, refused)
-        except asyncio.CancelledError:
-            command.stop()
-            raise
+            return await asyncio.to_thread(command.read_key, refused, cancelled)
+        finally:
+            cancelled.set()

@@ -1,12 +1,13 @@
 """The interface between the loop and any model, and what the three protocols share."""
 
 import base64
-from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
 
 from clio.messages import AssistantMessage, ImagePart, Message, ReasoningItem, ToolCall, Usage
+from clio.text.translation import mark
 
 AUTO = "auto"
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -93,6 +94,10 @@ class ModelLimits(Struct, frozen=True, kw_only=True):
     source: str
 
 
+WatchStream = Callable[["Provider", ChatRequest, AsyncIterator[Chunk]], AsyncGenerator[Chunk]]
+"""Observes one request of a provider, and yields the chunks of its answer unchanged."""
+
+
 class Provider(Protocol):
     """One model on one server, or a provider that needs no server."""
 
@@ -128,6 +133,9 @@ class Provider(Protocol):
 
 OFFLINE = "offline"
 """The name of the provider that answers by rules, without a model."""
+NO_MODEL = mark("no model is connected")
+CONNECT_MODEL = mark("set OPENAI_API_KEY or start Ollama, then restart clio")
+"""What to do where no model is connected. Both texts are used wherever that is said."""
 
 
 class OfferedModel(Struct, frozen=True, kw_only=True):
@@ -241,6 +249,25 @@ class WireProtocol(Protocol):
 
 
 _USER, _TEXT, _PARTS = b'{"role":"user","content":', b'{"role":"user","content":"', b'{"role":"user","content":['
+
+
+class CitedSources:
+    """The pages that an answer cites, found by the search tool of the model's own server."""
+
+    def __init__(self) -> None:
+        self._titles: dict[str, str] = {}
+
+    def add(self, citation: Mapping[str, object]) -> None:
+        """Add the page of a citation; anything but a web address is ignored."""
+        url, title = citation.get("url"), citation.get("title")
+        if isinstance(url, str) and url.startswith(("https://", "http://")) and not any(map(str.isspace, url)):
+            name = " ".join(title.split()) if isinstance(title, str) else ""
+            self._titles.setdefault(url, name.replace("[", "(").replace("]", ")") or url)
+
+    def render(self) -> str:
+        """Return the end of the answer that lists them; "" if it cites nothing."""
+        rows = [f"- [{title}]({url})" for url, title in self._titles.items()]
+        return "\n".join(["\n\nSources:", *rows]) if rows else ""
 
 
 def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:

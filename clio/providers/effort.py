@@ -6,6 +6,7 @@ from clio.providers.base import AUTO, EFFORTS, Lessons
 from clio.providers.failure import extract_complaint, says_unsupported
 from clio.text.json_data import as_list
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 _ACCEPTED_KEY = "efforts"
 _ABOUT_EFFORT = LazyRegex(
@@ -126,8 +127,13 @@ class EffortLevels:
         self._refused.add(self._sent)
         self._lessons[_ACCEPTED_KEY] = [level for level in EFFORTS if level in levels and level not in self._refused]
         chosen = self._sent = self.find_nearest(self._requested)
-        instead = f"using {chosen!r}" if chosen else "using its default"
-        return f"{self._model} does not support effort {self._requested!r}: {instead}"
+        instead = tr("using {chosen!r}", chosen=chosen) if chosen else tr("using its default")
+        return tr(
+            "{model} does not support effort {requested!r}: {instead}",
+            model=self._model,
+            requested=self._requested,
+            instead=instead,
+        )
 
 
 def _is_about_effort(complaint: str) -> bool:

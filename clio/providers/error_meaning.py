@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from clio.config.schema import KEYRING_KEY
 from clio.errors import (
     ClioError,
     ContextOverflow,
@@ -31,6 +32,7 @@ from clio.providers.failure import (
 from clio.providers.urls import strip_login, url_host
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 _NUMBER = r"(\d[\d,._]*\d|\d)"
 
@@ -195,13 +197,28 @@ def explain_failure(failure: Failure, at: Endpoint, *, models: Sequence[str] = (
         case "key":
             return ProviderRefused(failure.detail)
         case "broken":
-            return StreamBroken(f"the connection to {at.name} closed before the answer ended{_quote(failure.detail)}")
+            return StreamBroken(
+                tr(
+                    "the connection to {at} closed before the answer ended{quote}",
+                    at=at.name,
+                    quote=_quote(failure.detail),
+                )
+            )
         case "endless":
-            text = f"{at.name} sent {failure.detail}; connection closed. Check {at.model!r} and its server"
+            text = tr(
+                "connection to {at} closed ({detail}). Check {model!r} and its server",
+                at=at.name,
+                detail=failure.detail,
+                model=at.model,
+            )
             return ServerFailed(text, retryable=False)
         case "malformed":
             return ServerFailed(
-                f"{at.name} sent an answer that is not a chat completion{_quote(failure.detail)}: check --base-url"
+                tr(
+                    "{at} sent an answer that is not a chat completion{quote}: check --base-url",
+                    at=at.name,
+                    quote=_quote(failure.detail),
+                )
             )
         case _:
             return _explain_connection(failure, at)
@@ -212,28 +229,49 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | Provid
     host = url_host(at.base_url)
     match failure.kind:
         case "refused":
-            text = f"can't connect to {shown_url} (connection refused). Is the server running? Is --base-url correct?"
+            text = tr(
+                "can't connect to {shown_url} (connection refused). Is the server running? Is --base-url correct?",
+                shown_url=shown_url,
+            )
         case "dns" if at.doubtful_address:
             return ProviderRefused(
-                f"{at.name} is not available in this region: can't resolve {host!r}; correct {at.address_setting}"
+                tr(
+                    "{at} is not available in this region: can't resolve {host!r}; correct {address_setting}",
+                    at=at.name,
+                    host=host,
+                    address_setting=at.address_setting,
+                )
             )
         case "dns":
-            text = f"can't resolve the host name {host!r}: check {at.address_setting} and the network"
+            text = tr(
+                "can't resolve the host name {host!r}: check {address_setting} and the network",
+                host=host,
+                address_setting=at.address_setting,
+            )
         case "tls":
             hint = (
-                "the server speaks plain HTTP, so use http:// in --base-url"
+                tr("the server speaks plain HTTP, so use http:// in --base-url")
                 if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
-                else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
+                else tr("check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it")
             )
-            text = f"can't open a secure connection to {shown_url}{_quote(failure.detail)}: {hint}"
+            text = tr(
+                "can't open a secure connection to {shown_url}{quote}: {hint}",
+                shown_url=shown_url,
+                quote=_quote(failure.detail),
+                hint=hint,
+            )
         case "proxy":
-            text = (
-                f"the proxy rejected the request to {shown_url}{_quote(failure.detail)}: check HTTPS_PROXY and NO_PROXY"
+            text = tr(
+                "the proxy rejected the request to {shown_url}{quote}: check HTTPS_PROXY and NO_PROXY",
+                shown_url=shown_url,
+                quote=_quote(failure.detail),
             )
         case "connect_timeout":
-            return ServerFailed(f"can't connect to {shown_url} (timed out): check --base-url and the network")
+            return ServerFailed(
+                tr("can't connect to {shown_url} (timed out): check --base-url and the network", shown_url=shown_url)
+            )
         case _:
-            return ServerFailed(f"the request to {at.name} timed out{_quote(failure.detail)}")
+            return ServerFailed(tr("the request to {at} timed out{quote}", at=at.name, quote=_quote(failure.detail)))
     return ServerFailed(text, retryable=False, unreachable=failure.kind in ("refused", "dns"))
 
 
@@ -245,15 +283,24 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         overflow = find_overflow(f"{error.message} {failure.body}")
         if overflow or (status == 413 and not _is_budget(failure.body)):
             return ContextOverflow(
-                f"the request is larger than the context window of {at.model!r} at {at.name}{_quote(error.message)}",
+                tr(
+                    "the request is larger than the context window of {model!r} at {at}{quote}",
+                    model=at.model,
+                    at=at.name,
+                    quote=_quote(error.message),
+                ),
                 limit_tokens=overflow.limit_tokens if overflow else None,
                 sent_tokens=overflow.sent_tokens if overflow else None,
             )
     if 300 <= status < 400:
         target = failure.headers.get("location", "")
-        where = f" to {_strip_path(target)}" if url_host(target) else ""
+        where = tr(" to {url}", url=_strip_path(target)) if url_host(target) else ""
         return ProviderRefused(
-            f"{strip_login(at.base_url)} redirects{where}; clio does not send the API key there: correct --base-url"
+            tr(
+                "{url} redirects{where}; clio does not send the API key there: correct --base-url",
+                url=strip_login(at.base_url),
+                where=where,
+            )
         )
     if (found := _explain_text(status, error, at, wait_s)) is not None:
         return found
@@ -268,27 +315,50 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             return _explain_rate_limit(error, at, wait_s)
         case 408 | 409 | 425:
             return ServerFailed(
-                f"{at.name} is not ready{_quote(error.message, f'status {status}')}", retry_after_s=wait_s
+                tr(
+                    "{at} is not ready{quote}",
+                    at=at.name,
+                    quote=_quote(error.message, tr("status {status}", status=status)),
+                ),
+                retry_after_s=wait_s,
             )
         case _ if 400 <= status < 500:
             return _explain_bad_request(status, error, at, models)
         case _:
-            cause = f"status {status}" if status else "an error"
+            cause = tr("status {status}", status=status) if status else tr("an error")
             if _NO_MEMORY.search(error.message):
-                memory = f"{at.name} has not enough memory for {at.model!r}{_quote(error.message)}"
-                return ServerFailed(f"{memory}: choose a smaller model with --model", retryable=False)
-            return ServerFailed(f"{at.name} failed{_quote(error.message, cause)}", retry_after_s=wait_s)
+                memory = tr(
+                    "{at} does not have enough memory for {model!r}{quote}",
+                    at=at.name,
+                    model=at.model,
+                    quote=_quote(error.message),
+                )
+                return ServerFailed(tr("{memory}: choose a smaller model with --model", memory=memory), retryable=False)
+            return ServerFailed(
+                tr("{at} failed{quote}", at=at.name, quote=_quote(error.message, cause)), retry_after_s=wait_s
+            )
 
 
 def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
     """Return the exception that the error's code and message call for, whatever the status; None if unclear."""
     text = f"{error.type} {error.code} {error.message}"
     if status in (0, 400, 422) and _BROKEN_CALL.search(text):
-        return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quote(error.message)}")
+        return ServerFailed(
+            tr(
+                "{model!r} wrote a tool call that {at} could not read{quote}",
+                model=at.model,
+                at=at.name,
+                quote=_quote(error.message),
+            )
+        )
     if status in (0, 400, 403, 422, 451) and (_FILTERED.search(text) or "ResponsibleAIPolicy" in error.raw):
         return ProviderRefused(
-            f"the content filter of {at.name} rejected the request{_quote(error.message)}:"
-            " rephrase it, or return to an earlier turn with /rewind"
+            tr(
+                "the content filter of {at} rejected the request{quote}: rephrase it, or return to an "
+                "earlier turn with /rewind",
+                at=at.name,
+                quote=_quote(error.message),
+            )
         )
     if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(text):
         wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
@@ -298,62 +368,123 @@ def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | N
         )  # Gemini uses these words for a budget per minute too
     if status == 400 and _NOT_IN_REGION.search(text):
         return ProviderRefused(
-            f"{at.name} is not available in your region{_quote(error.message)}: choose another provider"
+            tr(
+                "{at} is not available in your region{quote}: choose another provider",
+                at=at.name,
+                quote=_quote(error.message),
+            )
         )
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
         return ProviderRefused(
-            f"the model {at.model!r} at {at.name} does not support tools: choose another with --model,"
-            f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
+            tr(
+                "the model {model!r} at {at} does not support tools: choose another with --model, or set "
+                "`models: {{{model}: {{tools: false}}}}` in the configuration",
+                model=at.model,
+                at=at.name,
+            )
         )
     if status in (400, 404, 415, 422) and _NO_IMAGES.search(error.message):
         return ProviderRefused(
-            f"the model {at.model!r} at {at.name} does not support images: choose another with --model,"
-            f" or set `models: {{{at.model}: {{images: false}}}}` in the configuration"
+            tr(
+                "the model {model!r} at {at} does not support images: choose another with --model, or "
+                "set `models: {{{model}: {{images: false}}}}` in the configuration",
+                model=at.model,
+                at=at.name,
+            )
         )
     if re.search(r"only\b.{0,30}v1/responses", error.message) and status in (400, 404):
-        return ProviderRefused(f"{at.model!r} at {at.name} needs another protocol: set `api: responses` (--api)")
+        return ProviderRefused(
+            tr("{model!r} at {at} needs another protocol: set `api: responses` (--api)", model=at.model, at=at.name)
+        )
     if re.search(r"not a chat model", error.message, re.I):
-        return ProviderRefused(f"{at.model!r} at {at.name} is not a chat model: choose another with --model")
+        return ProviderRefused(
+            tr("{model!r} at {at} is not a chat model: choose another with --model", model=at.model, at=at.name)
+        )
     return None
 
 
 def _explain_no_credit(error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if affords := _AFFORDS.search(error.message):
         return ProviderRefused(
-            f"the credit at {at.name} pays for only {affords[1]} output tokens:"
-            f" add credit, or set max_output_tokens to {affords[1]} or less",
+            tr(
+                "the credit at {at} pays for only {affords} output tokens: add credit, or set "
+                "max_output_tokens to {affords} or less",
+                at=at.name,
+                affords=affords[1],
+            ),
             exhausted=True,
         )
-    return ProviderRefused(f"no credit left at {at.name}{_quote(error.message)}: add credit", exhausted=True)
+    return ProviderRefused(
+        tr("no credit left at {at}{quote}: add credit", at=at.name, quote=_quote(error.message)), exhausted=True
+    )
 
 
 def _explain_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if not at.has_key:
-        return ProviderRefused(f"{status}: {at.name} needs an API key. Set {at.key_variable}")
+        return ProviderRefused(
+            tr(
+                "{status}: {at} needs an API key. Set {key_variable}",
+                status=status,
+                at=at.name,
+                key_variable=at.key_variable,
+            )
+        )
     if status == 403:
         return ProviderRefused(
-            f"403: {at.name} denied access{_quote(error.message)}. Check the permissions of the key in"
-            f" {at.key_variable}"
+            tr(
+                "403: {at} denied access{quote}. Check the permissions of the key in {key_variable}",
+                at=at.name,
+                quote=_quote(error.message),
+                key_variable=at.key_variable,
+            )
         )
     if at.key_variable == KEY_COMMAND:
         return ProviderRefused(
-            f"{status}: API key rejected by {at.name}. api_key_command printed it: log in again, or correct the command"
+            tr(
+                "{status}: API key rejected by {at}. api_key_command printed it: log in again, or correct the command",
+                status=status,
+                at=at.name,
+            )
         )
-    return ProviderRefused(f"{status}: API key rejected by {at.name}. Set {at.key_variable} to a valid key")
+    if at.key_variable == KEYRING_KEY:
+        return ProviderRefused(
+            tr(
+                "{status}: API key rejected by {at}. It is from the keyring; store a valid one with clio auth login",
+                status=status,
+                at=at.name,
+            )
+        )
+    return ProviderRefused(
+        tr(
+            "{status}: API key rejected by {at}. Set {key_variable} to a valid key",
+            status=status,
+            at=at.name,
+            key_variable=at.key_variable,
+        )
+    )
 
 
 def _explain_not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
     if error.is_about_model(at.model):
         return _explain_unknown_model(at, models)
     if failure.kind == "in_stream" or (error.message and error.code):
-        return ProviderRefused(f"404: not found at {at.name}{_quote(error.message)}. Check --model")
-    return ProviderRefused(f"404: no chat server at {strip_login(at.base_url)}. Check --base-url; it often ends in /v1")
+        return ProviderRefused(
+            tr("404: not found at {at}{quote}. Check --model", at=at.name, quote=_quote(error.message))
+        )
+    return ProviderRefused(
+        tr(
+            "404: no chat server at {url}. Check --base-url; it often ends in /v1",
+            url=strip_login(at.base_url),
+        )
+    )
 
 
 def _explain_unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
     near = find_similar_models(at.model, models)
-    rest = f", such as {', '.join(map(repr, near))}" if near else ""
-    return ProviderRefused(f"{at.name} has no model {at.model!r}: choose another with --model{rest}")
+    rest = tr(", such as {models}", models=", ".join(map(repr, near))) if near else ""
+    return ProviderRefused(
+        tr("{at} has no model {model!r}: choose another with --model{rest}", at=at.name, model=at.model, rest=rest)
+    )
 
 
 def find_similar_models(model: str, models: Sequence[str]) -> list[str]:
@@ -367,33 +498,48 @@ def _explain_rate_limit(error: ErrorBody, at: Endpoint, wait_s: float | None) ->
     budget = _TOKEN_BUDGET.search(error.message)
     if budget and int(budget[2]) > int(budget[1]):
         limited = RateLimited(
-            f"the request is larger than {at.name} allows this account ({budget[2]} of {budget[1]} tokens):"
-            f" set context_window below {budget[1]}, or choose another model with --model"
+            tr(
+                "the request is larger than {at} allows this account ({budget} of {budget2} tokens): set "
+                "context_window below {budget2}, or choose another model with --model",
+                at=at.name,
+                budget=budget[2],
+                budget2=budget[1],
+            )
         )
         limited.retryable = False
         return limited
     wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:
         limited = RateLimited(
-            f"rate limited by {at.name} for {_format_wait(wait_s)}: try again then, or choose another --model",
+            tr(
+                "rate limited by {at} for {wait}: try again then, or choose another --model",
+                at=at.name,
+                wait=_format_wait(wait_s),
+            ),
             wait_s,
         )
         limited.retryable = False
         return limited
     if wait_s is None and _ALLOWANCE.search(error.message):
         limited = RateLimited(
-            f"usage limit of {at.name} reached{_quote(error.message)}: try again later, or choose another --model"
+            tr(
+                "usage limit of {at} reached{quote}: try again later, or choose another --model",
+                at=at.name,
+                quote=_quote(error.message),
+            )
         )
         limited.retryable = False
         return limited
-    return RateLimited(f"rate limited by {at.name}{_quote(error.message)}", wait_s)
+    return RateLimited(tr("rate limited by {at}{quote}", at=at.name, quote=_quote(error.message)), wait_s)
 
 
 def _explain_bad_request(status: int, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
         return _explain_unknown_model(at, [pinned[1]])
     if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
-        return ProviderRefused(f"no credit left at {at.name}{_quote(error.message)}: add credit", exhausted=True)
+        return ProviderRefused(
+            tr("no credit left at {at}{quote}: add credit", at=at.name, quote=_quote(error.message)), exhausted=True
+        )
     if error.is_about_model(at.model):
         return _explain_unknown_model(at, models)
     if re.search(
@@ -405,10 +551,14 @@ def _explain_bad_request(status: int, error: ErrorBody, at: Endpoint, models: Se
     if _ALLOWANCE.search(error.message):
         return _explain_rate_limit(error, at, None)
     if re.search(r"capacity", f"{error.type} {error.message}", re.I):
-        return ServerFailed(f"{at.name} is over capacity{_quote(error.message)}")
+        return ServerFailed(tr("{at} is over capacity{quote}", at=at.name, quote=_quote(error.message)))
     # No setting is known to be wrong, so this fails the turn (ServerFailed) and is no configuration error.
     return ServerFailed(
-        f"{at.name} rejected the request{_quote(error.message)}: try again, or choose another model with --model",
+        tr(
+            "{at} rejected the request{quote}: try again, or choose another model with --model",
+            at=at.name,
+            quote=_quote(error.message),
+        ),
         retryable=False,
     )
 
@@ -433,4 +583,8 @@ def _strip_path(url: str) -> str:
 
 
 def _format_wait(seconds: float) -> str:
-    return f"{round(seconds / 60)} minutes" if seconds >= 90 else f"{round(seconds)} seconds"
+    return (
+        tr("{seconds} minutes", seconds=round(seconds / 60))
+        if seconds >= 90
+        else tr("{seconds} seconds", seconds=round(seconds))
+    )

@@ -11,6 +11,7 @@ from msgspec import Struct
 from clio.providers.base import Chunk
 from clio.text.json_data import as_dict, as_list, as_text, decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 FailureKind = Literal[
     "status",
@@ -98,7 +99,7 @@ class AnswerBounds:
         if not chunks:
             self._empty += 1
             if self._empty > MAX_EMPTY:
-                raise make_endless_error(f"{MAX_EMPTY:,} events in a row without content")
+                raise make_endless_error(tr("{max_empty:,} events in a row without content", max_empty=MAX_EMPTY))
             return
         self._empty = 0
         for chunk in chunks:
@@ -106,9 +107,11 @@ class AnswerBounds:
             for call in chunk.tool_calls:
                 self._chars += len(call.arguments)
                 if call.index >= MAX_CALLS:
-                    raise make_endless_error(f"more than {MAX_CALLS:,} tool calls in one answer")
+                    raise make_endless_error(
+                        tr("more than {max_calls:,} tool calls in one answer", max_calls=MAX_CALLS)
+                    )
         if self._chars > MAX_CHARS:
-            raise make_endless_error(f"more than {MAX_CHARS:,} characters in one answer")
+            raise make_endless_error(tr("more than {max_chars:,} characters in one answer", max_chars=MAX_CHARS))
 
 
 def make_endless_error(problem: str) -> TransportFailed:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.urls import is_loopback, url_host
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
@@ -62,19 +63,19 @@ async def read_response_head(reader: asyncio.StreamReader) -> ResponseHead:
     """
     first = await _read_line(reader)
     if not first:
-        raise ConnectionClosed("closed without an answer")
+        raise ConnectionClosed(tr("closed without an answer"))
     for _ in range(_MAX_INTERIM):
         head = await _read_rest(first, reader)
         if head.status >= 200:
             return head
         first = await _read_line(reader)
-    raise NotHttp("only interim answers")
+    raise NotHttp(tr("only interim answers"))
 
 
 async def _read_rest(first: str, reader: asyncio.StreamReader) -> ResponseHead:
     found = _STATUS_LINE.fullmatch(first.rstrip())
     if found is None:
-        raise NotHttp(f"not HTTP but {first[:40]!r}")
+        raise NotHttp(tr("not HTTP but {first!r}", first=first[:40]))
     headers = await _read_headers(reader)
     connection = headers.get("connection", "").lower()
     keeps = "close" not in connection and (found[1] == "1" or "keep-alive" in connection)
@@ -87,17 +88,17 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
     while (line := await _read_line(reader)).rstrip("\r\n"):
         size += len(line)
         if size > MAX_HEAD_BYTES:
-            raise NotHttp("headers without an end")
+            raise NotHttp(tr("headers without an end"))
         if line[0] in " \t" and name:  # obsolete line folding (RFC 9112, section 5.2)
             headers[name] += f" {line.strip()}"
             continue
         name, colon, value = line.partition(":")
         name = name.strip().lower()
         if not colon:
-            raise NotHttp(f"not a header but {line[:40]!r}")
+            raise NotHttp(tr("not a header but {line!r}", line=line[:40]))
         headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
     if not line:
-        raise ConnectionCut("the connection closed within the headers")
+        raise ConnectionCut(tr("the connection closed within the headers"))
     return headers
 
 
@@ -107,10 +108,10 @@ async def _read_line(reader: asyncio.StreamReader) -> str:
         return (await reader.readuntil(b"\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
         if error.partial:
-            raise ConnectionCut("the connection closed within a line") from error
+            raise ConnectionCut(tr("the connection closed within a line")) from error
         return ""
     except asyncio.LimitOverrunError as error:
-        raise NotHttp("a line without an end") from error
+        raise NotHttp(tr("a line without an end")) from error
 
 
 _SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
@@ -152,25 +153,25 @@ class ChunkedBody:
         if self.is_over:
             self.surplus = bool(self._partial)
         elif len(self._partial) > MAX_LINE_BYTES:
-            self.wrong = "a line without an end"
+            self.wrong = tr("a line without an end")
         return b"".join(found)
 
     def _read_framing_line(self, line: bytes) -> None:
         if self._trailer_bytes is not None:  # trailers are ignored
             self._trailer_bytes += len(line)
             if self._trailer_bytes > MAX_HEAD_BYTES:
-                self.wrong = "trailers without an end"
+                self.wrong = tr("trailers without an end")
             self.is_over = not line.strip(b"\r\n")
         elif self._ended_chunk:
             if line.strip():
-                self.wrong = "a chunk longer than its stated size"
+                self.wrong = tr("a chunk longer than its stated size")
             self._ended_chunk = False
         elif size := _SIZE.fullmatch(line):
             self._left = int(size[1], 16)
             self._ended_chunk = self._left > 0
             self._trailer_bytes = None if self._left else 0
         else:
-            self.wrong = f"not a chunk but {line[:40]!r}"
+            self.wrong = tr("not a chunk but {line!r}", line=line[:40])
 
 
 _PIECE_BYTES = 65_536
@@ -206,7 +207,7 @@ class ResponseBody:
                 raise NotHttp(self._chunked.wrong)
             piece = await self._reader.read(_PIECE_BYTES if self._left is None else min(self._left, _PIECE_BYTES))
             if not piece and not self.ends_with_connection:
-                raise ConnectionCut("the connection was closed")
+                raise ConnectionCut(tr("the connection was closed"))
             if self._chunked is not None:
                 piece = self._chunked.feed(piece)
                 self.whole = self._chunked.is_over
@@ -230,7 +231,7 @@ def _find_framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     coding = head.headers.get("transfer-encoding", "").lower()
     if coding:
         if coding != "chunked":
-            raise NotHttp(f"unsupported transfer encoding {coding!r}")
+            raise NotHttp(tr("unsupported transfer encoding {coding!r}", coding=coding))
         return ChunkedBody(), None
     length = head.headers.get("content-length")
     if length is None:
@@ -238,7 +239,7 @@ def _find_framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     values = {value.strip() for value in length.split(",")}
     value = values.pop()
     if values or not (value.isascii() and value.isdigit() and len(value) < 19):
-        raise NotHttp(f"invalid content length {length!r}")
+        raise NotHttp(tr("invalid content length {length!r}", length=length))
     return None, int(value)
 
 
@@ -253,7 +254,7 @@ async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[b
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise NotHttp(f"unsupported content encoding {coding!r}")
+        raise NotHttp(tr("unsupported content encoding {coding!r}", coding=coding))
     import zlib
 
     unpacker = zlib.decompressobj(wbits=47)  # gzip or zlib, detected by its header
@@ -269,7 +270,7 @@ async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[b
         if found := unpacker.flush():
             yield found
     except zlib.error as error:
-        raise NotHttp(f"invalid compressed data ({error})") from error
+        raise NotHttp(tr("invalid compressed data ({error})", error=error)) from error
 
 
 MAX_EVENT_BYTES = 32_000_000
@@ -480,7 +481,7 @@ class Connector:
                 try:
                     self._context = make_tls_context()
                 except (OSError, ImportError) as error:
-                    raise _failed("tls", f"no certificates could be read: {error}") from error
+                    raise _failed("tls", tr("no certificates could be read: {error}", error=error)) from error
 
     async def open(self, timeout_s: float) -> Streams:
         """Open a connection, including the TLS handshake. Raises TransportFailed."""
@@ -490,7 +491,7 @@ class Connector:
             async with asyncio.timeout(timeout_s):
                 return await (self._tunnel() if self._proxy else self._straight())
         except TimeoutError as error:
-            raise _failed("connect_timeout", "no connection in time") from error
+            raise _failed("connect_timeout", tr("no connection in time")) from error
         except (socket.gaierror, UnicodeError) as error:
             raise _failed("proxy" if self._proxy else "dns", str(error)) from error
         except ssl.SSLError as error:
@@ -506,7 +507,10 @@ class Connector:
     async def _tunnel(self) -> Streams:
         parts = urlsplit(self._proxy)
         if parts.scheme != "http" or not parts.hostname:
-            raise _failed("proxy", f"clio's own client cannot use {parts.scheme}:// proxies: set transport: openai")
+            raise _failed(
+                "proxy",
+                tr("clio's own client cannot use {scheme}:// proxies: set transport: openai", scheme=parts.scheme),
+            )
         reader, writer = await _connect(parts.hostname, parts.port or 80, None)
         if not self._secure:
             return reader, writer

@@ -22,6 +22,7 @@ from clio.providers.base import (
     ModelLimits,
     OfferedModel,
     ProtocolName,
+    WatchStream,
     WireProtocol,
 )
 from clio.providers.chat import merge_chunks
@@ -42,6 +43,7 @@ from clio.providers.limits import (
 from clio.providers.profiles import find_profile
 from clio.providers.urls import is_local_host, url_host
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 if TYPE_CHECKING:  # few requests have pictures
     from clio.providers.sent_pictures import SentPictures
@@ -85,6 +87,9 @@ class HttpProvider:
         may_switch: whether an error message that asks for another protocol changes it; if False, only a missing
             endpoint does.
         learned: stores what rejections teach about the model.
+
+    Attributes:
+        watch: observes each request; None if nothing does.
     """
 
     def __init__(
@@ -115,6 +120,7 @@ class HttpProvider:
         self._limits_lock = asyncio.Lock()
         self._output_limit = read_configured_limits(config, endpoint.model)[1]
         self._known_models: tuple[str, ...] = ()
+        self.watch: WatchStream | None = None
 
     @property
     def name(self) -> str:
@@ -207,8 +213,12 @@ class HttpProvider:
         self._known_models = tuple(model.name for model in found)
         return found
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         """See `Provider`. If the server rejects an unknown field, the request is sent again without it."""
+        chunks = self._stream(request)
+        return chunks if self.watch is None else self.watch(self, request, chunks)
+
+    async def _stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         renewed, adapted = False, 0
         while True:
             answer = self._wire.decoder()
@@ -278,9 +288,9 @@ class HttpProvider:
         if not answer.has_content and not answer.finish_reason:
             # llama.cpp answers an overflow this way, and the next request on that connection fails too.
             await self._transport.close()
-            raise StreamBroken(f"{self.name} sent an empty answer; the request may not fit its window")
+            raise StreamBroken(tr("{name} sent an empty answer; the request may not fit its window", name=self.name))
         if not answer.is_whole:
-            raise StreamBroken(f"the answer of {self.name} ended in the middle of a tool call")
+            raise StreamBroken(tr("the answer of {name} ended in the middle of a tool call", name=self.name))
         return answer.ending()
 
     def _adapt(self, failure: Failure) -> str | None:
@@ -321,7 +331,12 @@ class HttpProvider:
         self._switched = True
         notice = ""
         if not self._may_switch:
-            notice = f"{self.name} does not support {_PROTOCOL_NAMES[self._wire.name]}; using {_PROTOCOL_NAMES[other]}"
+            notice = tr(
+                "{name} does not support {protocol_names}; using {protocol_names2}",
+                name=self.name,
+                protocol_names=_PROTOCOL_NAMES[self._wire.name],
+                protocol_names2=_PROTOCOL_NAMES[other],
+            )
         if self._learned is not None:
             self._learned.switch_protocol(other, for_server=for_server)
         self._wire = self._make_protocol(other)
@@ -358,5 +373,7 @@ async def _next_batch(batches: AsyncGenerator[list[object]]) -> list[object]:
             async for batch in batches:
                 return batch
     except TimeoutError:
-        raise failure.make_endless_error(f"nothing for {failure.MAX_SILENCE_S:,.0f} s") from None
+        raise failure.make_endless_error(
+            tr("no data for {max_silence_s:,.0f} s", max_silence_s=failure.MAX_SILENCE_S)
+        ) from None
     return []

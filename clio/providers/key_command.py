@@ -6,7 +6,6 @@ Error messages contain nothing of the command's standard output or error output:
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,11 +18,14 @@ from msgspec import Struct
 
 from clio.errors import ConfigError
 from clio.providers.failure import Failure, TransportFailed
+from clio.text.translation import tr
+from clio.threads import find_program
 
 TIME_LIMIT_S = 30.0
 DEFAULT_TTL_S = 3_300
 """55 minutes, because access tokens of Google, Azure and AWS are valid for an hour."""
 _MAX_KEY_BYTES = 64_000
+_POLL_S = 0.05
 _KEYS: dict[tuple[str, ...], "_CachedKey"] = {}
 
 
@@ -66,15 +68,16 @@ class KeyCommand:
         try:
             self._argv = tuple(shlex.split(text))
         except ValueError as error:
-            raise ConfigError(f"api_key_command is not a command line ({error}): correct its quotes") from None
+            raise ConfigError(
+                tr("api_key_command is not a command line ({error}): correct its quotes", error=error)
+            ) from None
         if not self._argv:
-            raise ConfigError("api_key_command is empty: name the command that prints the key, or remove it")
+            raise ConfigError(tr("api_key_command is empty: name the command that prints the key, or remove it"))
         self._env = dict(env)
         self._ttl_s = ttl_s
         self._learn_secret = learn_secret
         self._now = now
         self._cached = _KEYS.setdefault(self._argv, _CachedKey(lock=threading.Lock()))
-        self._running: subprocess.Popen[bytes] | None = None
 
     @property
     def program(self) -> str:
@@ -89,30 +92,32 @@ class KeyCommand:
             return cached.key
         return ""
 
-    def read_key(self, refused: str = "") -> str:
+    def read_key(self, refused: str = "", cancelled: threading.Event | None = None) -> str:
         """Return the key from memory, or run the command. Blocking: call it in a thread. Raises KeyCommandFailed.
 
-        refused: a key that a server has rejected; the command runs unless memory contains a different key by now.
+        Args:
+            refused: a key that a server has rejected; the command runs unless memory contains a different key by now.
+            cancelled: once set, the command of this call is killed, and not those of other requests.
         """
+        cancelled = cancelled or threading.Event()
         with self._cached.lock:
             cached_key = self.cached()
             if cached_key and cached_key != refused:
                 return cached_key
+            if cancelled.is_set():
+                raise KeyCommandFailed("cancelled")
             self._cached.key = ""
-            key = self._run()
+            key = self._run(cancelled)
             self._learn_secret(key)
             self._cached.key, self._cached.since = key, self._now()
             return key
 
-    def stop(self) -> None:
-        """Kill the command if it is running."""
-        if (running := self._running) is not None:
-            _kill_process(running)
-
-    def _run(self) -> str:
-        program = shutil.which(Path(self._argv[0]).expanduser(), path=self._env.get("PATH"))
+    def _run(self, cancelled: threading.Event) -> str:
+        program = find_program(str(Path(self._argv[0]).expanduser()), path=self._env.get("PATH"))
         if program is None:
-            raise KeyCommandFailed(f"api_key_command: program {self.program!r} not found: install it, or correct it")
+            raise KeyCommandFailed(
+                tr("api_key_command: program {program!r} not found: install it, or correct it", program=self.program)
+            )
         home = self._env.get("HOME") or self._env.get("USERPROFILE") or ""
         try:
             process = subprocess.Popen(
@@ -125,35 +130,67 @@ class KeyCommand:
                 start_new_session=True,  # no terminal: a prompt must not appear in the middle of clio's screen
             )
         except OSError as error:
-            reason = error.strerror or "it cannot be started"
-            raise KeyCommandFailed(f"api_key_command: {self.program!r} did not start ({reason}): correct it") from None
-        self._running = process
+            reason = error.strerror or tr("it cannot be started")
+            raise KeyCommandFailed(
+                tr(
+                    "api_key_command: {program!r} did not start ({reason}): correct it",
+                    program=self.program,
+                    reason=reason,
+                )
+            ) from None
         try:
-            printed, _ = process.communicate(timeout=TIME_LIMIT_S)
+            printed = _wait_for_output(process, cancelled)
         except subprocess.TimeoutExpired:
             raise KeyCommandFailed(
-                f"api_key_command: {self.program!r} did not finish within {TIME_LIMIT_S:.0f} seconds: "
-                "run it yourself once, it may be waiting for a login"
+                tr(
+                    "api_key_command: {program!r} did not finish within {time_limit_s:.0f} seconds: run it "
+                    "yourself once, it may be waiting for a login",
+                    program=self.program,
+                    time_limit_s=TIME_LIMIT_S,
+                )
             ) from None
         finally:
-            self._running = None
             _kill_process(process)
         if process.returncode != 0:
             raise KeyCommandFailed(
-                f"api_key_command: {self.program!r} ended with exit code {process.returncode}: "
-                "run it yourself to see why"
+                tr(
+                    "api_key_command: {program!r} exited with code {returncode}: run it yourself to see why",
+                    program=self.program,
+                    returncode=process.returncode,
+                )
             )
         return self._parse_key(printed)
 
     def _parse_key(self, printed: bytes) -> str:
         key = printed[:_MAX_KEY_BYTES].decode("utf-8", "replace").strip()
         if not key:
-            raise KeyCommandFailed(f"api_key_command: {self.program!r} printed nothing: run it yourself to see why")
+            raise KeyCommandFailed(
+                tr("api_key_command: {program!r} printed nothing: run it yourself to see why", program=self.program)
+            )
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise KeyCommandFailed(
-                f"api_key_command: {self.program!r} printed something that is not a key: it must print only the key"
+                tr(
+                    "api_key_command: {program!r} printed something that is not a key: it must print only the key",
+                    program=self.program,
+                )
             )
         return key
+
+
+def _wait_for_output(process: "subprocess.Popen[bytes]", cancelled: threading.Event) -> bytes:
+    """Return what the process printed, less if it was cancelled. Raises subprocess.TimeoutExpired.
+
+    The event is polled, because a request can be cancelled at any time, also while the process is being started.
+    """
+    give_up_at = time.monotonic() + TIME_LIMIT_S
+    while True:
+        try:
+            return process.communicate(timeout=_POLL_S)[0]
+        except subprocess.TimeoutExpired as error:
+            if cancelled.is_set():
+                return error.output or b""
+            if time.monotonic() >= give_up_at:
+                raise
 
 
 def _kill_process(process: "subprocess.Popen[bytes]") -> None:

@@ -32,6 +32,7 @@ from clio.providers.http1 import (
     read_response_head,
 )
 from clio.providers.urls import strip_login, url_host
+from clio.text.translation import tr
 
 CONNECT_TIMEOUT_S = 15.0
 MAX_ANSWER_BYTES = 64_000_000
@@ -84,17 +85,17 @@ def explain_package_need(base_url: str, env: Mapping[str, str] = os.environ, pla
     """
     parts = urlsplit(base_url)
     if parts.username is not None:
-        return "a user name in the address"
+        return tr("a user name in the address")
     if env.get("OPENAI_CUSTOM_HEADERS"):
-        return "OPENAI_CUSTOM_HEADERS is set"
+        return tr("OPENAI_CUSTOM_HEADERS is set")
     if url_host(base_url).endswith("openai.com") and (env.get("OPENAI_ORG_ID") or env.get("OPENAI_PROJECT_ID")):
-        return "an organization or a project is named"
+        return tr("an organization or a project is named")
     own_certificates = env.get("SSL_CERT_FILE") or env.get("SSL_CERT_DIR")
     in_files = own_certificates or platform not in ("darwin", "win32")
     if parts.scheme == "https" and not in_files and not has_truststore():
-        return "the certificates this system trusts are not in files, and the truststore package is missing"
+        return tr("the certificates this system trusts are not in files, and the truststore package is missing")
     if find_proxy(base_url, read_environment_proxies()).partition("://")[0] not in ("", "http"):
-        return "a proxy that is not reached by plain HTTP"
+        return tr("a proxy that is not reached by plain HTTP")
     return ""
 
 
@@ -211,7 +212,7 @@ class LeanTransport:
             async with asyncio.timeout(timeout_s), self._request("GET", path, b"", timeout_s) as (head, _, pieces):
                 data = await _read_whole(pieces, streaming=False)
         except TimeoutError as error:
-            raise TransportFailed(Failure(kind="timeout", detail="no answer in time")) from error
+            raise TransportFailed(Failure(kind="timeout", detail=tr("no answer in time"))) from error
         return _decode_event(data) if head.content_type.endswith("json") else data.decode("utf-8", "replace")
 
     async def close(self) -> None:
@@ -272,7 +273,7 @@ class LeanTransport:
                     head = await read_response_head(connection.reader)
             except TimeoutError as error:
                 connection.drop()
-                raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
+                raise TransportFailed(Failure(kind="timeout", detail=tr("no data for too long"))) from error
             except (OSError, ConnectionCut) as error:
                 connection.drop()
                 if not connection.used or not isinstance(error, (OSError, ConnectionClosed)):
@@ -334,7 +335,7 @@ async def _next_piece(pieces: AsyncGenerator[bytes]) -> bytes:
         async with asyncio.timeout(SILENCE_TIMEOUT_S):
             return await anext(pieces, b"")
     except TimeoutError as error:
-        raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
+        raise TransportFailed(Failure(kind="timeout", detail=tr("no data for too long"))) from error
     except (OSError, ConnectionCut) as error:  # TLS errors are OSErrors too
         raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
 
@@ -345,7 +346,12 @@ async def _read_whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> byte
         while piece := await _next_piece(pieces):
             found += piece
             if len(found) > MAX_ANSWER_BYTES:
-                raise TransportFailed(Failure(kind="endless", detail=f"more than {MAX_ANSWER_BYTES:,} bytes"))
+                raise TransportFailed(
+                    Failure(
+                        kind="endless",
+                        detail=tr("more than {max_answer_bytes:,} bytes", max_answer_bytes=MAX_ANSWER_BYTES),
+                    )
+                )
     except TransportFailed as error:
         if streaming or error.failure.kind != "broken":
             raise
@@ -383,7 +389,7 @@ def _take_events(stream: EventStream, piece: bytes, found: list[object]) -> bool
     try:
         events = stream.feed(piece)
     except EventTooLong as error:
-        raise TransportFailed(Failure(kind="endless", detail="an event without an end")) from error
+        raise TransportFailed(Failure(kind="endless", detail=tr("an event without an end"))) from error
     for data in events:
         if data.startswith(b"[DONE]"):
             return True
@@ -402,4 +408,4 @@ def _decode_event(data: bytes) -> object:
     except (ValueError, RecursionError) as error:
         if said := repair_error_body(text):
             raise TransportFailed(Failure(kind="in_stream", body=said)) from error
-        raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
+        raise TransportFailed(Failure(kind="malformed", detail=tr("not JSON: {error}", error=error))) from error

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from clio.providers.base import Lessons, ProtocolName
 from clio.storage.documents import DocumentFormat, LearnedFile
+from clio.text.translation import tr
 
 LESSONS_FILE_NAME = "servers.json"
 MAX_ENTRIES = 100
@@ -53,7 +54,7 @@ class LessonBook:
         now: Callable[[], float] = time.time,
     ) -> None:
         path = home / LESSONS_FILE_NAME if home else None
-        self._file = LearnedFile(path, SERVERS, "the settings learned for servers", notice)
+        self._file = LearnedFile(path, SERVERS, tr("the record of server settings"), notice)
         self._now = now
         self._own: dict[str, ModelLessons] = {}  # those used in this run
 

@@ -28,6 +28,7 @@ from clio.providers.base import (
     EFFORTS,
     ChatRequest,
     Chunk,
+    CitedSources,
     Lessons,
     ProtocolName,
     ToolCallDelta,
@@ -50,6 +51,8 @@ from clio.text.json_data import (
 
 THINKING_BLOCKS = ("thinking", "redacted_thinking")
 PAUSED_REASON = "pause_turn"
+_SEARCH_TOOL = "web_search_20250305"
+_SEARCH_LESSON = "web_search"
 """Finish reason of an answer that continues when it is sent back."""
 _WINDOW_FULL = "model_context_window_exceeded"
 _FINISH_REASONS = {
@@ -76,6 +79,7 @@ class MessagesDecoder:
         self._blocks: dict[object, dict[str, object]] = {}  # open blocks that are sent back unchanged, by block index
         self._pieces: dict[object, list[str]] = {}  # pieces of the input of such blocks
         self._server_blocks: set[int] = set()  # indexes in `_items` of blocks by the server's own tools
+        self._sources = CitedSources()
         self._has_reasoning = False
         self._needs_gap = False  # whether a further thinking block has begun and a blank line is due
 
@@ -117,7 +121,13 @@ class MessagesDecoder:
         items = tuple(item for index, item in enumerate(self._items) if paused or index not in self._server_blocks)
         origin = self._origin if items else ""
         usage = read_usage(self._usage)
-        return Chunk(finish_reason=self.finish_reason, usage=usage, reasoning_items=items, origin=origin)
+        return Chunk(
+            text="" if paused else self._sources.render(),
+            finish_reason=self.finish_reason,
+            usage=usage,
+            reasoning_items=items,
+            origin=origin,
+        )
 
     def _start_block(self, index: object, block: dict[str, object]) -> Chunk | None:
         match as_text(block.get("type")):
@@ -129,6 +139,8 @@ class MessagesDecoder:
                 call = ToolCallDelta(index=number, id=as_text(block.get("id")), name=as_text(block.get("name")))
                 return Chunk(tool_calls=(call,))
             case "text":
+                for citation in map(as_dict, as_list(block.get("citations"))):
+                    self._sources.add(citation)
                 return self._emit_text(as_text(block.get("text")))
             case "":
                 return None
@@ -144,6 +156,8 @@ class MessagesDecoder:
         match as_text(delta.get("type")):
             case "text_delta":
                 return self._emit_text(as_text(delta.get("text")))
+            case "citations_delta":
+                self._sources.add(as_dict(delta.get("citation")))
             case "input_json_delta":
                 number, piece = self._calls.get(index), as_text(delta.get("partial_json"))
                 if number is None:
@@ -257,6 +271,7 @@ def read_usage(data: dict[str, object]) -> Usage | None:
         cache_write_1h_tokens=min(as_token_count(by_life.get("ephemeral_1h_input_tokens")), written),
         reasoning_tokens=as_token_count(details.get("reasoning_tokens"))
         or as_token_count(details.get("thinking_tokens")),
+        searches=as_token_count(as_dict(data.get("server_tool_use")).get("web_search_requests")),
     )
 
 
@@ -327,10 +342,12 @@ class MessagesProtocol:
         origin: str = "",
         lessons: Lessons | None = None,
         lifetime: str = "5m",
+        web_search: bool = False,
     ) -> None:
         self._model = model
         self._images = images
         self._tools = tools
+        self._web_search = web_search
         self._origin = origin
         self._lessons: Lessons = {} if lessons is None else lessons
         self._lifetime = lifetime
@@ -361,6 +378,10 @@ class MessagesProtocol:
     def adapt(self, refusal: str) -> str | None:
         """See `WireProtocol`. Each rejection removes something that was sent, so this ends."""
         text = refusal.lower()
+        if self._web_search and "web_search" in text and self._lessons.get(_SEARCH_LESSON, True):
+            self._lessons[_SEARCH_LESSON] = False
+            self._encoded_tools = ((), b"", b"")
+            return "the server offers no web search to this model; it is left out"
         if "cache_control" in text:
             return self._adapt_caching(text)
         if found := _WINDOW_SUM.search(text):
@@ -531,6 +552,8 @@ class MessagesProtocol:
                 encode_json({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
                 for tool in tools
             ]
+            if self._web_search and self._lessons.get(_SEARCH_LESSON, True):
+                rows.append(encode_json({"type": _SEARCH_TOOL, "name": "web_search", "max_uses": 8}))
             rows[-1] = _add_cache_point(rows[-1], point)
             self._encoded_tools = (tools, point, b"[" + b",".join(rows) + b"]")
         return self._encoded_tools[2]

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from clio.messages import UserMessage
 from clio.providers.base import AUTO, EFFORTS, ChatRequest, Provider, ToolSpec
 from clio.providers.http_provider import HttpProvider
+from clio.text.translation import tr
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 # First match wins. Names are matched in lower case, without the maker's prefix. () means no choice of effort.
@@ -85,7 +86,11 @@ def describe_efforts(levels: tuple[str, ...] | None) -> str:
     """Return the levels for a table cell, such as "effort low–high"; "" if there are none or they are unknown."""
     if not levels:
         return ""
-    return f"effort {levels[0]}" if len(levels) == 1 else f"effort {levels[0]}–{levels[-1]}"
+    return (
+        tr("effort {levels}", levels=levels[0])
+        if len(levels) == 1
+        else tr("effort {levels}–{levels2}", levels=levels[0], levels2=levels[-1])
+    )
 
 
 PROTOCOL_TITLES = {"chat": "Chat Completions", "responses": "OpenAI Responses", "messages": "Anthropic Messages"}
@@ -115,7 +120,7 @@ def read_request_facts(provider: HttpProvider, effort: str) -> RequestFacts:
     with_key = sorted(name for name in _list_fields(provider, AUTO, "probe") if name not in default)
     points = {name.partition(".")[0] for name in default if ".cache_control." in f"{name}."}
     parts = [name for name in _CONVERSATION_FIELDS if name in points]
-    marked = [f"cache_control on {', '.join(parts)}"] if parts else []
+    marked = [tr("cache_control on {parts}", parts=", ".join(parts))] if parts else []
     return RequestFacts(effort=tuple(sorted(with_effort)), cache=(*with_key, *marked))
 
 

@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
-from clio.providers.base import ChatRequest, Chunk, ModelLimits, ToolCallDelta
-from clio.text.formatting import format_code_block
+from clio.providers.base import CONNECT_MODEL, NO_MODEL, ChatRequest, Chunk, ModelLimits, ToolCallDelta
+from clio.text.formatting import capitalize, format_code_block
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.text.vocabulary import STOP_WORDS, is_question
 
 
@@ -45,11 +46,16 @@ _FORGET = LazyRegex(
 )
 _MEMORY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}|[0-9a-f]{8}", re.I)
 _RUN = LazyRegex(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
-_READ = LazyRegex(
+_READ_REQUEST = LazyRegex(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
     r"`?(?P<path>[\w./\\~-]*[\w-](?:\.\w+|/[\w.-]+))`?"
     r"(?:\s*:\s*(?P<start>\d+)(?:\s*-\s*(?P<end>\d+))?)?\s*[.?!]?\s*$",
     re.I,
+)
+_REPLACE = LazyRegex(
+    r"^\s*(?:please\s+)?(?:replace|change)\s+(?P<quote>[`\"'])(?P<old>.+?)(?P=quote)\s+(?:with|by|to)\s+"
+    r"(?P=quote)(?P<new>.*)(?P=quote)\s+in\s+(?:the\s+)?(?:file\s+)?`?(?P<path>[^`\s]+?)`?\s*[.!]?\s*$",
+    re.I | re.S,
 )
 _GIT: tuple[tuple[LazyRegex, str], ...] = (
     (LazyRegex(r"\b(?:git\s+log|recent commits?|last commits?|commit history|which commits?)\b", re.I), "log"),
@@ -86,7 +92,7 @@ def plan_lookups(question: str) -> LookupPlan:
     """Return the tool calls that may answer a question. The first matching rule decides."""
     if _GREETING.match(question):
         return LookupPlan(kind="nothing", lookups=())
-    for rule in (_plan_remember, _plan_forget, _plan_command, _plan_read, _plan_git, _plan_list):
+    for rule in (_plan_remember, _plan_forget, _plan_command, _plan_replace, _plan_read, _plan_git, _plan_list):
         plan = rule(question)
         if plan is not None:
             return plan
@@ -135,8 +141,21 @@ def _plan_command(question: str) -> LookupPlan | None:
     )
 
 
+def _plan_replace(question: str) -> LookupPlan | None:
+    """Replace text that is quoted in the question; the tool refuses text that is not unique in the file."""
+    match = _REPLACE.match(question)
+    if match is None:
+        return None
+    arguments: dict[str, str | int | bool] = {
+        "path": match["path"],
+        "old_string": match["old"],
+        "new_string": match["new"],
+    }
+    return LookupPlan(kind="edit", lookups=(Lookup(tool="edit_file", arguments=arguments),), subject=match["path"])
+
+
 def _plan_read(question: str) -> LookupPlan | None:
-    match = _READ.match(question)
+    match = _READ_REQUEST.match(question)
     if match is None:
         return None
     arguments: dict[str, str | int | bool] = {"path": match["path"]}
@@ -250,15 +269,17 @@ def describe_remembered(plan: LookupPlan, results: Sequence[LookupResult]) -> st
     """Say whether the fact is stored."""
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
-        return f"Not saved: {_describe_failure(failed)}."
-    # "saved already": clio itself saved the user's statement before this call.
+        return tr("Not saved: {failure}.", failure=_describe_failure(failed))
+    if results[0].result.summary.startswith("saved already"):
+        return "Remembered."  # clio itself saved the user's statement before this call, and reported it
     is_known = results[0].result.summary.startswith("confirmed")
-    return f"{'Already in project memory, now confirmed' if is_known else 'Saved to project memory'}: {plan.subject}"
+    saved = tr("Already in project memory, now confirmed") if is_known else tr("Saved to project memory")
+    return f"{saved}: {plan.subject}"
 
 
 def _describe_failure(failed: Sequence[str]) -> str:
     """Return the reason for the user: without the advice after the semicolon, which is for a model."""
-    reason = failed[0].removeprefix("not allowed: ") if failed else "memory is off"
+    reason = failed[0].removeprefix("not allowed: ") if failed else tr("memory is off")
     return reason.partition(";")[0].strip().rstrip(".")
 
 
@@ -266,7 +287,7 @@ def format_memories(results: Sequence[LookupResult]) -> str:
     """Return the memories that were found, one per line, with their kind and the date or key."""
     found = map(_MEMORY_LINE.match, join_results(results, "search").splitlines())
     lines = [
-        f"- {match['text']} ({_KIND_LABELS.get(match['kind'], match['kind'])} {match['id']})"
+        f"- {match['text']} ({tr(_KIND_LABELS.get(match['kind'], match['kind']))} {match['id']})"
         for match in found
         if match
     ]
@@ -275,7 +296,7 @@ def format_memories(results: Sequence[LookupResult]) -> str:
     return "\n".join(lines)
 
 
-_KIND_LABELS = {"discovery": "project fact"}
+_KIND_LABELS = {"discovery": "fact"}
 
 
 def find_matching_memories(plan: LookupPlan, results: Sequence[LookupResult]) -> list[tuple[str, str]]:
@@ -294,18 +315,18 @@ def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str
     if done:
         # The line names the memory: "Forgotten: d-3f9a12 (discovery): we deploy with make ship".
         forgotten = done[0].result.content.partition("\n")[0].removeprefix("Forgotten: ")
-        return (
-            f"Moved to the archive: {forgotten.partition('): ')[2] or forgotten}. "
-            "`/memory undo`, or `clio memory undo` in a shell, restores it."
+        return tr(
+            "Moved to the archive: {memory}. `/memory undo`, or `clio memory undo` in a shell, restores it.",
+            memory=forgotten.partition("): ")[2] or forgotten,
         )
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
-        return f"Nothing was forgotten: {_describe_failure(failed)}."
+        return tr("Nothing was forgotten: {failure}.", failure=_describe_failure(failed))
     matches = find_matching_memories(plan, results)
     if not matches:
-        return f"No memory contains all of *{plan.subject}*; nothing was forgotten."
-    listed = "\n".join(f"- `forget {id}`: {text[:200]}" for id, text in matches)
-    return f"Several memories match; name one by its id:\n\n{listed}"
+        return tr("No memory contains all of *{subject}*; nothing was forgotten.", subject=plan.subject)
+    listed = "\n".join(tr("- `forget {id}`: {text}", id=id, text=text[:200]) for id, text in matches)
+    return tr("Several memories match; name one by its id:\n\n{listed}", listed=listed)
 
 
 def format_earlier_passages(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
@@ -341,9 +362,10 @@ def _filter_results(results: Sequence[LookupResult], operation: str) -> list[Loo
     ]
 
 
-INTRODUCTION = (
-    "*clio is offline: no language model is connected, so these are search results and not reasoned answers. "
-    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or use `--base-url` and `--model`.*"
+INTRODUCTION = tr(
+    "*{no_model}, so these are search results, not answers from a model: {connect_model}.*",
+    no_model=capitalize(tr(NO_MODEL)),
+    connect_model=tr(CONNECT_MODEL),
 )
 _HIT = LazyRegex(r"^(?P<line>\d+):(?P<text>.*)$")
 _NUMBER = LazyRegex(r"^\s*\d+[|→]")
@@ -366,19 +388,27 @@ class CodeHit(Struct, frozen=True, kw_only=True):
 
 
 def plan_further_lookups(plan: LookupPlan, results: Sequence[LookupResult]) -> tuple[Lookup, ...]:
-    """Plan to read the passages around the best hits, or to forget a memory if exactly one matches."""
+    """Plan to read passages around the best hits that do not overlap, or to forget a memory if exactly one matches."""
     if plan.kind == "forget":
         matches = [id for id, _ in find_matching_memories(plan, results)]
         return (make_forget_lookup(matches[0]),) if len(matches) == 1 else ()
     if plan.kind != "search":
         return ()
+    starts: list[tuple[str, int]] = []
+    for hit in rank_code_hits(plan.subject, results):
+        start = max(1, hit.line - _PASSAGE_BEFORE)
+        overlaps = any(hit.path == path and abs(start - other) < _PASSAGE_LINES for path, other in starts)
+        if len(starts) < _MAX_PASSAGES and not overlaps:
+            starts.append((hit.path, start))
     return tuple(
-        Lookup(
-            tool="read_file",
-            arguments={"path": hit.path, "offset": max(1, hit.line - _PASSAGE_BEFORE), "limit": _PASSAGE_LINES},
-        )
-        for hit in rank_code_hits(plan.subject, results)[:_MAX_PASSAGES]
+        Lookup(tool="read_file", arguments={"path": path, "offset": start, "limit": _PASSAGE_LINES})
+        for path, start in starts
     )
+
+
+def _is_in_passage(hit: CodeHit, starts: Iterable[tuple[str, int]]) -> bool:
+    """Whether one of the passages, given by path and first line, contains the hit."""
+    return any(hit.path == path and start <= hit.line < start + _PASSAGE_LINES for path, start in starts)
 
 
 def rank_code_hits(subject: str, results: Iterable[LookupResult]) -> list[CodeHit]:
@@ -440,13 +470,21 @@ def compose_answer(plan: LookupPlan, rounds: Sequence[Sequence[LookupResult]], *
             body = describe_remembered(plan, results)
         case "forget":
             body = describe_forgotten(plan, results)
+        case "edit":
+            body = "\n\n".join(_describe_edit(plan, item) for item in results)
         case "show":
             body = "\n\n".join(_format_result(item) for item in results)
         case "search":
             body = _format_search(plan, results)
         case _:
-            body = "Name something to search for: a word, a name from the code, a file, or `git status`."
-    return f"{INTRODUCTION}\n\n{body}" if introduce else body
+            body = tr("Name something to search for: a word, a name from the code, a file, or `git status`.")
+    return f"{tr(INTRODUCTION)}\n\n{body}" if introduce else body
+
+
+def _describe_edit(plan: LookupPlan, item: LookupResult) -> str:
+    return (
+        tr("Edited `{subject}`. `/undo` reverts it.", subject=plan.subject) if item.result.ok else item.result.content
+    )
 
 
 def _format_result(item: LookupResult) -> str:
@@ -464,12 +502,14 @@ def _format_search(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
         _format_section("Memory", format_memories(results)),
         _format_section("Code", _format_code(plan, results)),
         _format_section("Files", _format_files(results)),
-        _format_section("Earlier sessions", format_earlier_passages(plan, results)),
+        _format_section(tr("Earlier sessions"), format_earlier_passages(plan, results)),
     ]
     body = "\n\n".join(section for section in sections if section)
     if body:
         return body
-    return f"Nothing found for *{plan.subject}* in memory, earlier sessions or the code. Try other words."
+    return tr(
+        "Nothing found for *{subject}* in memory, earlier sessions or the code. Try other words.", subject=plan.subject
+    )
 
 
 def _format_section(title: str, body: str) -> str:
@@ -479,11 +519,11 @@ def _format_section(title: str, body: str) -> str:
 def _format_code(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     passages = [item for item in results if item.lookup.tool == "read_file" and item.result.ok]
     quoted = [_format_passage(item) for item in passages]
-    shown = {(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages}
+    starts = [(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages]
     others = [
         f"- `{hit.path}:{hit.line}` {_quote_inline(hit.text)}"
         for hit in rank_code_hits(plan.subject, results)
-        if (hit.path, max(1, hit.line - _PASSAGE_BEFORE)) not in shown
+        if not _is_in_passage(hit, starts)
     ]
     return "\n\n".join([*quoted, *(["\n".join(others)] if others else [])])
 
@@ -529,14 +569,22 @@ _MAX_ROUNDS = 2
 
 
 class OfflineProvider:
-    """The provider that is used without a model; see `Provider`."""
+    """The provider that is used without a model; see `Provider`.
+
+    window: a window size in tokens that the user set, so that trims can be tried out.
+    """
 
     name = "offline"
     model = "offline"
 
+    def __init__(self, window: int | None = None) -> None:
+        self._window = window
+
     async def limits(self) -> ModelLimits:
-        """Return limits that are never reached."""
-        return ModelLimits(context_window=_WINDOW, max_output_tokens=_WINDOW, source="profile")
+        """Return the user's limits, else limits that are never reached."""
+        if self._window is None:
+            return ModelLimits(context_window=_WINDOW, max_output_tokens=_WINDOW, source="profile")
+        return ModelLimits(context_window=self._window, max_output_tokens=max(1, self._window // 4), source="config")
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
         """Yield tool calls first, and the answer once their results are in the request."""

@@ -16,6 +16,7 @@ from clio.providers.http1 import MAX_EVENT_BYTES
 from clio.providers.lean_transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import is_loopback, url_host
 from clio.text.json_data import encode_json
+from clio.text.translation import tr
 from clio.threads import start_daemon_thread
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class OpenAITransport:
         except (ValueError, RecursionError) as error:  # incomplete, too deeply nested, or not JSON
             if said := repair_error_body(str(getattr(error, "doc", ""))):
                 raise TransportFailed(Failure(kind="in_stream", body=said)) from error
-            raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
+            raise TransportFailed(Failure(kind="malformed", detail=tr("not JSON: {error}", error=error))) from error
         finally:
             await stream.close()
 
@@ -172,7 +173,11 @@ async def _iter_limited(response: "Response", pieces: AsyncIterator[bytes]) -> A
         if not whole and (end := max(piece.rfind(b"\n\n"), piece.rfind(b"\n\r\n"))) >= 0:
             size = len(piece) - end
         if size > (MAX_ANSWER_BYTES if whole else MAX_EVENT_BYTES):
-            what = f"more than {MAX_ANSWER_BYTES:,} bytes" if whole else "an event without an end"
+            what = (
+                tr("more than {max_answer_bytes:,} bytes", max_answer_bytes=MAX_ANSWER_BYTES)
+                if whole
+                else tr("an event without an end")
+            )
             raise TransportFailed(Failure(kind="endless", detail=what))
 
 
@@ -212,7 +217,7 @@ def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
     # SSLWantReadError means that TLS waits for data; it is in the chain of every timeout and is no TLS failure.
     waits = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
     chain = [cause for cause in _causes(error) if not isinstance(cause, waits)]
-    detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
+    detail = next((str(cause) for cause in reversed(chain) if str(cause)), tr("no reason given"))
 
     def caused_by(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in chain)
@@ -228,7 +233,7 @@ def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
     if caused_by(ConnectionRefusedError, httpx2.ConnectError):
         return Failure(kind="refused", detail=detail)
     if caused_by(httpx2.TimeoutException):
-        return Failure(kind="timeout", detail="no data for too long")
+        return Failure(kind="timeout", detail=tr("no data for too long"))
     return Failure(kind="broken" if streaming else "timeout", detail=detail)
 
 

@@ -14,6 +14,7 @@ from clio.providers.profiles import find_preset
 from clio.providers.urls import is_local_host, url_host
 from clio.text.formatting import dollars_to_micros, format_stored_time
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 SHOWN_PRICES_PATH = "~/.clio/prices.yaml"
 """The user's file, as shown in messages."""
@@ -29,9 +30,12 @@ def states_cost(server: str) -> bool:
 
 def explain_unknown_price(server: str, model: str) -> str:
     """Return what to do about a model without a price, as the end of a sentence."""
-    return (
-        f"no price for {model} at {server}: add it to {SHOWN_PRICES_PATH}, such as "
-        f'"{server}": {{"{model}": {{input: 1, cached: 0.1, output: 5}}}}, in dollars per 1M tokens'
+    return tr(
+        'no price for {model} at {server}: add it to {shown_prices_path}, such as "{server}": '
+        '{{"{model}": {{input: 1, cached: 0.1, output: 5}}}}, in dollars per 1M tokens',
+        model=model,
+        server=server,
+        shown_prices_path=SHOWN_PRICES_PATH,
     )
 
 
@@ -41,6 +45,8 @@ def format_day(seconds: float) -> str:
 
 
 ANY_SERVER = "*"
+_SEARCHES = "searches"
+"""The name under a server, among those of its models, of the price of its own searches."""
 _MILLION = 1_000_000
 _DATE = LazyRegex(r"\d{4}-\d\d-\d\d")
 # Suffixes of a model's name that do not make it another model: a date, a build number, "latest".
@@ -148,16 +154,50 @@ def read_prices(data: bytes, shown: str) -> tuple[Price, ...]:
         if server == "currency":
             _check_currency(entry, shown)
             continue
-        for model, fields in _read_table(entry, shown, f"models and their prices under {server!r}").entries.items():
+        for model, fields in _read_table(
+            entry, shown, tr("models and their prices under {server!r}", server=server)
+        ).entries.items():
+            if model == _SEARCHES:
+                continue
             prices.append(_read_price(server.lower(), model.lower(), fields, shown))
     return tuple(prices)
 
 
+def read_search_prices(data: bytes, shown: str) -> dict[str, int]:
+    """Return what 1,000 searches of a server's own cost, in micro-dollars by server, from a file of `read_prices`."""
+    found: dict[str, int] = {}
+    for server, entry in parse_yaml(data, shown).entries.items():
+        fields = entry.node.entries if isinstance(entry.node, Table) else {}
+        if _SEARCHES not in fields:
+            continue
+        try:
+            found[server.lower()] = dollars_to_micros(_read_text(fields[_SEARCHES]))
+        except ValueError:
+            raise ConfigError(
+                tr(
+                    "{where}: {name!r} must be dollars per 1,000 searches, such as 10, not {node}",
+                    where=f"{shown}:{fields[_SEARCHES].line}",
+                    name=_SEARCHES,
+                    node=describe_node(fields[_SEARCHES].node),
+                )
+            ) from None
+    return found
+
+
 def _read_price(server: str, model: str, entry: Entry, shown: str) -> Price:
     where = f"{shown}:{entry.line}"
-    fields = _read_table(entry, shown, f"a price such as {{input: 2, cached: 0.2, output: 10}} for {model!r}").entries
+    fields = _read_table(
+        entry, shown, tr("a price such as {{input: 2, cached: 0.2, output: 10}} for {model!r}", model=model)
+    ).entries
     if unknown := next((name for name in fields if name not in _FIELDS), None):
-        raise ConfigError(f"{where}: unknown field {unknown!r}; a price has {', '.join(_FIELDS)}")
+        raise ConfigError(
+            tr(
+                "{where}: unknown field {unknown!r}; a price has {fields}",
+                where=where,
+                unknown=unknown,
+                fields=", ".join(_FIELDS),
+            )
+        )
     rate = _read_rate(fields, "", where)
     above = _read_above(fields, where)
     return Price(
@@ -181,7 +221,9 @@ def _read_rate(fields: Mapping[str, Entry], prefix: str, where: str) -> Rate:
     full, output = amounts["input"], amounts["output"]
     if full is None or output is None:
         missing = prefix + ("input" if full is None else "output")
-        raise ConfigError(f"{where}: the price has no {missing!r} (dollars per 1M tokens)")
+        raise ConfigError(
+            tr("{where}: the price has no {missing!r} (dollars per 1M tokens)", where=where, missing=missing)
+        )
     cached = amounts["cached"]
     return Rate(
         input=full,
@@ -199,7 +241,12 @@ def _read_amount(fields: Mapping[str, Entry], name: str, where: str) -> int | No
         return dollars_to_micros(_read_text(fields[name]))
     except ValueError:
         raise ConfigError(
-            f"{where}: {name!r} must be dollars per 1M tokens, such as 0.25, not {describe_node(fields[name].node)}"
+            tr(
+                "{where}: {name!r} must be dollars per 1M tokens, such as 0.25, not {node}",
+                where=where,
+                name=name,
+                node=describe_node(fields[name].node),
+            )
         ) from None
 
 
@@ -208,14 +255,22 @@ def _read_above(fields: Mapping[str, Entry], where: str) -> int:
         return 0
     text = _read_text(fields["above"]).replace("_", "")
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1_000_000_000):
-        raise ConfigError(f"{where}: 'above' must be a number of tokens, not {describe_node(fields['above'].node)}")
+        raise ConfigError(
+            tr(
+                "{where}: 'above' must be a number of tokens, not {node}",
+                where=where,
+                node=describe_node(fields["above"].node),
+            )
+        )
     return int(text)
 
 
 def _read_date(fields: Mapping[str, Entry], name: str, where: str) -> str:
     text = _read_text(fields[name]) if name in fields else ""
     if text and not _DATE.fullmatch(text):
-        raise ConfigError(f"{where}: {name!r} must be a date such as 2026-11-05, not {text!r}")
+        raise ConfigError(
+            tr("{where}: {name!r} must be a date such as 2026-11-05, not {text!r}", where=where, name=name, text=text)
+        )
     return text
 
 
@@ -225,13 +280,23 @@ def _read_text(entry: Entry) -> str:
 
 def _read_table(entry: Entry, shown: str, expected: str) -> Table:
     if not isinstance(entry.node, Table):
-        raise ConfigError(f"{shown}:{entry.line}: expected {expected}, not {describe_node(entry.node)}")
+        raise ConfigError(
+            tr(
+                "{shown}:{line}: expected {expected}, not {node}",
+                shown=shown,
+                line=entry.line,
+                expected=expected,
+                node=describe_node(entry.node),
+            )
+        )
     return entry.node
 
 
 def _check_currency(entry: Entry, shown: str) -> None:
     if _read_text(entry).upper() != "USD":
-        raise ConfigError(f"{shown}:{entry.line}: only USD is supported; enter the prices in dollars")
+        raise ConfigError(
+            tr("{shown}:{line}: only USD is supported; enter the prices in dollars", shown=shown, line=entry.line)
+        )
 
 
 def _list_names(model: str) -> tuple[str, ...]:
@@ -267,6 +332,8 @@ class PriceBook:
         self._now = now
         self._shipped: tuple[Price, ...] | None = None
         self._user_prices: tuple[Price, ...] = ()
+        self._user_searches: dict[str, int] = {}
+        self._shipped_searches: dict[str, int] | None = None
         self._stamp: tuple[int, int] | None = None
         self._found: dict[tuple[str, str, str], Price | None] = {}
 
@@ -280,6 +347,20 @@ class PriceBook:
         if key not in self._found:
             self._found[key] = self._look_up(*key)
         return self._found[key]
+
+    def find_search_cost(self, server: str, searches: int) -> int | None:
+        """Return what so many searches of a server's own cost, in micro-dollars; None if unknown.
+
+        Raises ConfigError as `find_price`.
+        """
+        if not searches:
+            return 0
+        self._refresh()
+        if self._shipped_searches is None:
+            self._shipped_searches = read_search_prices(_SHIPPED_PATH.read_bytes(), tr("clio's prices.yaml"))
+        known = self._shipped_searches | self._user_searches
+        price = known.get(server.lower(), known.get(ANY_SERVER))
+        return None if price is None else (searches * price + 500) // 1_000
 
     def list_prices(self) -> tuple[Price, ...]:
         """Return the user's prices, then the shipped ones. Raises ConfigError as `find_price`."""
@@ -311,7 +392,7 @@ class PriceBook:
 
     def _read_shipped(self) -> tuple[Price, ...]:
         if self._shipped is None:
-            self._shipped = read_prices(_SHIPPED_PATH.read_bytes(), "clio's prices.yaml")
+            self._shipped = read_prices(_SHIPPED_PATH.read_bytes(), tr("clio's prices.yaml"))
         return self._shipped
 
     def _refresh(self) -> None:
@@ -325,8 +406,9 @@ class PriceBook:
         if stamp == self._stamp:
             return
         self._found.clear()
-        self._user_prices = ()
+        self._user_prices, self._user_searches = (), {}
         data = read_config_bytes(self._user_path, SHOWN_PRICES_PATH)
+        self._user_searches = read_search_prices(data, SHOWN_PRICES_PATH) if data is not None else {}
         self._user_prices = read_prices(data, SHOWN_PRICES_PATH) if data is not None else ()
         self._stamp = stamp  # only after success, so that an invalid file is reported every time
 

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Struct, structs
 
-from clio.config.schema import Config, ModelSettings
+from clio.config.schema import KEYRING_KEY, Config, ModelSettings
 from clio.errors import ConfigError
 from clio.providers.auth import Auth, Scheme
-from clio.providers.base import OFFLINE, Lessons, ProtocolName, Provider, WireProtocol
+from clio.providers.base import OFFLINE, Lessons, ProtocolName, Provider, WatchStream, WireProtocol
 from clio.providers.chat import ChatProtocol
 from clio.providers.failure import KEY_COMMAND, Endpoint, TransportFailed
 from clio.providers.http_provider import HttpProvider
@@ -21,10 +21,12 @@ from clio.providers.limits import list_model_names, list_model_rows, takes_image
 from clio.providers.profiles import PRESETS, ServerPreset, find_preset, find_preset_by_url, find_quirks, is_own_host
 from clio.providers.urls import is_local_host, is_loopback, is_version, normalise_base_url, strip_login, url_host
 from clio.text.json_data import as_text, decode_json
+from clio.text.translation import tr
 from clio.threads import BackgroundCall
 
 if TYPE_CHECKING:
     from clio.providers.key_command import KeyCommand
+    from clio.providers.keyring_key import KeyringKey
 
 
 # An unknown region may be new: it is used anyway, and doubted only if its host name cannot be resolved.
@@ -57,8 +59,10 @@ def find_cloud_address(name: str, env: Mapping[str, str]) -> str:
             return _find_vertex_url(env)
         case _:
             raise ConfigError(
-                "azure needs the address of your resource: set AZURE_OPENAI_ENDPOINT, or `base_url`, such as "
-                "https://NAME.openai.azure.com"
+                tr(
+                    "azure needs the address of your resource: set AZURE_OPENAI_ENDPOINT, or `base_url`, such as "
+                    "https://NAME.openai.azure.com"
+                )
             )
 
 
@@ -94,9 +98,15 @@ def complete_azure_address(url: str) -> str:
 def _find_bedrock_url(env: Mapping[str, str]) -> str:
     variable, region = _find_first_variable(env, "AWS_REGION", "AWS_DEFAULT_REGION")
     if not region:
-        raise ConfigError("bedrock needs a region: set AWS_REGION, such as us-east-1")
+        raise ConfigError(tr("bedrock needs a region: set AWS_REGION, such as us-east-1"))
     if not re.fullmatch(_AWS_REGION, region):
-        raise ConfigError(f"bedrock: {region!r} is not an AWS region: set {variable} to a region such as us-east-1")
+        raise ConfigError(
+            tr(
+                "bedrock: {region!r} is not an AWS region: set {variable} to a region such as us-east-1",
+                region=region,
+                variable=variable,
+            )
+        )
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     return f"https://bedrock-runtime.{region}.{domain}/openai/v1"
 
@@ -104,15 +114,21 @@ def _find_bedrock_url(env: Mapping[str, str]) -> str:
 def _find_vertex_url(env: Mapping[str, str]) -> str:
     variable, project = _find_first_variable(env, "GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")
     if not project:
-        raise ConfigError("vertex needs a project: set GOOGLE_CLOUD_PROJECT to its id")
+        raise ConfigError(tr("vertex needs a project: set GOOGLE_CLOUD_PROJECT to its id"))
     if not re.fullmatch(_GOOGLE_PROJECT, project):
-        raise ConfigError(f"vertex: {project!r} is not a project id: correct {variable}")
+        raise ConfigError(
+            tr("vertex: {project!r} is not a project id: correct {variable}", project=project, variable=variable)
+        )
     variable, location = _find_first_variable(env, "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")
     if not location:
-        raise ConfigError("vertex needs a location: set GOOGLE_CLOUD_LOCATION, such as global or us-central1")
+        raise ConfigError(tr("vertex needs a location: set GOOGLE_CLOUD_LOCATION, such as global or us-central1"))
     if not re.fullmatch(_GOOGLE_LOCATION, location):
         raise ConfigError(
-            f"vertex: {location!r} is not a location: set {variable} to a location such as global or us-central1"
+            tr(
+                "vertex: {location!r} is not a location: set {variable} to a location such as global or us-central1",
+                location=location,
+                variable=variable,
+            )
         )
     host = "aiplatform.googleapis.com" if location == "global" else f"{location}-aiplatform.googleapis.com"
     return f"https://{host}/v1/projects/{project}/locations/{location}/endpoints/openapi"
@@ -232,7 +248,8 @@ def resolve_alias(config: Config) -> Config:
         same_server = alias.base_url in (None, config.base_url) and alias.provider in (None, config.provider)
         if not same_server:
             changed |= {"provider": alias.provider, "base_url": alias.base_url, "api": "auto"}
-            changed |= {"api_key": None, "api_key_command": None}
+            # The keyring has a key for each server; any other key belongs to the server it is configured for.
+            changed |= {"api_key": config.api_key if config.api_key == KEYRING_KEY else None, "api_key_command": None}
     if alias.api_key_command:
         changed |= {"api_key": None, "api_key_command": alias.api_key_command}
     if alias.api:
@@ -280,10 +297,10 @@ def make_provider(
         ConfigError: for an unknown provider, an invalid address, or a missing key, region, project or model.
     """
     if (config.provider or "").lower() == OFFLINE and not is_alias(config, config.model):
-        return _make_offline()
+        return _make_offline(config)
     config = resolve_alias(config)
     if (config.provider or "").lower() == OFFLINE:
-        return _make_offline()
+        return _make_offline(config)
     preset = _find_named_preset(config)
     base_url = config.base_url or (
         _read_url_variable(preset, env) if preset else env.get("OPENAI_BASE_URL", "").strip()
@@ -293,7 +310,7 @@ def make_provider(
         if preset is None:
             found = find_server()
             if found is None:
-                return _make_offline()
+                return _make_offline(config)
             return _connect(config, find_preset(found.name), found.base_url, _Key(), found.models, book)
         base_url = _read_url_variable(preset, env)
     url = _find_base_url(preset, base_url, env)
@@ -308,7 +325,7 @@ class _Key(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     variable: str = DEFAULT_KEY_VARIABLE
-    command: "KeyCommand | None" = None
+    command: "KeyCommand | KeyringKey | None" = None
 
 
 def _read_url_variable(preset: ServerPreset, env: Mapping[str, str]) -> str:
@@ -331,10 +348,10 @@ def _find_base_url(preset: ServerPreset | None, base_url: str, env: Mapping[str,
     return find_cloud_address(preset.name, env)
 
 
-def _make_offline() -> Provider:
+def _make_offline(config: Config) -> Provider:
     from clio.providers.offline import OfflineProvider
 
-    return OfflineProvider()
+    return OfflineProvider(config.context_window)
 
 
 def _find_named_preset(config: Config) -> ServerPreset | None:
@@ -346,8 +363,12 @@ def _find_named_preset(config: Config) -> ServerPreset | None:
         from clio.text.fuzzy import find_nearest_name
 
         close = find_nearest_name(config.provider.lower(), names)
-        hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
-        raise ConfigError(f"unknown provider {config.provider!r}: {hint}")
+        hint = (
+            tr("did you mean {close!r}?", close=close)
+            if close
+            else tr("choose one of {names}, or give --base-url", names=", ".join(names))
+        )
+        raise ConfigError(tr("unknown provider {provider!r}: {hint}", provider=config.provider, hint=hint))
     return preset
 
 
@@ -379,26 +400,39 @@ def _find_key(
 ) -> _Key:
     """Return the key for the server. A preset's key is sent only to its server, OPENAI_API_KEY to no other preset."""
     if config.api_key and config.api_key_command:
-        raise ConfigError("api_key and api_key_command are both set: remove one of them")
+        raise ConfigError(tr("api_key and api_key_command are both set: remove one of them"))
     if config.api_key_command:
         from clio.providers.key_command import KeyCommand
 
         ttl_s = config.api_key_command_ttl_s
         command = KeyCommand(config.api_key_command, env, ttl_s=ttl_s, learn_secret=learn_secret)
         return _Key(variable=KEY_COMMAND, command=command)
+    if config.api_key == KEYRING_KEY:
+        from clio.providers.keyring_key import KeyringKey
+
+        # By the host if an address is set: a preset's key is sent only to the preset's own server.
+        account = url_host(config.base_url or "") if config.base_url or preset is None else preset.name
+        variable = preset.key_variable if preset else DEFAULT_KEY_VARIABLE
+        return _Key(variable=KEYRING_KEY, command=KeyringKey(account, variable, learn_secret))
     variable, key = preset.find_key(env) if preset else (DEFAULT_KEY_VARIABLE, env.get(DEFAULT_KEY_VARIABLE, ""))
     key = (config.api_key or key).strip()
     if key and not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"the key in {variable} contains invalid characters: copy it again")
+        raise ConfigError(tr("the key in {variable} contains invalid characters: copy it again", variable=variable))
     if preset and preset.key_required and not key and not has_base_url:
-        raise ConfigError(f"{preset.name} needs a key, but none is set: {_describe_key_setting(preset)}")
+        raise ConfigError(
+            tr(
+                "{preset} needs a key, but none is set: {key_setting}",
+                preset=preset.name,
+                key_setting=_describe_key_setting(preset),
+            )
+        )
     return _Key(text=key, variable=variable or DEFAULT_KEY_VARIABLE)
 
 
 def _describe_key_setting(preset: ServerPreset) -> str:
     if preset.name == "vertex":
-        return 'set `api_key_command` to "gcloud auth print-access-token"'
-    return f"set {preset.key_variable}"
+        return tr('set `api_key_command` to "gcloud auth print-access-token"')
+    return tr("set {key_variable}", key_variable=preset.key_variable)
 
 
 def _connect(
@@ -513,12 +547,25 @@ def _make_protocol(
         case "responses":
             from clio.providers.responses import ResponsesProtocol
 
-            return ResponsesProtocol(endpoint.model, tools=tools, images=images, origin=origin, lessons=lessons)
+            return ResponsesProtocol(
+                endpoint.model,
+                tools=tools,
+                images=images,
+                origin=origin,
+                lessons=lessons,
+                web_search=config.web_search == "model",
+            )
         case "messages":
             from clio.providers.messages import MessagesProtocol
 
             return MessagesProtocol(
-                endpoint.model, tools=tools, images=images, origin=origin, lessons=lessons, lifetime=config.cache_ttl
+                endpoint.model,
+                tools=tools,
+                images=images,
+                origin=origin,
+                lessons=lessons,
+                lifetime=config.cache_ttl,
+                web_search=config.web_search == "model",
             )
 
 
@@ -537,11 +584,19 @@ def _find_first_model(url: str, key: _Key, models: tuple[str, ...]) -> str:
         models = list_models(url, _read_key(key))
         if not models:
             raise ConfigError(
-                f"no model is set, and the server at {shown_url} lists none:"
-                " start it, correct --base-url, or set --model"
+                tr(
+                    "no model is set, and the server at {shown_url} lists none: start it, correct "
+                    "--base-url, or set --model",
+                    shown_url=shown_url,
+                )
             )
     if not models:
-        raise ConfigError(f"no model is set for {shown_url}: set --model, CLIO_MODEL, or `model:` in the configuration")
+        raise ConfigError(
+            tr(
+                "no model is set for {shown_url}: set --model, CLIO_MODEL, or `model:` in the configuration",
+                shown_url=shown_url,
+            )
+        )
     return models[0]
 
 
@@ -571,6 +626,7 @@ class OpenedProviders:
         first: the provider at the start.
         book: what was learned from rejected requests, for all providers.
         learn_secret: see `make_provider`.
+        watch: observes each request of all providers.
     """
 
     def __init__(
@@ -580,6 +636,7 @@ class OpenedProviders:
         first: Provider,
         book: LessonBook | None = None,
         learn_secret: Callable[[str], None] = lambda _: None,
+        watch: WatchStream | None = None,
     ) -> None:
         self._config = config
         self._running = resolve_alias(config)
@@ -588,7 +645,9 @@ class OpenedProviders:
         self._env = env
         self._book = book
         self._learn_secret = learn_secret
+        self._watch = watch
         self._opened = [first]
+        self._add_watch(first)
 
     def config_for(self, model: str) -> Config:
         """Return the configuration for an alias, or for a model of the server in use."""
@@ -600,7 +659,12 @@ class OpenedProviders:
         """Open a provider for another model or alias. Raises ConfigError. Earlier providers stay open."""
         provider = make_provider(self.config_for(model), self._env, book=self._book, learn_secret=self._learn_secret)
         self._opened.append(provider)
+        self._add_watch(provider)
         return provider
+
+    def _add_watch(self, provider: Provider) -> None:
+        if self._watch is not None and isinstance(provider, HttpProvider):
+            provider.watch = self._watch
 
     def switch(self, model: str, *, at_start: bool = False, server_alias: str = "") -> tuple[Config, Provider]:
         """Open a provider for the model to be used from now on. Raises ConfigError, and then nothing has changed.
@@ -633,7 +697,9 @@ class OpenedProviders:
 
     def _config_of_alias(self, alias: str, model: str) -> Config:
         if not is_alias(self._config, alias):
-            raise ConfigError(f"it was chosen on the server of {alias!r}, and `models:` has no such alias any more")
+            raise ConfigError(
+                tr("it was chosen with the alias {alias!r}, which is no longer in `models:`", alias=alias)
+            )
         return resolve_alias(structs.replace(self._config, model=alias))
 
     async def close(self) -> None:

@@ -23,6 +23,7 @@ from clio.messages import (
 from clio.providers.base import (
     ChatRequest,
     Chunk,
+    CitedSources,
     Lessons,
     ProtocolName,
     ToolCallDelta,
@@ -43,6 +44,7 @@ from clio.text.json_data import (
     make_valid_arguments,
 )
 
+_SEARCH_LESSON = "web_search"
 MESSAGE_START = "message_start"
 """Type of a stored reasoning item that marks where a message with a phase began; never sent to a server."""
 _INCOMPLETE_REASONS = {"max_output_tokens": "length"}
@@ -59,8 +61,10 @@ class ResponsesDecoder:
         self.finish_reason = ""
         self.is_finished = False
         self._usage: Usage | None = None
+        self._searches: set[str] = set()  # ids of the server's own searches
         self._items: list[ReasoningItem] = []
         self._text = 0  # characters of text so far
+        self._sources = CitedSources()
         self._open: set[object] = set()  # positions of items that have not ended
         self._calls: dict[object, int] = {}  # position -> number of the call
         self._call_ids: list[str] = []  # by number
@@ -84,6 +88,8 @@ class ResponsesDecoder:
                 | "response.reasoning.delta"
             ):
                 chunk = self._emit_reasoning(data)
+            case "response.output_text.annotation.added":
+                self._sources.add(as_dict(data.get("annotation")))
             case "response.function_call_arguments.delta":
                 chunk = self._emit_arguments(_find_position(data), as_text(data.get("delta")))
             case "response.function_call_arguments.done":
@@ -113,7 +119,13 @@ class ResponsesDecoder:
         """See `AnswerDecoder`."""
         items = tuple(self._items)
         origin = self._origin if items else ""
-        return Chunk(finish_reason=self.finish_reason, usage=self._usage, reasoning_items=items, origin=origin)
+        return Chunk(
+            text=self._sources.render(),
+            finish_reason=self.finish_reason,
+            usage=msgspec.structs.replace(self._usage, searches=len(self._searches)) if self._usage else None,
+            reasoning_items=items,
+            origin=origin,
+        )
 
     def _emit_text(self, text: str) -> Chunk | None:
         if not text:
@@ -186,12 +198,17 @@ class ResponsesDecoder:
                     return self._begin_call(position, item)
                 return self._emit_arguments(position, as_text(item.get("arguments")), whole=True)
             case "message":
+                for part in map(as_dict, as_list(item.get("content"))):
+                    for annotation in map(as_dict, as_list(part.get("annotations"))):
+                        self._sources.add(annotation)
                 if not begun:
                     self._begin_item(position, item)
                     self._open.discard(position)
                 if position not in self._with_text:
                     self._with_text.add(position)
                     return self._emit_text(_read_message_text(item))
+            case "web_search_call":
+                self._count_search(item)
             case _:
                 pass
         return None
@@ -200,6 +217,12 @@ class ResponsesDecoder:
         parts = as_list(item.get("summary")) or as_list(item.get("content"))
         texts = (as_text(as_dict(part).get("text")) for part in parts)
         return self._emit_reasoning({"output_index": position, "delta": "\n\n".join(filter(None, texts))})
+
+    def _count_search(self, item: dict[str, object]) -> None:
+        """Count a search that the server bills: opening a page, and a search that failed, cost nothing more."""
+        action = as_text(as_dict(item.get("action")).get("type")) or "search"
+        if action == "search" and as_text(item.get("status")) in ("", "completed"):
+            self._searches.add(as_text(item.get("id")) or f"search {len(self._searches)}")
 
     def _store_item(self, item: dict[str, object]) -> None:
         data = encode_json(item).decode("utf-8")
@@ -212,6 +235,10 @@ class ResponsesDecoder:
         if status in ("failed", "cancelled") or response.get("error"):
             self.is_finished = True
             raise _failure(_read_error(response) if response.get("error") else {}, status)
+        if not self._searches:  # some servers send such items only in the last event
+            for item in map(as_dict, as_list(response.get("output"))):
+                if item.get("type") == "web_search_call":
+                    self._count_search(item)
         chunks = self._emit_missing(response)
         self.is_finished = True
         if status == "incomplete":
@@ -333,10 +360,12 @@ class ResponsesProtocol:
         images: bool = False,
         origin: str = "",
         lessons: Lessons | None = None,
+        web_search: bool = False,
     ) -> None:
         self._model = model
         self._images = images
         self._tools = tools
+        self._web_search = web_search
         self._origin = origin
         self._lessons: Lessons = {} if lessons is None else lessons
         self._efforts = EffortLevels(model, self._lessons)
@@ -363,6 +392,10 @@ class ResponsesProtocol:
             self._without_items |= self._messages_with_items
             self._discard_encodings()
             return ""
+        if self._web_search and "web_search" in refusal and self._lessons.get(_SEARCH_LESSON, True):
+            self._lessons[_SEARCH_LESSON] = False
+            self._encoded_tools = ((), b"")
+            return "the server offers no web search to this model; it is left out"
         if says_unsupported(complaint) and (field := self._find_refused_field(complaint)):
             return self._leave_out(field)
         if (notice := self._efforts.adapt(refusal)) is not None:
@@ -452,6 +485,8 @@ class ResponsesProtocol:
                 }
                 for tool in tools
             ]
+            if self._web_search and self._lessons.get(_SEARCH_LESSON, True):
+                rows.append({"type": "web_search"})
             self._encoded_tools = (tools, encode_json(rows))
         return self._encoded_tools[1]
 

@@ -14,6 +14,7 @@ from clio.providers.base import ChatRequest, Lessons
 from clio.providers.failure import Failure, extract_complaint
 from clio.text.json_data import as_list, as_text, as_token_count
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 # Names of lessons; they are stored.
 _SUPPORT_LESSON, _COUNT_LESSON, _REFUSED_LESSON = "takes_pictures", "most_pictures", "refused_pictures"
@@ -174,9 +175,10 @@ class SentPictures:
         handles = dict.fromkeys(image.part.blob for image in blamed)
         known = [as_text(handle) for handle in as_list(self._lessons.get(_REFUSED_LESSON))]
         self._lessons[_REFUSED_LESSON] = [*known, *handles][-_MAX_REFUSED:]
-        return (
-            f"{self._server} rejected {_name_images(blamed)}: continuing without; a smaller copy as png or jpeg "
-            "may be accepted"
+        return tr(
+            "{server} rejected {images}: continuing without; a smaller copy as png or jpeg may be accepted",
+            server=self._server,
+            images=_name_images(blamed),
         )
 
     def _apply_limits(self, images: list[_SentImage]) -> list[_SentImage]:
@@ -212,7 +214,11 @@ class SentPictures:
         remaining = self._drop_oldest(self._sent, max(total // 2, 1), before) if before > 1 else []
         dropped = self._sent[: before - len(remaining)]
         self._left_out.update(image.position for image in dropped)
-        return f"the request is too large for {self._server}: {_name_images(dropped)} left out"
+        return tr(
+            "the request is too large for {server}: {images} left out",
+            server=self._server,
+            images=_name_images(dropped),
+        )
 
     def _adapt_count(self, complaint: str) -> str | None:
         found = _COUNT.search(complaint)
@@ -230,11 +236,13 @@ class SentPictures:
         if most < 1:
             return None
         self._lessons[_COUNT_LESSON] = most
-        return f"{self._server} accepts {most} images per request: older ones are left out"
+        return tr("{server} accepts {most} images per request: older ones are left out", server=self._server, most=most)
 
     def _stop_images(self) -> str:
         self._lessons[_SUPPORT_LESSON] = False
-        return f"{self._model} does not support images: sending their names; /model switches to another model"
+        return tr(
+            "{model} does not support images: sending their names; /model switches to another model", model=self._model
+        )
 
     def _find_blamed(self, complaint: str) -> list[_SentImage]:
         """Return the images that a rejection describes, else the newest that were never accepted, else all."""
@@ -296,5 +304,10 @@ def _count_encoded_bytes(data: bytes) -> int:
 def _name_images(images: Sequence[_SentImage]) -> str:
     names = list(dict.fromkeys(image.part.name for image in images))
     if len(names) == 1:
-        return f"the image {names[0]}"
-    return f"{len(names)} images ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        return tr("the image {names}", names=names[0])
+    return tr(
+        "{count} images ({names}{value})",
+        count=len(names),
+        names=", ".join(names[:3]),
+        value=", …" if len(names) > 3 else "",
+    )

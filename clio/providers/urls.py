@@ -6,6 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from clio.errors import ConfigError
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 _ENDPOINT = LazyRegex(r"/(chat/completions|completions|models|responses|messages|embeddings)$")
 _VERSION = LazyRegex(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
@@ -60,7 +61,10 @@ def strip_login(url: str) -> str:
 
 def _make_address_error(text: str) -> ConfigError:
     return ConfigError(
-        f"{text!r} is not the address of a server: set --base-url to an address such as http://host:8000/v1"
+        tr(
+            "{text!r} is not the address of a server: set --base-url to an address such as http://host:8000/v1",
+            text=text,
+        )
     )
 
 

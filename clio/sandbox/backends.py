@@ -25,6 +25,7 @@ from clio.sandbox.fence import (
     make_fence,
 )
 from clio.storage.locks import error_cause
+from clio.text.translation import tr
 
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -32,9 +33,9 @@ _IO_URING_SETUP = 425
 """The same number on every architecture."""
 _X32_BIT = 0x40000000
 """Set in the numbers of x32 calls on x86_64, which bypass a comparison with the plain numbers."""
-_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_EACCES, _EROFS, _ENOSYS, _ENETUNREACH = 13, 30, 38, 101
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000  # results of a seccomp filter; an error number is added to the second
+_EACCES, _EROFS, _ENOSYS, _ENETUNREACH = 13, 30, 38, 101  # error numbers of Linux
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the packet filter (BPF)
 _AF_UNIX = 1
 _METADATA = {
     # chmod fchmod chown fchown lchown utime {,l,f}setxattr {,l,f}removexattr utimes fchownat futimesat fchmodat
@@ -273,8 +274,8 @@ def _enclose_with_child(
 def explain_missing_landlock() -> str:
     """Why Landlock cannot be tried here; "" if it can."""
     if not sys.platform.startswith("linux"):
-        return "only available on Linux"
-    return "" if Path(sys.executable or "").is_file() else "Python's own program is not found"
+        return tr("only available on Linux")
+    return "" if Path(sys.executable or "").is_file() else tr("the Python executable was not found")
 
 
 _SEATBELT_DEVICES = (
@@ -424,11 +425,15 @@ def _probe_level(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> s
     )
     if "done" not in done.stdout.splitlines() or not (root / "inside").exists():
         lines = (done.stderr or done.stdout).strip().splitlines()
-        return f"it does not run: {lines[-1][:200]}" if lines else f"it ends with exit code {done.returncode}"
+        return (
+            tr("it fails to start: {lines}", lines=lines[-1][:200])
+            if lines
+            else tr("it exits with code {returncode}", returncode=done.returncode)
+        )
     if (outside / "outside").exists():
-        return "a command could write outside"
+        return tr("a command could write outside the allowed folders")
     if level != "landlock" and (root / ".git" / "config").read_text(encoding="utf-8") != "kept":
-        return "a command could write to protected files"
+        return tr("a command could write to protected files")
     return ""
 
 
@@ -447,7 +452,11 @@ def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], us
         return error_cause(error)
     if done.stdout.split() != ["done"]:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        return f"it does not run: {lines[-1][:200]}" if lines else f"it ends with exit code {done.returncode}"
+        return (
+            tr("it fails to start: {lines}", lines=lines[-1][:200])
+            if lines
+            else tr("it exits with code {returncode}", returncode=done.returncode)
+        )
     return ""
 
 
@@ -503,16 +512,16 @@ def _run_probe(enclosed: EnclosedCommand, cwd: Path, env: Mapping[str, str]) -> 
 
 def _explain_absence(level: SandboxLevel) -> str:
     find: Mapping[SandboxLevel, Callable[[], str]] = {
-        "bwrap": lambda: "" if find_bubblewrap() else "bubblewrap is not installed",
+        "bwrap": lambda: "" if find_bubblewrap() else tr("bubblewrap is not installed"),
         "landlock": explain_missing_landlock,
-        "seatbelt": lambda: "" if find_seatbelt() else "only available on macOS",
+        "seatbelt": lambda: "" if find_seatbelt() else tr("only available on macOS"),
     }
     return find[level]() if level in find else ""
 
 
 def _require_program(program: str | None, name: str) -> str:
     if program is None:
-        raise FileNotFoundError(f"{name} is not installed")
+        raise FileNotFoundError(tr("{name} is not installed", name=name))
     return program
 
 

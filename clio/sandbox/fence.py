@@ -334,7 +334,7 @@ def restore_guarded_files(guard: FileGuard, root: Path) -> str:
 
 def _format_path(path: Path, aside: Path | None, root: Path) -> str:
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-    return f"{name} (set aside as {aside.name})" if aside else name
+    return f"{name} (moved to {aside.name})" if aside else name
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

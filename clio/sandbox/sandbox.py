@@ -15,6 +15,7 @@ from clio.config.trust import PERMISSION_FILES
 from clio.errors import ToolFailed
 from clio.storage.files import write_atomic
 from clio.storage.locks import error_cause
+from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
     import tempfile
@@ -79,9 +80,9 @@ class FileWatches:
 FILE_NAME = "confinement.json"
 _ORDER: "tuple[SandboxLevel, ...]" = ("bwrap", "landlock", "seatbelt")
 _WORKS: "dict[SandboxLevel, str]" = {
-    "bwrap": "bwrap: files read-only, no network, no secrets",
-    "landlock": "landlock: files read-only, no network, no secrets",
-    "seatbelt": "seatbelt: files read-only, no network, no secrets",
+    "bwrap": mark("bwrap: files read-only, no network, no secrets"),
+    "landlock": mark("landlock: files read-only, no network, no secrets"),
+    "seatbelt": mark("seatbelt: files read-only, no network, no secrets"),
 }
 
 
@@ -124,11 +125,14 @@ class Confinement:
         """Return one sentence for the user about the level in use. Blocks like `level`."""
         level = self.level()
         if not self.is_enabled:
-            return "Commands that run without approval are not confined (confine_unasked: off)"
+            return tr("Commands that run without approval are not confined (confine_unasked: off)")
         if level == "off":
             why = ", ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
-            return f"Commands that run without approval can't be confined here ({why}); they are still checked first"
-        return f"Commands that run without approval are confined ({_WORKS[level]})"
+            return tr(
+                "Commands that run without approval can't be confined here ({why}); they are still checked first",
+                why=why,
+            )
+        return tr("Commands that run without approval are confined ({works})", works=tr(_WORKS[level]))
 
     def enclose(
         self,
@@ -304,13 +308,13 @@ class Sandbox:
         """
         match self._level:
             case None:
-                return "no sandbox, no commands" if self._refused else "sandbox"
+                return tr("no sandbox, commands disabled") if self._refused else "sandbox"
             case "off":
-                return "no sandbox" if self.is_enabled else ""
+                return tr("no sandbox") if self.is_enabled else ""
             case "landlock":
-                return "sandbox landlock, partly"
+                return tr("sandbox landlock (partial)")
             case level:
-                return f"sandbox {level}"
+                return tr("sandbox {level}", level=level)
 
     def level(self) -> "SandboxLevel":
         """Return the level in use. The first call blocks for 15 to 100 ms.
@@ -337,11 +341,13 @@ class Sandbox:
         try:
             level = self.level()
         except ToolFailed as error:
-            sentence = f"no command will run: {error}"
+            sentence = tr("no command will run: {error}", error=error)
         else:
             why = "; ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
             sentence = (
-                f"no sandbox is available here, so commands run with your rights ({why})" if level == "off" else ""
+                tr("no sandbox is available here, so commands run with your rights ({why})", why=why)
+                if level == "off"
+                else ""
             )
         return [sentence] if sentence else []
 
@@ -396,7 +402,7 @@ class Sandbox:
         try:
             return enclose_command(level, self.fence(root), tuple(argv), root, lingers=lingers)
         except OSError as error:
-            why = f"{error_cause(error)}; the user can start clio without it"
+            why = tr("{error_cause}; the user can start clio without it", error_cause=error_cause(error))
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
     def guard(self, root: Path) -> "FileGuard":
@@ -445,9 +451,10 @@ class Sandbox:
         if self.choice == "auto":
             self._level = "off"
             return
-        self._refused = (
-            f"the sandbox {self.choice!r} does not work here: {self._reasons[self.choice]}; "
-            "the user can start clio with --sandbox auto or off"
+        self._refused = tr(
+            "the sandbox {choice!r} does not work here: {reasons}; the user can start clio with --sandbox auto or off",
+            choice=self.choice,
+            reasons=self._reasons[self.choice],
         )
 
 

@@ -8,6 +8,11 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from clio.text.translation import tr
+
+MAX_PATH_CHARS = 4096
+"""Longest path that Linux accepts; other systems accept less."""
+
 
 class OpenFiles(Protocol):
     """An editor in which the user has files of the workspace open."""
@@ -28,11 +33,14 @@ class OpenFiles(Protocol):
 def resolve_links(path: str | Path) -> Path:
     """Return a path with its links resolved; "/" if one cannot be read, so that it counts as outside every project.
 
-    The system may refuse to read a link, such as those of another user's process in /proc.
+    The system may refuse to read a link, such as those of another user's process in /proc. The same holds for a path
+    that is longer than the system accepts, or that it cannot encode.
     """
+    if len(os.fspath(path)) > MAX_PATH_CHARS:
+        return Path("/")
     try:
         return _follow_links(path)
-    except OSError:
+    except (OSError, UnicodeEncodeError):
         return Path("/")
 
 
@@ -69,14 +77,16 @@ class Workspace:
             ValueError: if the path is empty, contains a NUL character, or has a link that cannot be read.
         """
         if not text.strip():
-            raise ValueError("the path is empty")
+            raise ValueError(tr("the path is empty"))
         if "\0" in text:
-            raise ValueError(f"the path {text!r} contains a NUL character")
+            raise ValueError(tr("the path {text!r} contains a NUL character", text=text))
         path = Path(text).expanduser()
         try:
             return _follow_links(path if path.is_absolute() else self.root / path)
         except OSError as error:  # reading the target of a link can be denied, for example in /proc
-            raise ValueError(f"the path {text!r} cannot be followed: {error.strerror}") from None
+            raise ValueError(
+                tr("the path {text!r} cannot be resolved: {strerror}", text=text, strerror=error.strerror)
+            ) from None
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the workspace or is inside it."""
@@ -133,9 +143,16 @@ class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
 
 
 class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):
-    """Fetch a page from a server on the network."""
+    """Fetch a page from a server on the network.
+
+    Attributes:
+        query: of a search, what is sent to the server; shown with the approval request.
+        is_configured: the address is from the user's own configuration, and may be on this machine.
+    """
 
     url: str
+    query: str = ""
+    is_configured: bool = False
 
 
 class TouchOwnState(Struct, frozen=True, kw_only=True, tag="internal"):

@@ -27,6 +27,7 @@ from clio.security.actions import (
     read_rule,
 )
 from clio.security.protected_files import explain_clio_file, explain_protected_file
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.security.command_policy import CommandView
@@ -75,11 +76,16 @@ Verdict = Allow | Ask | Deny
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True):
-    """What is presented to the user for approval: the title of the call, its action and the verdict of the policy."""
+    """What is presented to the user for approval: the title of the call, its action and the verdict of the policy.
+
+    Attributes:
+        wider_modes: the modes that would run it without asking, the narrowest first; known only if no user can answer.
+    """
 
     title: str
     action: Action
     verdict: Ask
+    wider_modes: tuple[ApprovalMode, ...] = ()
 
 
 class Declined(Struct, frozen=True, kw_only=True):
@@ -122,6 +128,7 @@ _APPROVALS: Mapping[ApprovalMode, str] = {
     "all": "everything runs unasked, except what could damage the system or other projects",
     "plan": "plan mode; only reading is allowed",
 }
+_WIDER_MODES: tuple[ApprovalMode, ...] = ("edits", "all")
 _NO_APPROVALS: Mapping[ApprovalMode, str] = {
     "ask": "no one can approve here; edits, and commands that may change something, are refused",
     "edits": "no one can approve here; edits in the project run, commands that may change something are refused",
@@ -191,7 +198,12 @@ class Policy:
             case ChangeFiles():
                 return self._judge_changes(action)
             case RunCommand():
-                return self._judge_command(action)
+                try:
+                    return self._judge_command(action)
+                except RecursionError:  # the checks have limits of their own, below this one; no line may pass unread
+                    if self.mode == "plan":
+                        return Deny(PLAN_REASON)
+                    return Ask("high", tr("is nested too deeply to check"), in_every_mode=True)
             case FetchUrl():
                 return self._judge_fetch(action)
             case TouchOwnState():
@@ -200,6 +212,20 @@ class Policy:
                 return self._judge_server_call(action)
             case _:
                 assert_never(action)
+
+    def list_wider_modes(self, action: Action) -> tuple[ApprovalMode, ...]:
+        """Return the modes other than the present one that would run the action without asking, the narrowest first."""
+        present = self.mode
+        modes: list[ApprovalMode] = []
+        try:
+            for mode in _WIDER_MODES:
+                self.mode = mode
+                verdict = self.judge(action)
+                if isinstance(verdict, Allow) and not verdict.confined:
+                    modes.append(mode)
+        finally:
+            self.mode = present
+        return tuple(modes)
 
     def is_read_only(self, action: RunCommand) -> bool:
         """Whether a command provably does nothing but read inside the workspace."""
@@ -231,7 +257,7 @@ class Policy:
             case ReadFiles():
                 self._paths.update(action.paths)
             case ChangeFiles():
-                special = [path for path in _list_changed_paths(action) if self._explain_special_write(path)]
+                special = [path for path in list_changed_paths(action) if self._explain_special_write(path)]
                 self._paths.update(special)
                 self._can_write_inside = self._can_write_inside or not special
             case RunCommand():
@@ -252,16 +278,16 @@ class Policy:
         """Reading outside the workspace needs approval."""
         outside = [path for path in action.paths if not self.workspace.contains(path) and not self._is_permitted(path)]
         if not outside:
-            return Allow("reads inside the workspace")
+            return Allow(tr("reads inside the workspace"))
         if self.mode == "all":
-            return Allow("mode 'all'")
-        return Ask("low", f"{str(outside[0])!r} is outside the workspace")
+            return Allow(tr("mode 'all'"))
+        return Ask("low", tr("{outside!r} is outside the workspace", outside=str(outside[0])))
 
     def _judge_changes(self, action: ChangeFiles) -> Verdict:
         """Changes need approval unless the mode or an earlier answer covers them; special files nearly always do."""
         if self.mode == "plan":
             return Deny(PLAN_REASON)
-        paths = _list_changed_paths(action)
+        paths = list_changed_paths(action)
         why_not = self._explain_always_asked if self.mode == "all" else self._explain_special_write
         special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
@@ -270,16 +296,16 @@ class Policy:
             never = bool(self._explain_always_asked(path))
             return Ask("high", f"{self.workspace.display(path)!r} {why}", in_every_mode=never)
         if self.mode == "all":
-            return Allow("mode 'all'")
+            return Allow(tr("mode 'all'"))
         if self.mode == "edits" or self._can_write_inside or all(path in self._paths for path in paths):
-            return Allow("writes inside the workspace")
+            return Allow(tr("writes inside the workspace"))
         deletes = any(change.kind == "delete" for change in action.changes)
-        return Ask("medium" if deletes else "low", "deletes files" if deletes else "")
+        return Ask("medium" if deletes else "low", tr("deletes files") if deletes else "")
 
     def _explain_special_write(self, path: Path) -> str:
         """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""
         if not self.workspace.contains(path):
-            return "is outside the workspace"
+            return tr("is outside the workspace")
         return explain_protected_file(path, self.workspace.root, self._home)
 
     def _explain_always_asked(self, path: Path) -> str:
@@ -302,12 +328,23 @@ class Policy:
         view = self._parse_command(action)
         # Checked first: no mode, rule or earlier answer may allow these commands.
         if view.never_reason:
-            return Deny(f"clio never runs this: {view.never_reason}; ask the user to run it by hand if it must be")
+            return Deny(
+                tr(
+                    "clio never runs this: {never_reason}; if it is really needed, ask the user to run it by hand",
+                    never_reason=view.never_reason,
+                )
+            )
         # Deny rules apply in every mode and take precedence over allow rules and earlier answers.
         if rule := view.find_deny_rule(self._deny):
             open_word = view.line.hidden_programs or any(command.dynamic for command in view.line.commands)
-            hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
-            return Deny(f"the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
+            hint = tr("; with this rule, programs and sub-commands must be written literally") if open_word else ""
+            return Deny(
+                tr(
+                    "the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user",
+                    rule=rule,
+                    hint=hint,
+                )
+            )
         if action.outside:
             return self._judge_outside_sandbox(action)
         if self.mode == "all":
@@ -316,14 +353,14 @@ class Policy:
             # What the user has approved already runs with the network and all variables, as it would by hand.
             approved = self.mode != "plan" and (action in self._commands or view.is_covered_by(self._allow))
             network = bool(view.needs_network)
-            return Allow("only reads inside the workspace", confined=not approved, network=network)
+            return Allow(tr("only reads inside the workspace"), confined=not approved, network=network)
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
-            return Allow("allowed for this session")
+            return Allow(tr("allowed for this session"))
         # Asked, not refused: refusing every variable would forbid ordinary loops.
         if doubt := view.find_deny_rule(self._deny, "maybe"):
-            return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
+            return Ask("high", tr("an argument computed at run time might match the rule deny: {doubt!r}", doubt=doubt))
         return self._judge_by_rules(view)
 
     def judge_unconfined(self, action: Action, need: str) -> Verdict:
@@ -333,9 +370,9 @@ class Policy:
             need: what confinement denied, such as "needs the network".
         """
         if self.mode == "plan":
-            return Deny(f"{need}, and plan mode runs nothing unconfined")
+            return Deny(tr("{need}, and plan mode runs nothing outside the sandbox", need=need))
         if isinstance(verdict := self.judge(action), Allow) and verdict.confined:
-            return Ask("medium", f"{need}; it failed while confined")
+            return Ask("medium", tr("{need}; it failed inside the sandbox", need=need))
         return verdict
 
     def _judge_in_mode_all(self, action: RunCommand, view: "CommandView") -> Verdict:
@@ -352,14 +389,16 @@ class Policy:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
         # Without deny rules nothing in an unreadable line is forbidden, and the user chose to run everything.
         if self._deny and view.unknown:
-            return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
+            return Ask("high", tr("{unknown}, so the deny rules cannot be checked", unknown=view.unknown[0]))
         if action not in self._commands and (doubt := view.find_deny_rule(self._deny, "maybe")):
-            return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
-        from clio.security.outside_changes import explain_written_settings
+            return Ask("high", tr("an argument computed at run time might match the rule deny: {doubt!r}", doubt=doubt))
+        from clio.security.outside_changes import explain_written_settings, find_unseen_part
 
-        widens = explain_written_settings(view.line, view.start, self._explain_always_asked)
+        if action not in self._commands and (unseen := find_unseen_part(view.line, view.text)):
+            return Ask("high", unseen, in_every_mode=True)
+        widens = explain_written_settings(view.line, view.start, self._explain_always_asked, self._home)
         if widens and action not in self._commands:
-            return Ask("high", f"may write {widens}", in_every_mode=True)
+            return Ask("high", tr("may write {widens}", widens=widens), in_every_mode=True)
         if action not in self._commands:
             from clio.security.system_changes import find_unknown_target
 
@@ -372,7 +411,7 @@ class Policy:
             # An allow rule of the user's own is an approval in advance; it cannot cover the checks above.
             if (why := self._explain_outside_change(view)) and not self._is_allowed_by_rules(view):
                 return Ask("high", why, in_every_mode=True, rule_spares=True)
-        return Allow("mode 'all'")
+        return Allow(tr("mode 'all'"))
 
     def _explain_outside_change(self, view: "CommandView") -> str:
         """Which data outside the project a line removes or overwrites; "" for none."""
@@ -394,56 +433,63 @@ class Policy:
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
-            return Allow("allowed outside the sandbox for this session")
-        return Ask("high", "runs outside the sandbox")
+            return Allow(tr("allowed outside the sandbox for this session"))
+        return Ask("high", tr("runs outside the sandbox"))
 
     def _judge_by_rules(self, view: "CommandView") -> Verdict:
         rules = tuple(self._allow)
         writes = self.mode == "edits" or self._can_write_inside
         if reason := view.explain_allowed(rules, writes_inside=writes):
             return Allow(reason)
-        return Ask(view.risk.level, view.risk.reason, view.suggest_rule(rules))
+        return Ask(view.risk.level, tr(view.risk.reason), view.suggest_rule(rules))
 
     def _judge_fetch(self, action: FetchUrl) -> Verdict:
         """Fetching needs approval by host; private addresses are refused."""
         from clio.security.url_policy import UrlRefused, read_url
 
         try:
-            target = read_url(action.url, allow_private=self.private_network)
+            target = read_url(action.url, allow_private=self.private_network or action.is_configured)
         except UrlRefused as error:
             return Deny(str(error))
         # Before the mode: a deny rule holds in `all` too.
         rule = next((rule.text for rule in self._deny if is_host_covered(rule, target.host)), None)
         if rule is not None:
-            return Deny(f"the rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")
+            return Deny(
+                tr(
+                    "the rule deny: {rule!r} forbids {host!r}; find another source or ask the user",
+                    rule=rule,
+                    host=target.host,
+                )
+            )
         if self.mode == "all":
-            return Allow("mode 'all'")
+            return Allow(tr("mode 'all'"))
         if target.host in self._hosts or any(is_host_covered(rule, target.host) for rule in self._allow):
-            return Allow(f"{target.host!r} is allowed")
-        return Ask("low", f"fetches a page from {target.host!r}", f"{FETCH_RULE} {target.host}")
+            return Allow(tr("{host!r} is allowed", host=target.host))
+        purpose = tr("sends the query to") if action.query else tr("fetches a page from")
+        return Ask("low", f"{purpose} {target.host!r}", f"{FETCH_RULE} {target.host}")
 
     def _judge_server_call(self, action: CallServer) -> Verdict:
         """A tool of an MCP server needs approval, by tool."""
         rule = next((rule.text for rule in self._deny if is_tool_covered(rule, action.name)), None)
         if rule is not None:
-            return Deny(f"the rule deny: {rule!r} forbids this tool; find another way or ask the user")
+            return Deny(tr("the rule deny: {rule!r} forbids this tool; find another way or ask the user", rule=rule))
         if self.mode == "all":
-            return Allow("mode 'all'")
+            return Allow(tr("mode 'all'"))
         if self.mode == "plan" and not action.reads:
             return Deny(PLAN_REASON)
         if action.name in self._tools or any(is_tool_covered(rule, action.name) for rule in self._allow):
-            return Allow(f"{action.name!r} is allowed")
-        return Ask("medium", f"sends this to the MCP server {action.server!r}", action.name)
+            return Allow(tr("{action!r} is allowed", action=action.name))
+        return Ask("medium", tr("sends this to the MCP server {server!r}", server=action.server), action.name)
 
     def _judge_internal(self, action: TouchOwnState) -> Verdict:
         """clio's own state may change without asking, except memory in incognito sessions and in plan mode."""
         if action.writes_memory and self.incognito:
-            return Deny("an incognito session saves nothing to memory; continue without it")
+            return Deny(tr("an incognito session saves nothing to memory; continue without it"))
         if action.writes_memory and self.mode == "plan":
-            return Deny("plan mode saves nothing to memory; put it into the plan instead")
+            return Deny(tr("plan mode saves nothing to memory; put it into the plan instead"))
         if action.ends_work and self.mode == "plan":
             return Deny(PLAN_REASON)
-        return Allow("touches nothing but clio itself")
+        return Allow(tr("affects only clio's own state"))
 
 
 def _get_host(url: str) -> str:
@@ -452,7 +498,7 @@ def _get_host(url: str) -> str:
     return read_url(url, allow_private=True).host
 
 
-def _list_changed_paths(action: ChangeFiles) -> tuple[Path, ...]:
+def list_changed_paths(action: ChangeFiles) -> tuple[Path, ...]:
     """Return every path a change writes or removes."""
     moved = [change.moved_to for change in action.changes if change.moved_to is not None]
     return (*(change.path for change in action.changes), *moved)

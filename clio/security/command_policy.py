@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from clio.readonly_git import run_git
 from clio.security.actions import Rule, RunCommand, Workspace, is_command_rule, resolve_links
 from clio.security.command_risk import (
+    ASSESSED_GIT_SUBCOMMANDS,
     FILE_PROGRAMS,
     INTERPRETERS,
     TRANSPARENT_WRAPPERS,
@@ -36,7 +37,7 @@ from clio.security.command_risk import (
     pick_worst_risk,
 )
 from clio.security.data_tables import WordSet, load_tables
-from clio.security.deny_rules import Certainty, ConfiguredAliases, match_deny
+from clio.security.deny_rules import KNOWN_SUBCOMMANDS, Certainty, ConfiguredAliases, match_deny
 from clio.security.never_list import explain_forbidden_command, has_endless_starts
 from clio.security.protected_files import explain_protected_file
 from clio.security.readonly.developer_tools import explain_project_influence
@@ -55,6 +56,8 @@ from clio.security.shell.command_line import (
 from clio.security.shell.known_values import KnownCalls, find_known_calls, has_only_harmless_expansions
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS, find_git_subcommand
+from clio.text.formatting import truncate
+from clio.text.translation import tr
 
 SAFE_WORD = "<safe>"
 """Last word of a rule that stands for any number of harmless arguments."""
@@ -212,12 +215,29 @@ def is_allowed_by_rule(
     # Without this, `git *` would also cover `git push --force`.
     if is_level_above(level, _get_covered_level(rule)):
         return False
+    # `git *` names no sub-command, and `git p` may be an alias of `git push`.
+    unknown = _find_unknown_subcommand(command)
+    if unknown and unknown not in rule.words:
+        return False
     # An exact rule was given for the command as it runs in the project; elsewhere the same words reach other files.
     if not any(_GLOB_CHARACTERS & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
         return assess_command(command).level == "low" and any(
             _has_matching_words(rule.words, words) for words in _list_written_forms(command)
         )
     return any(_has_matching_words(rule.words, words) for words in _list_written_forms(command))
+
+
+def _find_unknown_subcommand(command: SimpleCommand) -> str:
+    """Return a sub-command whose effect is not known, such as an alias of git; "" for none."""
+    program = command.program
+    if program == "git":
+        place = find_git_subcommand(command.words)
+        name = command.words[place].text if 0 < place < len(command.words) else ""
+        return "" if name in ASSESSED_GIT_SUBCOMMANDS else name
+    if program not in ("cargo", "gh"):
+        return ""
+    name = next((text for text in command.argv[1:] if not text.startswith(("-", "+"))), "")
+    return "" if name in KNOWN_SUBCOMMANDS[program] else name
 
 
 def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder) -> str | None:
@@ -353,6 +373,8 @@ _PUBLIC_FILES = frozenset(
 """Files that describe the system and the hardware. They contain no secrets and nothing about a single process."""
 _VARIABLE_KEEPING_WRAPPERS = frozenset({"time", "command", "nice", "nohup", "timeout"})
 """Wrappers that pass on the environment variables clio sets to make git safe; `env -i` does not."""
+_MAX_SHOWN_CHARS = 120
+"""Characters of a path in a reason; the question shows the whole line anyway."""
 _MAX_MATCHES = 500
 """Matches of one glob pattern that are checked; a pattern with more counts as leading outside the workspace."""
 _GIT_TIMEOUT_S = 5.0
@@ -383,7 +405,7 @@ class CommandView:
         shell = get_line_shell()
         self.line = parse_command_line(action.command, plain=not is_bash(shell))
         # A fork bomb needs no dangerous program, so the judgement of single commands cannot see it.
-        forks = "may start processes without end" if has_endless_starts(action.command) else ""
+        forks = tr("may start an endless number of processes") if has_endless_starts(action.command) else ""
         self.unknown = tuple(filter(None, (*self.line.unknown, explain_shell_doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
         self.never_reason = explain_forbidden_command(self.line, action.command, self.start, str(Path.home()))
@@ -403,7 +425,7 @@ class CommandView:
         """The most dangerous part of the line, with the reason. A part that could not be parsed counts as high."""
         unknown = [high_risk(reason) for reason in self.unknown]
         dynamic = (
-            [low_risk("has arguments computed at run time")]
+            [low_risk(tr("has arguments computed at run time"))]
             if any(map(self._has_unknown_word, self.line.commands))
             else []
         )
@@ -466,7 +488,11 @@ class CommandView:
             if rule is None:
                 return None
             used.append(rule.text)
-        return f"allowed by the rule {', '.join(map(repr, dict.fromkeys(used)))}" if used else "only writes inside"
+        return (
+            tr("allowed by the rule {rules}", rules=", ".join(map(repr, dict.fromkeys(used))))
+            if used
+            else tr("writes only inside the workspace")
+        )
 
     def is_covered_by(self, rules: Iterable[Rule]) -> bool:
         """Whether these rules name every part of the line, including harmless parts. Does not judge how dangerous they
@@ -551,7 +577,7 @@ class CommandView:
             return self._assess_call(command)  # the file names it prints are not opened
         for base in self._list_bases(command.folders) or ():
             if any(_can_split_names(base, pattern) for pattern in known.patterns):
-                return medium_risk("a name that a pattern matches may expand to several words")
+                return medium_risk(tr("a file name matched by a pattern may split into several words"))
         if known.files and (why := self._explain_unsafe_files(command.folders)):
             return medium_risk(why)
         return pick_worst_risk([self._assess_call(call) for call in known.calls])
@@ -560,7 +586,7 @@ class CommandView:
         """Why a file name below these folders may be misread as another word, or lead outside; "" if none may."""
         bases = self._list_bases(folders)
         if bases is None:
-            return "reads files in an unknown folder"
+            return tr("reads files in an unknown folder")
         return _explain_unsafe_index_name(bases, _UNSAFE_WORD) or self._explain_tree_risk(bases, strange=_UNSAFE_WORD)
 
     def _assess_call(self, command: SimpleCommand) -> Risk:
@@ -578,7 +604,7 @@ class CommandView:
         where = self._explain_outside_path(command, writes=not reads)
         if not where:
             return risk
-        reason = f"{'reads' if reads else 'may change'} {where}"
+        reason = f"{('reads' if reads else tr('may change'))} {where}"
         return medium_risk(reason) if reads else high_risk(reason)
 
     def _explain_further_reads(self, command: SimpleCommand) -> str:
@@ -588,11 +614,11 @@ class CommandView:
             return judgement
         bases = self._list_bases(command.folders)
         if bases is None:
-            return "reads files in an unknown folder"
+            return tr("reads files in an unknown folder")
         for base in bases:
             # A `cd` may have led through a link to a folder outside.
             if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False))):
-                return f"reads {base!r}, outside the workspace"
+                return tr("reads {base!r}, outside the workspace", base=base)
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
@@ -601,7 +627,7 @@ class CommandView:
         starting_folders = [*bases, *(posixpath.join(base, _expand_home(judgement.directory)) for base in bases)]
         for word in judgement.paths:
             if why := self._explain_refused_path(word.text, word, starting_folders, writes=False, named=True):
-                return f"reads {why}"
+                return tr("reads {why}", why=why)
         if judgement.lists_arguments and "git" in command.upstream and (why := _explain_unsafe_index_name(bases)):
             return why
         if judgement.follows_links or judgement.lists_arguments:
@@ -637,7 +663,7 @@ class CommandView:
                 # would be asked about.
                 if _is_python_interpreter(place):
                     continue
-                return f"may follow a link to {str(place)!r}, outside the workspace"
+                return tr("may follow a link to {place!r}, outside the workspace", place=str(place))
             if place in seen or not place.is_dir():
                 continue
             seen.add(place)
@@ -646,9 +672,11 @@ class CommandView:
                     for entry in listing:
                         entries += 1
                         if entries > _MAX_ENTRIES:
-                            return "walks more files than clio can check for links"
+                            return tr("reads more files than clio can check for links")
                         if strange is not None and strange.search(entry.name):
-                            return f"may misread the file name {entry.name!r} as something else"
+                            return tr(
+                                "may take the file name {entry!r} for an option or for several words", entry=entry.name
+                            )
                         if entry.is_symlink():
                             waiting.append(resolve_links(entry.path))
                         elif entry.is_dir(follow_symlinks=False):
@@ -676,12 +704,12 @@ class CommandView:
         """
         bases = self._list_bases(command.folders)
         if bases is None:
-            return "files in an unknown folder"
+            return tr("files in an unknown folder")
         away = next(
             (base for base in bases if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False)))), None
         )
         if away is not None:
-            return f"{away!r}, outside the workspace"
+            return tr("{away!r}, outside the workspace", away=away)
         argv = command.argv
         for option, value in pairwise(argv):
             # make, tar and git change to this folder first.
@@ -701,6 +729,7 @@ class CommandView:
         Args:
             named: the word certainly names a file.
         """
+        shown = truncate(text, _MAX_SHOWN_CHARS)
         for base in bases:
             path = posixpath.join(base, _expand_home(text))
             if path in _HARMLESS_FILES or (path in _PUBLIC_FILES and not writes):
@@ -708,14 +737,14 @@ class CommandView:
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a search pattern such as '/api/' names no file
             if word.glob and not text.startswith(("/", ".", "~")) and _can_match_option(base, text):
-                return "a file whose name looks like an option"
+                return tr("a file whose name looks like an option")
             for place in _resolve_paths(path, glob=word.glob):
                 if not writes and _can_block(place):
-                    return f"{text!r}, which is not an ordinary file"
+                    return tr("{text!r}, which is not an ordinary file", text=shown)
                 if not self._is_inside_workspace(place):
-                    return f"{text!r}, outside the workspace"
+                    return tr("{text!r}, outside the workspace", text=shown)
                 if writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
-                    return f"{text!r}, which {why}"
+                    return tr("{text!r}, which {why}", text=shown, why=why)
         return ""
 
     @cached_property
@@ -726,11 +755,11 @@ class CommandView:
         """Assess one redirect by where it leads."""
         target = redirect.target
         if _is_harmless_redirect(redirect):
-            return low_risk("redirects to a harmless device")
+            return low_risk(tr("redirects to a harmless device file"))
         # `< <(…)` reads from a command of the same line, which is judged by itself; an interpreter would run what it
         # reads.
         if redirect.operator == "<" and target.text.startswith("<(") and not self._has_interpreter:
-            return low_risk("reads the output of a command in the line")
+            return low_risk(tr("reads the output of another command on the line"))
         named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
         if (
             named
@@ -739,24 +768,32 @@ class CommandView:
         ):
             return risk
         if target.dynamic or target.glob:
-            return high_risk("redirects to a file computed at run time")
+            return high_risk(tr("redirects to a file whose name is computed at run time"))
         # bash opens these itself; no such file exists, so no check of paths would find it.
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
-            return high_risk("a redirect opens a network connection")
+            return high_risk(tr("a redirect opens a network connection"))
         bases = self._list_bases(redirect.folders)
         if bases is None:
-            return high_risk("redirects to a file in an unknown folder")
+            return high_risk(tr("redirects to a file in an unknown folder"))
         for base in bases:
             for place in _resolve_paths(posixpath.join(base, _expand_home(target.text)), glob=False):
                 if not self._is_inside_workspace(place):
-                    where = f"{target.text!r}, outside the workspace"
-                    return high_risk(f"a redirect writes {where}") if redirect.writes else medium_risk(f"reads {where}")
+                    where = tr("{text!r}, outside the workspace", text=target.text)
+                    return (
+                        high_risk(tr("a redirect writes to {where}", where=where))
+                        if redirect.writes
+                        else medium_risk(tr("reads {where}", where=where))
+                    )
                 if redirect.writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
-                    return high_risk(f"a redirect writes {target.text!r}, which {why}")
+                    return high_risk(tr("a redirect writes to {text!r}, which {why}", text=target.text, why=why))
                 # A repository can bring a pipe; reading from it never ends.
                 if _can_block(place):
-                    return medium_risk(f"reads {target.text!r}, which is not an ordinary file")
-        return medium_risk(f"a redirect writes {target.text!r}") if redirect.writes else low_risk("reads a file inside")
+                    return medium_risk(tr("reads {text!r}, which is not an ordinary file", text=target.text))
+        return (
+            medium_risk(tr("a redirect writes to {text!r}", text=target.text))
+            if redirect.writes
+            else low_risk(tr("reads a file inside the workspace"))
+        )
 
     def _assess_computed_input(self, redirect: Redirect) -> Risk | None:
         """The risk of reading a file whose name is computed, judged like `cat`; None if the name is not known."""
@@ -789,7 +826,7 @@ def _explain_unsafe_index_name(bases: Iterable[str], pattern: re.Pattern[str] | 
     for base in bases:
         names = (run_git(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
         if strange := next((name for name in names if (pattern or _UNSAFE_FILE_NAME).search(name)), ""):
-            return f"may misread the file name {strange!r} as something else"
+            return tr("may take the file name {strange!r} for an option or for several words", strange=strange)
     return ""
 
 

@@ -15,9 +15,17 @@ from clio.security.readonly.judge import (
     is_started_by_search,
     judge_read_only,
 )
-from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, is_influential_variable, word_set
+from clio.security.shell.command_line import (
+    STDIN_FROM_FILE,
+    CommandLine,
+    SimpleCommand,
+    Word,
+    is_influential_variable,
+    word_set,
+)
 from clio.security.shell.known_values import is_line_variable
 from clio.security.shell.wrappers import CLEARS_ENVIRONMENT, SCRIPT_BUILTINS, SHELLS, find_git_subcommand, is_loader
+from clio.text.translation import mark, tr
 
 Level = Literal["low", "medium", "high"]
 _LEVELS: tuple[Level, ...] = ("low", "medium", "high")
@@ -47,7 +55,7 @@ def high_risk(reason: str) -> Risk:
 
 def pick_worst_risk(risks: list[Risk]) -> Risk:
     """Return the most dangerous of several risks, the first among equals; low if there are none."""
-    return max(risks, key=lambda risk: _LEVELS.index(risk.level), default=low_risk("nothing runs"))
+    return max(risks, key=lambda risk: _LEVELS.index(risk.level), default=low_risk(tr("runs nothing")))
 
 
 def is_level_above(level: Level, limit: Level) -> bool:
@@ -97,67 +105,70 @@ INTERPRETERS = word_set(
 )
 
 HIGH_RISK_PROGRAMS: dict[str, str] = {
-    **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), "acts as another user"),
+    **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), mark("runs as another user")),
     **dict.fromkeys(
-        word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "writes raw data"
+        word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"),
+        mark("writes raw data"),
     ),
-    **dict.fromkeys(word_set("mount umount swapon swapoff chroot nsenter unshare"), "changes the system"),
-    **dict.fromkeys(word_set("kill killall killall5 pkill xkill"), "ends processes"),
-    **dict.fromkeys(word_set("shutdown reboot halt poweroff init telinit"), "stops the machine"),
-    **dict.fromkeys(word_set("service launchctl at batch sysctl modprobe insmod rmmod"), "changes the system"),
-    **dict.fromkeys(word_set("iptables ip6tables nft ufw ifconfig route"), "changes the network"),
-    **dict.fromkeys(word_set("useradd userdel usermod groupadd passwd chpasswd visudo adduser"), "changes accounts"),
+    **dict.fromkeys(word_set("mount umount swapon swapoff chroot nsenter unshare"), mark("changes the system")),
+    **dict.fromkeys(word_set("kill killall killall5 pkill xkill"), mark("kills processes")),
+    **dict.fromkeys(word_set("shutdown reboot halt poweroff init telinit"), mark("shuts down or restarts the machine")),
+    **dict.fromkeys(word_set("service launchctl at batch sysctl modprobe insmod rmmod"), mark("changes the system")),
+    **dict.fromkeys(word_set("iptables ip6tables nft ufw ifconfig route"), mark("changes network settings")),
     **dict.fromkeys(
-        word_set("nc ncat netcat socat telnet ftp ssh scp sftp ssh-copy-id"), "connects to another machine"
+        word_set("useradd userdel usermod groupadd passwd chpasswd visudo adduser"), mark("changes user accounts")
     ),
     **dict.fromkeys(
-        word_set("aws gcloud az doctl flyctl fly heroku vercel netlify wrangler"), "changes a cloud account"
+        word_set("nc ncat netcat socat telnet ftp ssh scp sftp ssh-copy-id"), mark("connects to another machine")
     ),
-    **dict.fromkeys(word_set("twine dropdb dropuser"), "can't be undone"),
-    **dict.fromkeys(word_set("alias enable hash bind"), "changes the meaning of later words"),
-    **dict.fromkeys(word_set("parallel script expect systemd-run"), "starts programs clio can't inspect"),
-    **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), "handles keys"),
+    **dict.fromkeys(
+        word_set("aws gcloud az doctl flyctl fly heroku vercel netlify wrangler"), mark("changes a cloud account")
+    ),
+    **dict.fromkeys(word_set("twine dropdb dropuser"), mark("can't be undone")),
+    **dict.fromkeys(word_set("alias enable hash bind"), mark("changes what later commands do")),
+    **dict.fromkeys(word_set("parallel script expect systemd-run"), mark("starts programs clio can't inspect")),
+    **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), mark("handles keys")),
 }
 """Programs that are high risk with any arguments, and the reason."""
 
 HIGH_RISK_WORDS: dict[str, tuple[frozenset[str], str]] = {
-    "npm": (word_set("publish unpublish deprecate owner access token login adduser -g --global"), "registry"),
-    "pnpm": (word_set("publish -g --global login"), "registry"),
-    "yarn": (word_set("publish global login"), "registry"),
-    "bun": (word_set("publish -g --global"), "registry"),
-    "cargo": (word_set("publish yank owner login"), "registry"),
-    "gem": (word_set("push yank owner"), "registry"),
-    "uv": (word_set("publish"), "registry"),
-    "poetry": (word_set("publish"), "registry"),
-    "flit": (word_set("publish"), "registry"),
-    "hatch": (word_set("publish"), "registry"),
-    "pip": (word_set("--break-system-packages"), "system"),
-    "pip3": (word_set("--break-system-packages"), "system"),
-    "docker": (word_set("run exec rm rmi prune kill stop push down system volume cp"), "containers"),
-    "podman": (word_set("run exec rm rmi prune kill stop push down system volume cp"), "containers"),
-    "docker-compose": (word_set("run exec rm down kill stop"), "containers"),
-    "kubectl": (word_set("delete apply create edit patch replace exec scale drain cordon run cp"), "cluster"),
-    "helm": (word_set("install upgrade uninstall delete rollback push"), "cluster"),
-    "terraform": (word_set("apply destroy import taint state force-unlock"), "infrastructure"),
+    "npm": (word_set("publish unpublish deprecate owner access token login adduser -g --global"), mark("registry")),
+    "pnpm": (word_set("publish -g --global login"), mark("registry")),
+    "yarn": (word_set("publish global login"), mark("registry")),
+    "bun": (word_set("publish -g --global"), mark("registry")),
+    "cargo": (word_set("publish yank owner login"), mark("registry")),
+    "gem": (word_set("push yank owner"), mark("registry")),
+    "uv": (word_set("publish"), mark("registry")),
+    "poetry": (word_set("publish"), mark("registry")),
+    "flit": (word_set("publish"), mark("registry")),
+    "hatch": (word_set("publish"), mark("registry")),
+    "pip": (word_set("--break-system-packages"), mark("system")),
+    "pip3": (word_set("--break-system-packages"), mark("system")),
+    "docker": (word_set("run exec rm rmi prune kill stop push down system volume cp"), mark("containers")),
+    "podman": (word_set("run exec rm rmi prune kill stop push down system volume cp"), mark("containers")),
+    "docker-compose": (word_set("run exec rm down kill stop"), mark("containers")),
+    "kubectl": (word_set("delete apply create edit patch replace exec scale drain cordon run cp"), mark("cluster")),
+    "helm": (word_set("install upgrade uninstall delete rollback push"), mark("cluster")),
+    "terraform": (word_set("apply destroy import taint state force-unlock"), mark("infrastructure")),
     "gh": (
         word_set("create merge close delete api edit comment secret auth release upload rerun"),
-        "repository on GitHub",
+        mark("repository on GitHub"),
     ),
-    "brew": (word_set("install uninstall remove upgrade update link unlink services"), "system"),
+    "brew": (word_set("install uninstall remove upgrade update link unlink services"), mark("system")),
     **dict.fromkeys(
         word_set("apt apt-get dnf yum zypper apk snap flatpak port"),
         (
             word_set("install remove purge upgrade dist-upgrade autoremove add del update erase full-upgrade"),
-            "system",
+            mark("system"),
         ),
     ),
-    "pacman": (word_set("-S -Sy -Syu -R -Rs -Rns -U"), "system"),
+    "pacman": (word_set("-S -Sy -Syu -R -Rs -Rns -U"), mark("system")),
     "systemctl": (
         word_set("start stop restart reload enable disable mask kill isolate poweroff reboot halt suspend"),
-        "system",
+        mark("system"),
     ),
-    "crontab": (word_set("-e -r -"), "system"),
-    "rsync": (word_set("--delete --delete-after --delete-before --remove-source-files"), "files"),
+    "crontab": (word_set("-e -r -"), mark("system")),
+    "rsync": (word_set("--delete --delete-after --delete-before --remove-source-files"), mark("files")),
 }
 """Words that make a program high risk at any position among its arguments, and what they change."""
 
@@ -206,23 +217,23 @@ _GIT_MEDIUM = word_set("""
 _GIT_EXEC_OPTIONS = {"difftool": "x", "rebase": "x"}
 """Sub-commands with a one-letter option that names a program to run."""
 _GIT_HIGH = {
-    "push": "changes the remote repository",
-    "clean": "deletes files that git does not track",
-    "filter-branch": "rewrites history",
-    "filter-repo": "rewrites history",
-    "update-ref": "moves references directly",
-    "replace": "rewrites history",
-    "gc": "may delete unreachable commits",
-    "prune": "deletes unreachable commits",
-    "send-email": "sends mail",
-    "daemon": "opens a network port",
-    "instaweb": "opens a network port",
-    "credential": "handles passwords",
-    "credential-store": "handles passwords",
-    "credential-cache": "handles passwords",
-    "read-tree": "may discard changes",
-    "checkout-index": "may discard changes",
-    "shell": "runs a program",
+    "push": mark("changes the remote repository"),
+    "clean": mark("deletes untracked files"),
+    "filter-branch": mark("rewrites history"),
+    "filter-repo": mark("rewrites history"),
+    "update-ref": mark("changes git references directly"),
+    "replace": mark("rewrites history"),
+    "gc": mark("may delete unreachable commits"),
+    "prune": mark("deletes unreachable commits"),
+    "send-email": mark("sends mail"),
+    "daemon": mark("opens a network port"),
+    "instaweb": mark("opens a network port"),
+    "credential": mark("handles passwords"),
+    "credential-store": mark("handles passwords"),
+    "credential-cache": mark("handles passwords"),
+    "read-tree": mark("may discard changes"),
+    "checkout-index": mark("may discard changes"),
+    "shell": mark("runs a program"),
 }
 
 
@@ -242,7 +253,7 @@ def assess_git(command: SimpleCommand) -> Risk:
     if place >= len(words):
         return medium_risk("git gets an option clio does not know")
     if words[place].dynamic:
-        return high_risk("the git sub-command is computed at run time")
+        return high_risk(tr("the git sub-command is computed at run time"))
     return _assess_git_subcommand(argv[place], argv[place + 1 :])
 
 
@@ -256,7 +267,7 @@ def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
             f"git {name} gets an argument that is not known to be harmless"
         )
     if name in _GIT_HIGH:
-        return high_risk(_GIT_HIGH[name])
+        return high_risk(tr(_GIT_HIGH[name]))
     if name in _GIT_MEDIUM:
         if has_option(rest, "f", ("force", "exec", "extcmd", "upload-pack", "receive-pack")) and name not in (
             "add",
@@ -267,6 +278,8 @@ def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
             return high_risk(f"git {name} runs a program")
         if name in ("clone", "init") and has_option(rest, "cu" if name == "clone" else "", ("config", "template")):
             return high_risk(f"git {name} sets programs that may run later")
+        if name == "maintenance" and rest[:1] != ("run",):
+            return high_risk(tr("git maintenance changes scheduled jobs and your git settings"))
         if name == "switch" and has_option(rest, "C", ("discard-changes", "force-create")):
             return high_risk("git switch discards changes or a branch")
         return medium_risk(f"git {name} changes the repository")
@@ -278,7 +291,7 @@ _GIT_PARTLY_READING = word_set("apply bisect branch clean notes remote sparse-ch
 _GIT_CHANGING_FORMS = {
     "config": high_risk("git settings may contain secrets, and name programs that run later"),
     "reflog": high_risk("git reflog forgets commits"),
-    "symbolic-ref": high_risk("moves a reference"),
+    "symbolic-ref": high_risk(mark("changes a git reference")),
 }
 
 
@@ -313,7 +326,12 @@ def _assess_git_by_arguments(name: str, rest: tuple[str, ...]) -> Risk:
                 return high_risk(f"git {name} discards changes")
             return changes
         case _:
-            return medium_risk(f"clio does not know the command 'git {name}'")
+            return medium_risk(tr("clio does not know the command 'git {name}'", name=name))
+
+
+_GIT_BY_ARGUMENTS = word_set("branch tag remote stash worktree notes bisect sparse-checkout reset checkout restore")
+ASSESSED_GIT_SUBCOMMANDS = READING_SUBCOMMANDS | _GIT_MEDIUM | _GIT_HIGH.keys() | _GIT_BY_ARGUMENTS
+"""Sub-commands whose risk is known. Any other may push or delete, or be an alias or a misspelling that git corrects."""
 
 
 _USER_SWITCHERS = frozenset({"sudo", "doas", "su", "chroot"})
@@ -361,13 +379,13 @@ def assess_command(command: SimpleCommand, line: CommandLine | None = None) -> R
     """
     for wrapper in command.wrappers:
         if wrapper in _USER_SWITCHERS:
-            return high_risk(f"acts as another user ({wrapper})")
+            return high_risk(tr("runs as another user ({wrapper})", wrapper=wrapper))
         if wrapper == "ssh":
-            return high_risk("runs on another machine")
+            return high_risk(tr("runs on another machine"))
     if not command.words:
         return assess_variables(command, line)
     if command.words[0].dynamic:
-        return high_risk("the program is computed at run time")
+        return high_risk(tr("the program is computed at run time"))
     own, env = (
         pick_worst_risk([_assess_program(command, line), _assess_wrappers(command)]),
         assess_variables(command, line),
@@ -378,26 +396,30 @@ def assess_command(command: SimpleCommand, line: CommandLine | None = None) -> R
 def _assess_wrappers(command: SimpleCommand) -> Risk:
     """Assess the wrappers of a command: `uv run`, `bundle exec` and similar programs first run code of the project."""
     if CLEARS_ENVIRONMENT in command.wrappers:
-        return medium_risk("removes the variables by which clio makes commands safe")
+        return medium_risk(tr("removes environment variables with which clio makes commands safe"))
     other = next((each for each in command.wrappers if each not in TRANSPARENT_WRAPPERS and not is_loader(each)), None)
-    return medium_risk(f"{other} may run something else first") if other else low_risk("is started as it is")
+    return (
+        medium_risk(tr("{other} may run other code first", other=other))
+        if other
+        else low_risk(tr("is started directly"))
+    )
 
 
 def assess_variables(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """Assess the variables a command sets, because some decide which code runs. The worst one counts."""
     settings = [_assess_variable(command, name, value, line) for name, value in command.env]
-    return pick_worst_risk([low_risk("sets only harmless variables"), *settings])
+    return pick_worst_risk([low_risk(tr("sets only harmless variables")), *settings])
 
 
 def _assess_variable(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
     """Assess one variable that a command sets."""
     if is_harmless_variable(name, value) or _is_private_variable(command, name, line):
-        return low_risk("sets only harmless variables")
+        return low_risk(tr("sets only harmless variables"))
     if is_own_code_path(command, name, value):
-        return medium_risk(f"the variable {name} names the project's source folder")
+        return medium_risk(tr("the variable {name} points to the project's source folder", name=name))
     if is_influential_variable(name):
-        return high_risk(f"the variable {name} can change which code runs")
-    return medium_risk(f"sets the variable {name}")
+        return high_risk(tr("the variable {name} can change which code runs", name=name))
+    return medium_risk(tr("sets the variable {name}", name=name))
 
 
 def is_harmless_variable(name: str, value: str) -> bool:
@@ -452,7 +474,7 @@ def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Ju
     if not command.words:
         return Judgement()
     if not has_readonly_grammar(command.program) or not is_known_program_name(command.words[0].text):
-        return f"clio does not know the program {command.words[0].text!r}"
+        return tr("clio does not know the program {text!r}", text=command.words[0].text)
     if is_started_by_search(command) or command.program in NAME_PASSING_PROGRAMS:
         return judge_read_only(command, line)
     words = tuple(Word(_WORD_FOR_COMPUTED) if word.dynamic else word for word in command.words)
@@ -463,22 +485,22 @@ def _assess_program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     """Assess the program of a call and its arguments, without wrappers and variables."""
     program = command.program
     if program in HIGH_RISK_PROGRAMS:
-        return high_risk(HIGH_RISK_PROGRAMS[program])
+        return high_risk(tr(HIGH_RISK_PROGRAMS[program]))
     if program.startswith("mkfs"):
-        return high_risk("formats a disk")
+        return high_risk(tr("formats a disk"))
     # Homoglyphs: a Cyrillic "с" in a program's name looks like the Latin letter.
     if not program.isascii():
-        return high_risk("its name contains look-alike letters")
+        return high_risk(tr("its name contains look-alike letters"))
     if not is_known_program_name(command.words[0].text):
-        return medium_risk(f"runs the program {command.words[0].text!r}")
+        return medium_risk(tr("runs the program {text!r}", text=command.words[0].text))
     if not has_readonly_grammar(program):
         return _assess_unknown_call(command)
     judged = judge_reading(command, line)
     if isinstance(judged, Judgement) and (
         not command.dynamic or is_started_by_search(command) or program in _ALWAYS_READING
     ):
-        return low_risk(f"{program} only reads")
-    judged = "has arguments computed at run time" if isinstance(judged, Judgement) else judged
+        return low_risk(tr("{program} only reads", program=program))
+    judged = tr("has arguments computed at run time") if isinstance(judged, Judgement) else judged
     danger = _assess_unknown_call(command)
     other_form = program in BUILD_TOOLS and not judged.startswith("the option")
     if danger.level == "high" or other_form or (program == "git" and not is_reading_subcommand(command.words)):
@@ -497,12 +519,14 @@ def _assess_unknown_call(command: SimpleCommand) -> Risk:
     if program in HIGH_RISK_WORDS:
         words, effect = HIGH_RISK_WORDS[program]
         if found := next((word for word in rest if word in words), None):
-            return high_risk(f"{program} {found} changes the {effect}")
+            return high_risk(
+                tr("{program} {found} changes the {effect}", program=program, found=found, effect=tr(effect))
+            )
     if program in BUILD_TOOLS or program in HIGH_RISK_WORDS:
-        return medium_risk(f"{program} runs the project's or a package's code")
+        return medium_risk(tr("{program} runs code of the project or of a package", program=program))
     if program in FILE_PROGRAMS:
-        return medium_risk(f"{program} changes files")
-    return medium_risk(f"clio does not know the program {program!r}")
+        return medium_risk(tr("{program} changes files", program=program))
+    return medium_risk(tr("clio does not know the program {program!r}", program=program))
 
 
 def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
@@ -513,24 +537,28 @@ def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, 
         case "rm" | "unlink":
             wide = any(word.glob or word.dynamic for word in command.words[1:])
             many = has_option(rest, "rRf", ("recursive", "force")) or wide
-            return high_risk("deletes permanently") if many else medium_risk("deletes a file")
+            return high_risk(tr("deletes permanently")) if many else medium_risk(tr("deletes a file"))
         case "find" if "-delete" in rest:
-            return high_risk("find deletes what it finds")
+            return high_risk(tr("find deletes what it finds"))
         case "chmod" | "chown" | "chgrp":
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
             return (
-                high_risk(f"{program} changes many permissions")
+                high_risk(tr("{program} changes permissions of many files, or grants wide ones", program=program))
                 if wide
-                else medium_risk(f"{program} changes permissions")
+                else medium_risk(tr("{program} changes permissions", program=program))
             )
         case "curl" | "wget":
             sends = has_option(rest, UPLOAD_LETTERS if program == "curl" else "", UPLOAD_OPTIONS)
             method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
-            return high_risk(f"{program} sends data") if sends or method else medium_risk(f"{program} uses the network")
+            return (
+                high_risk(tr("{program} sends data", program=program))
+                if sends or method
+                else medium_risk(tr("{program} uses the network", program=program))
+            )
         case "eval" | "source" | ".":
-            return medium_risk("runs a script in this shell")
+            return medium_risk(tr("runs a script in this shell"))
         case "env" | "printenv":
-            return medium_risk("shows the environment, secrets included")
+            return medium_risk(tr("prints environment variables, including secrets"))
         case _:
             return None
 
@@ -542,10 +570,47 @@ def _assess_interpreter(command: SimpleCommand) -> Risk:
     reads_input = file is None or "-s" in rest
     if command.upstream and reads_input and not _has_inline_code(rest):
         download = next((name for name in command.upstream if name in _DOWNLOADERS), None)
-        return high_risk(f"runs what {download} downloads" if download else "runs what the pipe passes to it")
+        return high_risk(
+            tr("runs what {download} downloads", download=download) if download else tr("runs what is piped into it")
+        )
     if any(word.dynamic for word in command.words[1:2]):
-        return high_risk("the program text is computed at run time")
-    return medium_risk("runs code clio can't inspect" if _has_inline_code(rest) else f"{program} runs a program")
+        return high_risk(tr("the program text is computed at run time"))
+    return medium_risk(
+        tr("runs code clio can't inspect")
+        if _has_inline_code(rest)
+        else tr("{program} runs a program", program=program)
+    )
+
+
+def show_fed_programs(line: CommandLine) -> CommandLine:
+    """Return the line with each program text that an interpreter reads from its input as an argument of `-c`.
+
+    `python3 <<X`, `python3 <<< …` and `echo … | python3` run the text as `python3 -c` does, so the same checks apply.
+    """
+    commands = tuple(_show_fed_program(command, line) for command in line.commands)
+    return line if commands == line.commands else replace(line, commands=commands)
+
+
+def _show_fed_program(command: SimpleCommand, line: CommandLine) -> SimpleCommand:
+    rest = command.argv[1:]
+    if not is_program_fed(command) or _has_inline_code(rest):
+        return command
+    texts = [command.stdin] if command.stdin and command.stdin != STDIN_FROM_FILE else []
+    if not command.stdin and "<<" in line.text:  # with variables in it, the text is not known before it runs
+        texts.append(line.text)
+    for each in line.commands if command.upstream else ():
+        if each.program in command.upstream and each.program in ("echo", "printf"):
+            texts.append(" ".join(word.text for word in each.words[1:]))
+        elif each.program in command.upstream and each.stdin and each.stdin != STDIN_FROM_FILE:
+            texts.append(each.stdin)
+    words = [word for text in texts for word in (Word("-c"), Word(text))]
+    return replace(command, words=(*command.words, *words))
+
+
+def is_program_fed(command: SimpleCommand) -> bool:
+    """Whether an interpreter gets its program from its input: no file is named."""
+    named = next((text for text in command.argv[1:] if text == "-" or not text.startswith("-")), "-")
+    return command.program in INTERPRETERS and named == "-"
 
 
 def _has_inline_code(rest: tuple[str, ...]) -> bool:

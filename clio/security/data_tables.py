@@ -16,6 +16,7 @@ import msgspec
 
 from clio.errors import UserError
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 T = TypeVar("T")
 _FOLDER = Path(__file__).with_name("data")
@@ -62,7 +63,9 @@ def load_tables(name: str, type: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=type, dec_hook=_convert)
     except (OSError, msgspec.DecodeError) as error:
-        raise UserError(f"{path} cannot be used ({error}): the installation is damaged, reinstall clio") from error
+        raise UserError(
+            tr("{path} cannot be used ({error}): the installation is damaged, reinstall clio", path=path, error=error)
+        ) from error
 
 
 def _convert(type: Any, value: Any) -> Any:

@@ -138,6 +138,8 @@ def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Ite
     yield from _iter_arguments(program, command.words)
     if command.stdin and command.stdin != STDIN_FROM_FILE:
         yield command.stdin, True
+    elif command.stdin == "" and line is not None:  # a here-document with variables, known only when it runs
+        yield line.text, True
     if line is not None and command.upstream:
         for each in line.commands:
             if each.program in command.upstream and each.program in ("echo", "printf"):

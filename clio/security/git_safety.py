@@ -18,6 +18,7 @@ from clio.readonly_git import (
 )
 from clio.security.actions import resolve_links
 from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_plain_format, is_plain_sort_key
+from clio.text.translation import mark, tr
 
 HARMLESS_KEYS = """
     add: ignoreerrors ignore-errors
@@ -239,13 +240,13 @@ class RiskyEntry(Struct, frozen=True):
 
     name: str
     file: str
-    effect: str = "is not known to be harmless"
+    effect: str = mark("is not known to be harmless")
     outside: Path | None = None
 
     @property
     def sentence(self) -> str:
         """Describe it as a reason: "reads diff.external from .git/config, which may name a program"."""
-        return f"reads {self.name} from {self.file}, which {self.effect}"
+        return tr("reads {name} from {file}, which {effect}", name=self.name, file=self.file, effect=self.effect)
 
 
 class _RepositoryLayout(Struct, frozen=True):
@@ -323,14 +324,18 @@ def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple
             return tuple(found)  # without git or the directory, the call itself fails
         except OSError as error:
             found.append(
-                RiskyEntry("its configuration", _display_path(place, root), f"cannot be checked ({error.strerror})")
+                RiskyEntry(
+                    tr("its configuration"),
+                    _display_path(place, root),
+                    tr("cannot be checked ({strerror})", strerror=error.strerror),
+                )
             )
             break
         own = [setting for setting in settings.items if setting.is_from_repository]
         bare = _find_bare_repository(place, layout.found_in if layout else None)
         if bare is not None:
-            effect = "is a repository inside the project, so that its files may name programs"
-            found.append(RiskyEntry("the configuration", _display_path(bare, root), effect))
+            effect = tr("is a repository inside the project, whose files may name programs to run")
+            found.append(RiskyEntry(tr("the configuration"), _display_path(bare, root), effect))
         if layout is None:
             found += [RiskyEntry(_make_printable(one.key), _display_path(place, root)) for one in own[:1]]
             continue
@@ -346,9 +351,9 @@ def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple
             try:
                 waiting += _list_submodules(layout)
             except (OSError, subprocess.TimeoutExpired):
-                found.append(RiskyEntry("the index", _display_path(layout.index, root), "cannot be checked"))
+                found.append(RiskyEntry(tr("the index"), _display_path(layout.index, root), tr("cannot be checked")))
         if len(waiting) + len(seen) > _MAX_SUBMODULES:
-            found.append(RiskyEntry("submodules", _display_path(layout.index, root), "are too many to check"))
+            found.append(RiskyEntry("submodules", _display_path(layout.index, root), tr("are too many to check")))
             break
     return tuple(found)
 
@@ -376,7 +381,7 @@ def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None
         layout = _RepositoryLayout(git_dir, common, hooks, index, _find_worktree_folder(place, git_dir), top)
     # A newline in a path makes the lines ambiguous; which repository git means cannot be told then.
     elif lines != [""]:
-        raise OSError(0, "its paths are not plain names")
+        raise OSError(0, tr("its paths contain line breaks"))
     if settings.fingerprint is not None:
         _layout_cache[place] = settings.fingerprint, layout
     return layout
@@ -419,13 +424,17 @@ def _check_layout(layout: _RepositoryLayout, settings: GitSettings, root: Path) 
     shown = _display_path(layout.git_dir, root)
     if here is None:
         yield RiskyEntry(
-            "the configuration", shown, "is a repository inside the project, so that its files may name programs"
+            tr("the configuration"),
+            shown,
+            tr("is a repository inside the project, whose files may name programs to run"),
         )
         return
     elsewhere = find_outside_target(here, settings)
     if elsewhere is not None and not elsewhere[1].is_relative_to(root):
         name, target = elsewhere
-        yield RiskyEntry(name, shown, f"leads to {_display_path(target, root)}, outside the project", target)
+        yield RiskyEntry(
+            name, shown, tr("points to {path}, outside the project", path=_display_path(target, root)), target
+        )
     common = layout.common_dir
     allowed = tuple(filter(None, (root, layout.top, common, layout.git_dir)))
     yield from _check_links({layout.git_dir, common}, allowed, root)
@@ -438,7 +447,7 @@ def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, dept
     for entry in (*entries, objects / "info" / "alternates"):
         target = resolve_links(entry)
         if entry.is_symlink() and not _is_inside(target, allowed):
-            yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
+            yield RiskyEntry("a link", _display_path(entry, root), tr("points outside the project"), target)
     alternates = objects / "info" / "alternates"
     for line in _read_beginning(alternates).splitlines():
         if not line or line.startswith("#"):
@@ -447,10 +456,12 @@ def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, dept
         # A quoted path may contain escapes that git decodes in its own way.
         if line.startswith('"') or depth == _MAX_ALTERNATES:
             yield RiskyEntry(
-                "objects", _display_path(alternates, root), f"leads to {_make_printable(line)}, which is not checked"
+                "objects",
+                _display_path(alternates, root),
+                tr("points to {printable}, which is not checked", printable=_make_printable(line)),
             )
         elif not _is_inside(target, allowed):
-            effect = f"leads to {_make_printable(line)}, outside the project"
+            effect = tr("points to {printable}, outside the project", printable=_make_printable(line))
             yield RiskyEntry("objects", _display_path(alternates, root), effect, target)
         else:
             yield from _check_alternates(target, allowed, root, depth + 1)
@@ -466,11 +477,11 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
     for folder in folders:
         entries = _list_folder(folder)
         if len(entries) == _MAX_ENTRIES:
-            yield RiskyEntry("files", _display_path(folder, root), "are too many to check")
+            yield RiskyEntry("files", _display_path(folder, root), tr("are too many to check"))
         for entry in entries:
             target = resolve_links(entry)
             if entry.is_symlink() and not _is_inside(target, allowed):
-                yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
+                yield RiskyEntry("a link", _display_path(entry, root), tr("points outside the project"), target)
 
 
 def _check_hooks(layout: _RepositoryLayout, settings: GitSettings, root: Path) -> Iterator[RiskyEntry]:
@@ -481,7 +492,9 @@ def _check_hooks(layout: _RepositoryLayout, settings: GitSettings, root: Path) -
         return
     hook = layout.hooks / "post-index-change"
     if hook.is_file() and os.access(hook, os.X_OK):
-        yield RiskyEntry("the hook post-index-change", _display_path(hook, root), "runs when git refreshes its index")
+        yield RiskyEntry(
+            tr("the hook post-index-change"), _display_path(hook, root), tr("runs when git refreshes its index")
+        )
 
 
 def _check_settings(
@@ -504,7 +517,11 @@ def _check_settings(
 
 
 def _describe_effect(key: str) -> str:
-    return "may lead git outside the project" if key in FILE_KEYS or _is_include(key) else "may name a program"
+    return (
+        tr("may point git outside the project")
+        if key in FILE_KEYS or _is_include(key)
+        else tr("may name a program to run")
+    )
 
 
 def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:

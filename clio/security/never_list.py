@@ -24,14 +24,15 @@ from clio.security.targets import (
     read_option_values,
 )
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 _MAX_DEPTH = 2
 """Nested scripts (`sh -c`, `eval`) that are parsed and checked."""
 _STOP_PROGRAMS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 # Searched in the raw text where the parser cannot look: code in other languages and scripts built at run time.
 _DESTRUCTIVE_TEXT = LazyRegex(
-    r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
-    r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
+    r"\brm\s{1,9}(?:-\S{1,40}\s{1,9}){0,9}-\w{0,20}[rR]\w{0,20}\s{1,9}(?:-\S{1,40}\s{1,9}){0,9}[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
+    r"|\bmkfs(?:\.\w{1,20})?\s{1,9}(?:-\S{1,40}\s{1,9}){0,9}/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|\b(?:rmtree|rm(?:dir)?(?:Sync)?|rm_r[f]?|remove(?:Sync|_tree|_dir_all|_entry_secure)?|rimraf(?:\.sync)?|RemoveAll)"
     r"\(?\s*r?[\"'`](?:/|~)/?[\"'`]"
@@ -58,6 +59,8 @@ _LOOP = LazyRegex(
     r"|\bfor\s+\w+\s+in\s+(?P<items>[^;\n]{0,400})[;\n]\s*do\b(?P<body3>.{0,2000}?)\bdone\b",
     re.DOTALL,
 )
+_LOOP_WORD = LazyRegex(r"\b(?:while|until|for)\b")
+_MAX_LOOPS = 200
 _BACKGROUND_START = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
 _LOOP_END = LazyRegex(r"\b(?:wait|break|exit|return)\b")
 _ENDLESS_INPUT = LazyRegex(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
@@ -75,7 +78,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         depth: number of nested shells around the line.
     """
     if line.fork_bomb or _is_fork_bomb(line, text):
-        return "starts itself without end"
+        return tr("starts itself endlessly (a fork bomb)")
     expansion = Expansion(line, text, start, home)
     for redirect in line.redirects:
         if not redirect.writes:
@@ -83,12 +86,12 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         for target in expansion.expand_word(redirect.target):
             for folder in redirect.folders or (start,):
                 if is_device(posixpath.join(start, folder, target.text)):
-                    return f"writes to the device {redirect.target.text}"
+                    return tr("writes to the device {text}", text=redirect.target.text)
             # Appending to a file leaves its content.
             empties = ">>" not in redirect.operator and redirect.operator != "<>"
             whole = WholePaths(redirect.folders or ("",), start, home)
             if empties and not target.dynamic and whole.is_essential_file(target):
-                return f"overwrites the system's file {target.text!r}"
+                return tr("overwrites the system file {text!r}", text=target.text)
     for command in line.commands:
         if reason := _CommandJudge(command, expansion, start, home).explain():
             return reason
@@ -99,7 +102,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
     # The crude pattern has false positives (quoted text), so it is used only for lines that were not fully parsed.
     unseen = line.unknown or any(map(_is_running_unseen_code, line.commands))
     if unseen and _DESTRUCTIVE_TEXT.search(text):
-        return "contains a command that destroys a whole disk or home folder"
+        return tr("contains a command that destroys a whole disk or home folder")
     return None
 
 
@@ -116,7 +119,11 @@ def _is_fork_bomb(line: CommandLine, text: str) -> bool:
 
 def has_endless_starts(text: str) -> bool:
     """Whether a loop starts a background process in each iteration, and nothing visible ends it."""
-    for loop in _LOOP.finditer(text):
+    starts = _BACKGROUND_START.search(text) is not None
+    # The pattern is slow for very many loops within each other, which no ordinary line has.
+    if starts and len(_LOOP_WORD.findall(text)) > _MAX_LOOPS:
+        return True
+    for loop in _LOOP.finditer(text) if starts else ():
         body = loop["body"] or loop["body2"] or loop["body3"] or ""
         if not _BACKGROUND_START.search(body) or _LOOP_END.search(body):
             continue
@@ -141,7 +148,8 @@ def _is_running_unseen_code(command: SimpleCommand) -> bool:
     text = any(word.text.startswith(("-c", "-e", "-r", "-E", "--eval")) for word in command.words[1:])
     if command.program in SHELLS and command.upstream:
         return True
-    return command.program in _EDITORS_AND_AWKS or (command.program in tables.INTERPRETERS and text)
+    fed = tables.is_program_fed(command)
+    return command.program in _EDITORS_AND_AWKS or fed or (command.program in tables.INTERPRETERS and text)
 
 
 _PACKAGE_RUNNERS = word_set("npx pnpx bunx")
@@ -259,14 +267,14 @@ class _CommandJudge:
         shuts = shuts or (program == "chattr" and any(re.fullmatch(r"[+=]\w*i\w*", text) for text in self.argv))
         for word in operands:
             if shuts and self.whole.is_whole(word):
-                return f"{program} would lock everyone out of {word.text!r}"
+                return tr("{program} would lock everyone out of {text!r}", program=program, text=word.text)
             if self.whole.is_everything_in(word) or ((recursive or always) and self.whole.is_whole(word)):
-                return f"{program} would remove or change all of {word.text!r}"
+                return tr("{program} would remove or change all of {text!r}", program=program, text=word.text)
             if may_recurse and not word.dynamic and self.whole.is_whole(word):
-                return f"{program} would remove or change all of {word.text!r}"
+                return tr("{program} would remove or change all of {text!r}", program=program, text=word.text)
         fed = self.expansion.find_whole_input(self.command, self.whole)
         if fed and (recursive or always or program in _REMOVAL_PROGRAMS):
-            return f"{program} would remove or change all of {fed!r}"
+            return tr("{program} would remove or change all of {fed!r}", program=program, fed=fed)
         return None
 
     def check_move(self, program: str) -> str | None:
@@ -276,13 +284,17 @@ class _CommandJudge:
         found = next((word for word in sources if self.whole.is_whole(word) or self.whole.is_everything_in(word)), None)
         fed = self.expansion.find_whole_input(self.command, self.whole)
         name = found.text if found else fed
-        return f"mv would remove or change all of {name!r}" if name else None
+        return tr("mv would remove or change all of {name!r}", name=name) if name else None
 
     def check_overwrite(self, program: str) -> str | None:
         if program == "shred" and (why := self.check_removal(program)):
             return why
         found = next((word for word in self.operands if self.whole.is_system_file(word)), None)
-        return f"{program} would destroy the system's file {found.text!r}" if found else self.check_removal(program)
+        return (
+            tr("{program} would destroy the system file {text!r}", program=program, text=found.text)
+            if found
+            else self.check_removal(program)
+        )
 
     def check_find(self, program: str) -> str | None:
         """Reject `find / -delete` and similar searches over a whole folder."""
@@ -298,7 +310,7 @@ class _CommandJudge:
         found = next((word for word in starts or [Word(".")] if self.whole.is_whole(word, follows=True)), None)
         if found is None:
             found = next((word for word in starts if self.whole.is_everything_in(word)), None)
-        return f"find would delete all of {found.text!r}" if found else None
+        return tr("find would delete all of {text!r}", text=found.text) if found else None
 
     def check_fd(self, program: str) -> str | None:
         """Reject `fd pattern folder -X rm` if it removes the contents of a whole folder."""
@@ -311,14 +323,16 @@ class _CommandJudge:
         narrow = any(re.search(r"\w{2}", word.text) for word in operands[:1]) or "-e" in self.argv[:place]
         starts = operands[1:] or (Word("."),)
         found = next((word for word in starts if not narrow and self.whole.is_whole(word, follows=True)), None)
-        return f"{program} would remove or change all of {found.text!r}" if found else None
+        return (
+            tr("{program} would remove or change all of {text!r}", program=program, text=found.text) if found else None
+        )
 
     def check_archiver(self, program: str) -> str | None:
         """Reject `zip -m` and `7z a -sdel`, which delete files after adding them to the archive."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
         found = next((word for word in self.operands if removes and self._is_whole_or_all_in(word)), None)
-        return f"{program} would remove all of {found.text!r}" if found else None
+        return tr("{program} would remove all of {text!r}", program=program, text=found.text) if found else None
 
     def check_compressor(self, program: str) -> str | None:
         """Reject `gzip -r /`, which replaces each file by a compressed one."""
@@ -326,7 +340,7 @@ class _CommandJudge:
         recursive = has_option(self.argv, "r", ("recursive",))
         for word in () if keeps else self.operands:
             if self.whole.is_everything_in(word) or (recursive and self.whole.is_whole(word)):
-                return f"{program} would replace all of {word.text!r}"
+                return tr("{program} would replace all of {text!r}", program=program, text=word.text)
         return None
 
     def check_edit_in_place(self, program: str) -> str | None:
@@ -334,14 +348,16 @@ class _CommandJudge:
         options = tuple(text for text in self.argv if text.startswith("-"))
         in_place = has_option(options, "i", ("in-place",))
         found = next((word for word in self.operands if in_place and self.whole.is_everything_in(word)), None)
-        return f"{program} would change all of {found.text!r}" if found else None
+        return tr("{program} would change all of {text!r}", program=program, text=found.text) if found else None
 
     def check_trash(self, program: str) -> str | None:
         """Reject `gio trash`, `gio remove` and similar programs, which remove a folder with its contents."""
         if program in ("gio", "kioclient", "kioclient5") and self.argv[:1] not in (("trash",), ("remove",), ("move",)):
             return None
         found = next((word for word in self.operands if self._is_whole_or_all_in(word)), None)
-        return f"{program} would remove or change all of {found.text!r}" if found else None
+        return (
+            tr("{program} would remove or change all of {text!r}", program=program, text=found.text) if found else None
+        )
 
     def _is_whole_or_all_in(self, word: Word) -> bool:
         return self.whole.is_whole(word) or self.whole.is_everything_in(word)
@@ -355,7 +371,9 @@ class _CommandJudge:
         else:
             over = self.operands[-1:] if self.argv and "/dev/null" in self.argv[:-1] else ()
         found = next((word for word in over if self.whole.is_essential_file(word)), None)
-        return f"{program} would destroy the system's file {found.text!r}" if found else None
+        return (
+            tr("{program} would destroy the system file {text!r}", program=program, text=found.text) if found else None
+        )
 
     def check_container(self, program: str) -> str | None:
         """Reject damage by a container to mounted host folders: `docker run -v /:/host image rm -rf /host`."""
@@ -376,7 +394,7 @@ class _CommandJudge:
                 )
                 command = SimpleCommand(words=words, written=words)
                 if why := _CommandJudge(command, self.expansion, self.start, self.home).explain():
-                    return f"in a container, {why}"
+                    return tr("in a container, {why}", why=why)
         return None
 
     def check_sync_or_tar(self, program: str) -> str | None:
@@ -384,15 +402,17 @@ class _CommandJudge:
         if program == "tar":
             whole_operand = next((word for word in self.operands if self.whole.is_whole(word)), None)
             return (
-                f"tar would remove {whole_operand.text!r}" if whole_operand and "--remove-files" in self.argv else None
+                tr("tar would remove {text!r}", text=whole_operand.text)
+                if whole_operand and "--remove-files" in self.argv
+                else None
             )
         if not self.operands:
             return None
         target, sources = self.operands[-1], self.operands[:-1]
         if any(text.startswith("--del") for text in self.argv) and self.whole.is_whole(target, follows=True):
-            return f"{program} would empty {target.text!r}"
+            return tr("{program} would empty {text!r}", program=program, text=target.text)
         if any(text.startswith("--remove-s") for text in self.argv) and any(map(self.whole.is_whole, sources)):
-            return f"{program} would empty {sources[0].text!r}"
+            return tr("{program} would empty {text!r}", program=program, text=sources[0].text)
         return None
 
     def check_git_clean(self, program: str) -> str | None:
@@ -421,32 +441,44 @@ class _CommandJudge:
             for text in self.argv
         )
         if program == "loginctl" and any(text.startswith(("terminate-", "kill-")) for text in self.argv):
-            return "loginctl would end every process of a session"
-        return None if asks or "-c" in self.argv or "--help" in self.argv else f"{program} stops the machine"
+            return tr("loginctl would kill every process of a session")
+        return (
+            None
+            if asks or "-c" in self.argv or "--help" in self.argv
+            else tr("{program} shuts down or restarts the machine", program=program)
+        )
 
     def check_kill(self, program: str) -> str | None:
         """Reject `kill -1`, and killing a long range of process ids."""
         signal_first = self.argv[:1] and re.fullmatch(r"-(?:\d+|[A-Z][A-Z\d+-]*|[a-z]+)", self.argv[0])
         targets = self.argv[1:] if signal_first and len(self.argv) > 1 else self.argv if "--" in self.argv else ()
         if "-1" in targets:
-            return "kill would end every process"
+            return tr("kill would kill every process")
         for word in self.words:
             numbers = _NUMBER_RANGE.search(word.text) if word.dynamic else None
             if numbers and int(numbers[2]) - int(numbers[1]) > 100:
-                return "kill would end every process"
-        return "kill would end every process" if self.expansion.has_all_processes_as_input(self.command) else None
+                return tr("kill would kill every process")
+        return tr("kill would kill every process") if self.expansion.has_all_processes_as_input(self.command) else None
 
     def check_kill_by_name(self, program: str) -> str | None:
-        return f"{program} would end every process" if is_matching_many_processes(program, self.rest) else None
+        return (
+            tr("{program} would kill every process", program=program)
+            if is_matching_many_processes(program, self.rest)
+            else None
+        )
 
     def check_fuser(self, program: str) -> str | None:
         """Reject `fuser -k /`, which kills every process that has a file there open or runs from there."""
         ends = has_option(tuple(text for text in self.argv if text.startswith("-")), "k", ("kill",))
         found = next((word for word in self.operands if ends and self._is_whole_or_all_in(word)), None)
-        return f"{program} would end every process that uses {found.text!r}" if found else None
+        return (
+            tr("{program} would kill every process that uses {text!r}", program=program, text=found.text)
+            if found
+            else None
+        )
 
     def check_kill_all(self, program: str) -> str | None:
-        return f"{program} would end every process"
+        return tr("{program} would kill every process", program=program)
 
     # Checks for writing to a disk below its file system.
 
@@ -456,15 +488,15 @@ class _CommandJudge:
             return None
         open_words = any(word.dynamic or "=" in word.text[1:] for word in self.operands)
         devices = any(self._is_device(word.text, strictly=True) for word in self.rest)
-        return f"{program} formats a disk" if not self.operands or open_words or devices else None
+        return tr("{program} formats a disk", program=program) if not self.operands or open_words or devices else None
 
     def check_diskutil(self, program: str) -> str | None:
         found = next((text for text in self.argv if text.casefold().startswith(_DISKUTIL_ERASERS)), None)
-        return f"{program} {found} destroys a disk" if found else None
+        return tr("{program} {found} destroys a disk", program=program, found=found) if found else None
 
     def check_volume(self, program: str) -> str | None:
         destroys = program in ("vgremove", "pvremove", "pvcreate") or "destroy" in self.argv
-        return f"{program} destroys a volume" if destroys else None
+        return tr("{program} destroys a volume", program=program) if destroys else None
 
     def check_devices_only(self, program: str) -> None:
         """Return None: these programs are judged only by the devices they name."""
@@ -474,7 +506,7 @@ class _CommandJudge:
         if program == "find":
             files = read_option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
             written = next((text for text in files if self._is_device(text, strictly=True)), None)
-            return f"find writes to the device {written}" if written else None
+            return tr("find writes to the device {written}", written=written) if written else None
         if program in _DEVICE_READERS:
             return None
         display_arguments = _DISPLAY_ARGUMENTS.get(program, ())
@@ -492,7 +524,7 @@ class _CommandJudge:
         values = [text.partition("=")[2] if "=" in text else text for text in texts]
         writes = program in _DEVICE_WRITERS
         found = next((text for text in values if self._is_device(text, strictly=writes)), None)
-        return f"{program} writes to the device {found}" if found else None
+        return tr("{program} writes to the device {found}", program=program, found=found) if found else None
 
     def _is_device(self, text: str, *, strictly: bool = False) -> bool:
         known = is_device if strictly else is_disk

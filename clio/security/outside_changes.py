@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clio.config.command_line import is_reading_call
 from clio.security import command_risk
 from clio.security.actions import resolve_links
 from clio.security.command_risk import assess_command, has_option, judge_reading
@@ -22,6 +23,7 @@ from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 
 class _OutsideChangeTables(Struct, frozen=True):
@@ -158,7 +160,7 @@ class _OutsideChangeFinder:
     """Judges the commands of one line."""
 
     def __init__(self, line: CommandLine, text: str, start: str, places: _FreePaths, depth: int = 0) -> None:
-        self._line = line
+        self._line = line = command_risk.show_fed_programs(line)
         self._text = text
         self._start = start
         self._free_paths = places
@@ -169,7 +171,7 @@ class _OutsideChangeFinder:
         """Return the reason for asking about the line; "" for none."""
         for redirect in self._line.redirects:
             if redirect.writes and (found := self._find_changed([redirect.target], redirect.folders, removes=False)):
-                return f"overwrites {found!r}, outside the project"
+                return tr("overwrites {found!r}, outside the project", found=found)
         for command in self._line.commands:
             if command.words and (why := self._explain(command)):
                 return why
@@ -224,6 +226,8 @@ class _OutsideChangeFinder:
             return why
         if command.words[0].dynamic and (why := self._explain_computed_program(command)):
             return why
+        if _is_acting_for_user(command):
+            return tr("clio would change trust, settings or memory in your name")
         if inner := _unwrap_package_runner(command.words):
             return self._explain(replace(command, words=inner))
         if moved := [
@@ -238,24 +242,30 @@ class _OutsideChangeFinder:
             return self._explain_container(command)
         runs_code = program in command_risk.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
         if runs_code and (found := self._find_path_in_code(argv)):
-            return f"its code names {found!r}, outside the project, and may change it"
+            return tr("its code mentions {found!r}, outside the project, and may change it", found=found)
         if program in ("find", "fd", "fdfind") and self._is_changing_search(command):
             starts = self._list_search_folders(command)
             if found := self._find_changed(starts, command.folders, removes=True):
-                return f"{program} may remove or change what is in {found!r}, outside the project"
+                return tr(
+                    "{program} may remove or change what is in {found!r}, outside the project",
+                    program=program,
+                    found=found,
+                )
         remote = program == "rsync" and rest and re.match(r"(?:[\w.-]+@)?[\w.-]+:", rest[-1].text)
         if remote and any(text.startswith("--del") for text in argv):
-            return f"rsync removes files of another machine, {rest[-1].text!r}"
+            return tr("rsync removes files on another machine, {text!r}", text=rest[-1].text)
         if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
-            return "a shell of another machine runs the text it receives"
+            return tr("a shell on another machine runs the text it receives")
         removed, written = self._list_targets(program, rest, argv, options)
         # ssh runs the command on another machine, where nothing belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
-            return f"{program} removes or overwrites files of another machine"
+            return tr("{program} removes or overwrites files on another machine", program=program)
         if found := self._find_changed(removed, command.folders, removes=True):
-            return f"{program} removes, moves or changes {found!r}, outside the project"
+            return tr(
+                "{program} removes, moves or changes {found!r}, outside the project", program=program, found=found
+            )
         if found := self._find_changed(written, command.folders, removes=False, sources=rest, program=program):
-            return f"{program} overwrites {found!r}, outside the project"
+            return tr("{program} overwrites {found!r}, outside the project", program=program, found=found)
         return self._explain_build_tool(command) or self._explain_unknown(command)
 
     def _explain_computed_program(self, command: SimpleCommand) -> str:
@@ -280,7 +290,7 @@ class _OutsideChangeFinder:
             if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
                 continue
             named = path if word.text == "." else word.text
-            return f"{program} may change what is in {named!r}, outside the project"
+            return tr("{program} may change what is in {named!r}, outside the project", program=program, named=named)
         return ""
 
     def _explain_unknown(self, command: SimpleCommand) -> str:
@@ -301,7 +311,11 @@ class _OutsideChangeFinder:
                 and not self._free_paths.is_free(path, removes=False)
             ):
                 reads = not isinstance(judge_reading(command, self._line), str)
-                return "" if reads else f"{program} may change {word.text!r}, outside the project"
+                return (
+                    ""
+                    if reads
+                    else tr("{program} may change {text!r}, outside the project", program=program, text=word.text)
+                )
         return ""
 
     def _list_targets(
@@ -389,7 +403,11 @@ class _OutsideChangeFinder:
             )
             absolute = [word for word in starts if word.text.startswith(("/", "~", "..", "$HOME", "${HOME"))]
             if found := self._find_changed(absolute, source.folders, removes=True):
-                return f"{command.program} may remove or change what is in {found!r}, outside the project"
+                return tr(
+                    "{program} may remove or change what is in {found!r}, outside the project",
+                    program=command.program,
+                    found=found,
+                )
         return ""
 
     def _explain_git(self, command: SimpleCommand) -> str:
@@ -428,7 +446,7 @@ class _OutsideChangeFinder:
         if found := self._find_changed(
             list(_iter_option_values(command.words[1:], ("-o", "--output"))), command.folders, removes=False
         ):
-            return f"{command.program} overwrites {found!r}, outside the project"
+            return tr("{program} overwrites {found!r}, outside the project", program=command.program, found=found)
         options = ("-f", "--file", "--project-directory")
         projects = _iter_option_values(command.words[1:], ("-p", "--project-name"))
         ends = word_set("down rm stop kill") & set(command.argv[1:])
@@ -436,9 +454,17 @@ class _OutsideChangeFinder:
             if found := self._find_outside(
                 tuple(_iter_option_values(command.words[1:], options)), command.folders, removes=True
             ):
-                return f"{command.program} removes what {found!r} describes, outside the project"
+                return tr(
+                    "{program} removes what {found!r} describes, outside the project",
+                    program=command.program,
+                    found=found,
+                )
             if foreign := next((word.text for word in projects if not self._free_paths.is_project_name(word.text)), ""):
-                return f"{command.program} removes what belongs to the project {foreign!r}"
+                return tr(
+                    "{program} removes what belongs to the project {foreign!r}",
+                    program=command.program,
+                    foreign=foreign,
+                )
         mounts = list(list_mounts(command.argv[1:]))
         rest = command.words[1:]
         for place, word in enumerate(rest if mounts and self._depth < _MAX_DEPTH else ()):
@@ -457,13 +483,13 @@ class _OutsideChangeFinder:
                 )
                 inner = SimpleCommand(words=words, written=words, folders=("/tmp",))
                 if words and (why := self._explain(inner)):
-                    return f"in a container, {why}"
+                    return tr("in a container, {why}", why=why)
         return ""
 
     def _find_path_in_code(self, argv: tuple[str, ...]) -> str:
         """Return a path outside the project in inline code that also removes, writes or starts something."""
         if argv[:1] == ("-e",) and any(_APPLESCRIPT_REMOVAL.search(text) for text in argv):
-            return "another application"
+            return tr("another application")
         if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
             return ""
         for code in argv:
@@ -647,7 +673,46 @@ _MAX_PATHS = 500
 """Matches of one pattern that are compared with the protected files."""
 
 
-def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[Path], str]) -> str:
+_NOT_EXAMINED = LazyRegex(r"longer than|has too many|nested too deeply|can't parse all of it")
+_UNPARSED = LazyRegex(r"can't parse|parsers? (?:stops|find)|words follow|may be code")
+_WORD_IN_LINE = LazyRegex(r"[\w.-]+")
+_MOST_FILE_CHANGERS = _FILE_CHANGERS | _TABLES.overwriting_programs | {"dd", "clio"}
+
+
+def find_unseen_part(line: CommandLine, text: str) -> str:
+    """Why a part of a line that may remove or overwrite something was not examined; "" if there is none.
+
+    Without this, padding, deep nesting or a rare form such as `((rm x); y)` would avoid all checks of mode "all".
+    """
+    if not line.unknown:
+        return ""
+    reason = next((why for why in line.unknown if _NOT_EXAMINED.search(why)), "")
+    unparsed = next((why for why in line.unknown if _UNPARSED.search(why)), "")
+    if reason or not line.commands:
+        return reason or unparsed
+    seen = {command.program for command in line.commands}
+    words = (word.rsplit("/", 1)[-1] for word in _WORD_IN_LINE.findall(text)) if unparsed else ()
+    return unparsed if any(word in _MOST_FILE_CHANGERS and word not in seen for word in words) else ""
+
+
+def _is_acting_for_user(command: SimpleCommand) -> bool:
+    """Whether a command is clio itself and may do more than read, such as `clio config trust`."""
+    rest = command.argv[1:]
+    if command.program in command_risk.INTERPRETERS and "-m" in rest:
+        place = rest.index("-m") + 1
+        if rest[place : place + 1] != ("clio",):
+            return False
+        rest = rest[place + 1 :]
+    elif command.program != "clio":
+        return False
+    plain = [text for text in rest if not text.startswith("-")]
+    known = is_reading_call(plain)
+    return not (set(rest) - set(plain) <= {"--json", "--help", "-h", "--version"} and (known or (rest and not plain)))
+
+
+def explain_written_settings(
+    line: CommandLine, start: str, why_not: Callable[[Path], str], clio_home: Path | None = None
+) -> str:
     """What a line writes and why that matters, as the end of a sentence; "" if no such write is found.
 
     Reads the file system to resolve links.
@@ -655,7 +720,12 @@ def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[P
     Args:
         start: the folder it runs in.
         why_not: returns why a path must not be written, as the end of a sentence.
+        clio_home: clio's own folder, which only commands known to read may be given.
     """
+
+    def explain_own_path(path: Path) -> str:
+        return why_not(path) if clio_home is not None and (path == clio_home or clio_home in path.parents) else ""
+
     for redirect in line.redirects:
         if redirect.writes and (why := _explain_written_words([redirect.target], redirect.folders, start, why_not)):
             return why
@@ -663,6 +733,10 @@ def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[P
         changes = command.program in command_risk.FILE_PROGRAMS and assess_command(command).level != "low"
         if changes and (why := _explain_written_words(_list_written_words(command), command.folders, start, why_not)):
             return why
+        if command.words and not changes and assess_command(command).level != "low":
+            words = (*command.words[1:], Word("."))
+            if why := _explain_written_words(words, command.folders, start, explain_own_path):
+                return why
     return ""
 
 
@@ -683,7 +757,7 @@ def _explain_written_words(
                 path = posixpath.join(start, _expand_variables(folder), _expand_variables(text))
                 for place in _iter_places(path, glob=word.glob):
                     if why := why_not(place):
-                        return f"{text!r}, which {why}"
+                        return tr("{text!r}, which {why}", text=text, why=why)
     return ""
 
 

@@ -9,44 +9,45 @@ from pathlib import Path
 
 from clio.config.trust import explain_permission_path
 from clio.security.actions import resolve_links
+from clio.text.translation import mark, tr
 
 _PROTECTED_FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d".split(),
-        "configures editors that open the folder",
+        mark("configures editors that open the folder"),
     ),
     **dict.fromkeys(
         """
             .claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie
             .amazonq .kiro .qwen .trae .augment .goose .crush
             """.split(),
-        "configures another agent",
+        mark("configures another agent"),
     ),
-    **dict.fromkeys(".husky .githooks .git-hooks .lefthook".split(), "is run by git hooks"),
+    **dict.fromkeys(".husky .githooks .git-hooks .lefthook".split(), mark("is run by git hooks")),
     **dict.fromkeys(
         """
             .circleci .buildkite .gitlab .drone .teamcity .woodpecker .forgejo .gitea .azure-pipelines
             .semaphore
             """.split(),
-        "is run by continuous integration",
+        mark("is run by continuous integration"),
     ),
-    ".cargo": "configures cargo, and may name programs",
-    ".yarn": "is run by yarn",
-    ".mvn": "configures Maven, and may name programs",
-    ".direnv": "is run when a shell enters the folder",
-    ".mise": "is run when a shell enters the folder",
-    ".bundle": "configures Bundler",
+    ".cargo": mark("configures cargo, and may name programs to run"),
+    ".yarn": mark("is run by yarn"),
+    ".mvn": mark("configures Maven, and may name programs to run"),
+    ".direnv": mark("is run when a shell enters the folder"),
+    ".mise": mark("is run when a shell enters the folder"),
+    ".bundle": mark("configures Bundler"),
 }
 """Folders by name, and why every file in them is protected."""
 _PROTECTED_PATHS: dict[str, str] = {
-    ".github/workflows": "is run by continuous integration",
-    ".github/actions": "is run by continuous integration",
-    ".github/copilot-instructions.md": "configures another agent",
-    ".github/dependabot.yml": "configures GitHub",
-    ".config/mise": "is run when a shell enters the folder",
-    ".config/mise.toml": "is run when a shell enters the folder",
-    ".config/nvim": "configures editors that open the folder",
-    "gradle/wrapper": "names what the Gradle wrapper downloads and runs",
+    ".github/workflows": mark("is run by continuous integration"),
+    ".github/actions": mark("is run by continuous integration"),
+    ".github/copilot-instructions.md": mark("configures another agent"),
+    ".github/dependabot.yml": mark("configures GitHub"),
+    ".config/mise": mark("is run when a shell enters the folder"),
+    ".config/mise.toml": mark("is run when a shell enters the folder"),
+    ".config/nvim": mark("configures editors that open the folder"),
+    "gradle/wrapper": mark("names what the Gradle wrapper downloads and runs"),
 }
 _PROTECTED_NAMES: dict[str, str] = {
     **dict.fromkeys(
@@ -54,7 +55,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             .envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv
             .autoenv.zsh .ondirrc
             """.split(),
-        "is run when a shell enters the folder",
+        mark("is run when a shell enters the folder"),
     ),
     **dict.fromkeys(
         """
@@ -62,26 +63,26 @@ _PROTECTED_NAMES: dict[str, str] = {
             .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .inputrc config.fish .xprofile .xinitrc
             .xsession .pam_environment
             """.split(),
-        "is run by a shell that starts",
+        mark("is run by every new shell"),
     ),
     **dict.fromkeys(
         """
             .vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el
             .dir-locals-2.el .emacs .lvimrc .kakrc .projectile .nanorc
             """.split(),
-        "configures editors that open the folder",
+        mark("configures editors that open the folder"),
     ),
     **dict.fromkeys(
         """
             .lldbinit .lldbinit-lldb .gdbinit .pdbrc .irbrc .pryrc .psqlrc .sqliterc .rprofile .renviron
             .ghci .ocamlinit .iex.exs
             """.split(),
-        "is run by a program that starts here",
+        mark("is run by programs started in this folder"),
     ),
-    **dict.fromkeys("sitecustomize.py usercustomize.py".split(), "is run whenever Python starts here"),
+    **dict.fromkeys("sitecustomize.py usercustomize.py".split(), mark("is run whenever Python starts in this folder")),
     **dict.fromkeys(
         ".gitattributes .gitmodules .gitconfig .gitproxy .lfsconfig".split(),
-        "configures git, and may name programs",
+        mark("configures git, and may name programs to run"),
     ),
     **dict.fromkeys(
         """
@@ -92,7 +93,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             lint-staged.config.js lint-staged.config.cjs lint-staged.config.mjs .simple-git-hooks.json
             .simple-git-hooks.js simple-git-hooks.js prek.toml hk.pkl
             """.split(),
-        "is run by git hooks",
+        mark("is run by git hooks"),
     ),
     **dict.fromkeys(
         """
@@ -103,7 +104,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             .readthedocs.yml netlify.toml vercel.json renovate.json .renovaterc .renovaterc.json .gitpod.yml
             .gitpod.dockerfile action.yml action.yaml .sourcehut.yml .build.yml
             """.split(),
-        "is run by continuous integration",
+        mark("is run by continuous integration"),
     ),
     **dict.fromkeys(
         """
@@ -112,7 +113,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             .condarc .curlrc .wgetrc .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties
             gradle.properties uv.toml nuget.config global.json
             """.split(),
-        "configures a build tool or package manager, and may name programs or where code comes from",
+        mark("configures a build tool or package manager, and may name programs to run or sources of code"),
     ),
     **dict.fromkeys(
         """
@@ -120,27 +121,27 @@ _PROTECTED_NAMES: dict[str, str] = {
             .roorules .goosehints .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc
             .opencode.json crush.json .crush.json .kilocodemodes
             """.split(),
-        "configures another agent",
+        mark("configures another agent"),
     ),
-    "devcontainer.json": "configures editors that open the folder",
-    ".devcontainer.json": "configures editors that open the folder",
-    ".watchmanconfig": "configures a watcher that starts by itself",
-    ".tmuxinator.yml": "is run by a terminal that opens the folder",
-    ".tmux.conf": "is run by a terminal that opens the folder",
+    "devcontainer.json": mark("configures editors that open the folder"),
+    ".devcontainer.json": mark("configures editors that open the folder"),
+    ".watchmanconfig": mark("configures a watcher that starts automatically"),
+    ".tmuxinator.yml": mark("is run by a terminal that opens the folder"),
+    ".tmux.conf": mark("is run by a terminal that opens the folder"),
 }
 """Files by lower-case name."""
 _PROTECTED_PATTERNS: dict[str, str] = {
-    "*.code-workspace": "configures editors that open the folder",
-    "*.sublime-project": "configures editors that open the folder",
-    ".autoenv*": "is run when a shell enters the folder",
-    "azure-pipelines*.y*ml": "is run by continuous integration",
-    ".gitlab-ci*.y*ml": "is run by continuous integration",
-    "*.pth": "is run whenever Python starts with its folder",
-    ".envrc.*": "is run when a shell enters the folder",
-    ".mise*.toml": "is run when a shell enters the folder",
-    "lefthook*.y*ml": "is run by git hooks",
-    ".yarnrc*": "configures a build tool or package manager, and may name programs or where code comes from",
-    ".git*": "configures git or a git server, and may name programs",
+    "*.code-workspace": mark("configures editors that open the folder"),
+    "*.sublime-project": mark("configures editors that open the folder"),
+    ".autoenv*": mark("is run when a shell enters the folder"),
+    "azure-pipelines*.y*ml": mark("is run by continuous integration"),
+    ".gitlab-ci*.y*ml": mark("is run by continuous integration"),
+    "*.pth": mark("is run whenever Python starts with this folder on its path"),
+    ".envrc.*": mark("is run when a shell enters the folder"),
+    ".mise*.toml": mark("is run when a shell enters the folder"),
+    "lefthook*.y*ml": mark("is run by git hooks"),
+    ".yarnrc*": mark("configures a build tool or package manager, and may name programs to run or sources of code"),
+    ".git*": mark("configures git or a git server, and may name programs to run"),
 }
 _HARMLESS_GIT_NAMES = frozenset(
     """
@@ -163,18 +164,18 @@ def explain_automatic_file(parts: Sequence[str]) -> str:
         if tuple(parts[place : place + 2]) in _HARMLESS_PATHS:
             return ""
         if why := _PROTECTED_FOLDERS.get(part, ""):
-            return why
+            return tr(why)
         for length in (2, 3):
-            if why := _PROTECTED_PATHS.get("/".join(parts[place : place + length]), ""):
-                return why
+            if why := tr(_PROTECTED_PATHS.get("/".join(parts[place : place + length]), "")):
+                return tr(why)
     name = parts[-1] if parts else ""
     if name in _CI_FOLDERS:
-        return "contains what continuous integration runs"
+        return tr("defines what continuous integration runs")
     if why := _PROTECTED_NAMES.get(name, ""):
-        return why
+        return tr(why)
     if name in _HARMLESS_GIT_NAMES:
         return ""
-    return next((why for pattern, why in _PROTECTED_PATTERNS.items() if fnmatchcase(name, pattern)), "")
+    return next((tr(why) for pattern, why in _PROTECTED_PATTERNS.items() if fnmatchcase(name, pattern)), "")
 
 
 _IGNORED_CHARACTERS = frozenset(
@@ -207,10 +208,10 @@ def explain_protected_file(path: Path, root: Path, clio_home: Path | None) -> st
         return why
     parts = _fold_path(path, root)
     if ".git" in parts:
-        return "belongs to git, which may run programs named in it"
+        return tr("belongs to git, which may run programs named in it")
     # The long name cannot be determined without the Windows disk, so every short name is protected.
     if any(_SHORT_NAME.fullmatch(part) for part in parts):
-        return "has the form of the short name that a Windows disk gives to another file"
+        return tr("looks like the Windows short name (8.3) of another file")
     return explain_automatic_file(parts) or _explain_linked_file(path, root)
 
 
@@ -230,7 +231,7 @@ def _explain_linked_file(path: Path, root: Path) -> str:
                 else ""
             )
             if why:
-                return f"{why}, as {link.name!r} leads to it"
+                return tr("{why}; {link!r} is a link to it", why=why, link=link.name)
     return ""
 
 
@@ -243,7 +244,7 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
         path: absolute with links resolved, anywhere. Files in the user's home folder take effect without being trusted.
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
-        return "belongs to clio's own settings"
+        return tr("belongs to clio's own settings")
     return explain_permission_path(_fold_path(path, root))
 
 

@@ -13,6 +13,7 @@ from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import list_operands, read_option_values
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 
 class _EverydayCalls(Struct, frozen=True):
@@ -130,7 +131,7 @@ def find_service_change(command: SimpleCommand) -> str:
     fed = bool(command.upstream or command.stdin)
     if not argv:
         runs = fed and program in ("at", "batch", "iptables-restore", "ip6tables-restore")
-        return f"{program} runs the text it receives" if runs else ""
+        return tr("{program} runs the text it receives", program=program) if runs else ""
     if set(argv) & {"--help", "--version", "help"}:
         return ""
     judge = _JUDGES.get(program)
@@ -152,9 +153,9 @@ def find_service_change(command: SimpleCommand) -> str:
         reads = (program == "ansible" or program == "ansible-playbook") and checks & set(argv)
         if reads or _CALLS.reading_arguments.fullmatch(" ".join(argv)):
             return ""
-        return f"{program} {argv[0]} changes more than this project"
+        return tr("{program} {argv} changes more than this project", program=program, argv=argv[0])
     if (pattern := _CALLS.everyday_arguments.get(program)) and not pattern.fullmatch(" ".join(argv)):
-        return f"{program} {argv[0]} changes more than this project"
+        return tr("{program} {argv} changes more than this project", program=program, argv=argv[0])
     return ""
 
 
@@ -165,13 +166,15 @@ def _explain_account(program: str, rest: tuple[Word, ...]) -> str:
     if program == "gcloud" and operands[:1] == ["run"]:
         operands = operands[1:]
     if program == "cdk" and "never" in (word.text for word in rest):
-        return "cdk changes an account without a question of its own"
+        return tr("cdk changes a cloud account without asking first")
     own = _CALLS.everyday_verbs.get(program, frozenset[str]())
     verbs = [text for text in operands if text in own or (_CALLS.everyday_verb.fullmatch(text) and "=" not in text)]
     changed = any(word.text in ("-d", "--delete", "-D") for word in rest) and program == "gsutil"
     if not operands or (verbs and not changed):
         return _explain_second_verb(program, operands)
-    return f"{program} {' '.join(operands[:3])} may change what other projects use"
+    return tr(
+        "{program} {operands} may change what other projects use", program=program, operands=" ".join(operands[:3])
+    )
 
 
 def _explain_second_verb(program: str, operands: list[str]) -> str:
@@ -180,7 +183,9 @@ def _explain_second_verb(program: str, operands: list[str]) -> str:
     second = operands[1] if len(operands) > 1 else ""
     seconds = _CALLS.everyday_second_verbs.get(program)
     if seconds is not None and group in seconds and second not in seconds[group]:
-        return f"{program} {group} {second} may change what other projects use"
+        return tr(
+            "{program} {group} {second} may change what other projects use", program=program, group=group, second=second
+        )
     return ""
 
 
@@ -190,12 +195,12 @@ def _explain_aws(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) ->
     service, action = (*operands, "", "")[:2]
     if service == "s3":
         reads = action in ("ls", "presign", "mb", "website") or (action in ("cp", "sync") and "--delete" not in argv)
-        return "" if reads else f"aws s3 {action} may change what other projects use"
+        return "" if reads else tr("aws s3 {action} may change what other projects use", action=action)
     if not action or service in ("configure", "sso", "help", "login") or "--dry-run" in argv:
         return ""
     if _CALLS.everyday_verb.fullmatch(action) and "--overwrite" not in argv:
         return ""
-    return f"aws {service} {action} may change what other projects use"
+    return tr("aws {service} {action} may change what other projects use", service=service, action=action)
 
 
 def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
@@ -205,8 +210,10 @@ def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> 
     if group == "api":
         method = _find_http_method(argv, ("-X", "--method")) or "GET"
         if any("mutation" in text for text in argv):
-            return "gh api graphql changes data on GitHub"
-        return "" if method.upper() in _CALLS.safe_methods else f"gh api {method} changes data on GitHub"
+            return tr("gh api graphql changes data on GitHub")
+        return (
+            "" if method.upper() in _CALLS.safe_methods else tr("gh api {method} changes data on GitHub", method=method)
+        )
     if not group or (
         group in _CALLS.gh_everyday_commands
         and (not _CALLS.gh_everyday_commands[group] or action in _CALLS.gh_everyday_commands[group] or not action)
@@ -214,7 +221,9 @@ def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> 
         elsewhere = any(text.startswith(("-R", "--repo")) for text in argv)
         admin = (action == "merge" and "--admin" in argv) or (action == "sync" and "--force" in argv)
         if (action in _CALLS.gh_ending_commands and elsewhere) or admin:
-            return f"gh {group} {action} changes another repository, or bypasses its rules"
+            return tr(
+                "gh {group} {action} changes another repository, or bypasses its rules", group=group, action=action
+            )
         return ""
     return f"gh {group} {action} changes data on GitHub".replace("  ", " ")
 
@@ -236,18 +245,22 @@ def _explain_request(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]
     if method in ("", "GET", "HEAD", "OPTIONS") and not sends:
         return ""
     if any(text.startswith(("--unix-socket", "--abstract-unix-socket")) for text in argv):
-        return f"{program} may change data of a service on this machine"
+        return tr("{program} may change data of a service on this machine", program=program)
     if local and local["port"] in _CALLS.data_ports and not any("_search" in text or "_count" in text for text in argv):
-        return f"{program} may change data in a data store on this machine"
+        return tr("{program} may change data in a data store on this machine", program=program)
     if local or method.upper() in (*_CALLS.safe_methods, ""):
         return ""
-    return f"{program} {method} may remove or replace data on a server"
+    return tr("{program} {method} may remove or replace data on a server", program=program, method=method)
 
 
 def _explain_firewall(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
     text = " ".join(argv)
     blocks = has_option(argv, "", ("policy",)) or "-P" in argv or "DROP" in argv or "REJECT" in argv
-    return f"{program} {text[:40]} changes the network" if blocks and not ({"-L", "-S", "--list"} & set(argv)) else ""
+    return (
+        tr("{program} {text} changes network settings", program=program, text=text[:40])
+        if blocks and not ({"-L", "-S", "--list"} & set(argv))
+        else ""
+    )
 
 
 def _find_http_method(argv: tuple[str, ...], options: tuple[str, ...]) -> str:
@@ -298,7 +311,7 @@ def _explain_command(command: SimpleCommand, line: CommandLine | None, depth: in
     if program in _TABLES.harmless_service_commands:
         return _explain_service_client(command, depth)
     if program in _TABLES.always_removing:
-        return f"{program} may remove data of other projects"
+        return tr("{program} may remove data of other projects", program=program)
     if why := find_service_change(command):
         return why
     if program in _TABLES.sql_client_options:
@@ -307,14 +320,14 @@ def _explain_command(command: SimpleCommand, line: CommandLine | None, depth: in
         text = " ".join((*argv, command.stdin or ""))
         unknown = any(_TABLES.harmless_document_call.fullmatch(name) is None for name in _DOCUMENT_CALL.findall(text))
         return (
-            f"{program} may discard data"
+            tr("{program} may discard data", program=program)
             if unknown or _TABLES.document_removal.search(text) or command.upstream
             else ""
         )
     given = " ".join(argv)
     pattern = _TABLES.user_wide_removals.get(program)
     if pattern is not None and (match := pattern.search(given)) is not None and match[0]:
-        return f"{program} {match[0]} removes what other projects may use"
+        return tr("{program} {match} removes what other projects may use", program=program, match=match[0])
     return _explain_unknown_program(program, rest, command, line)
 
 
@@ -329,10 +342,10 @@ def _explain_packages(command: SimpleCommand) -> str:
         and "--break-system-packages" in argv
         and word_set("--force-reinstall --upgrade -U") & set(argv)
     ):
-        return f"{program} replaces packages of the system"
+        return tr("{program} replaces system packages", program=program)
     if program in ("pip", "pip3") and {"sudo", "doas"} & set(command.wrappers):
         argv = ("--system", *argv)
-    why = f"{program} removes packages of the system"
+    why = tr("{program} removes system packages", program=program)
     if calls := _TABLES.harmless_package_options.get(program):
         given = [text for text in argv if text.startswith("-")] if program != "apt-mark" else list(argv[:1])
         return "" if given and all(map(calls.fullmatch, given)) else why
@@ -376,7 +389,7 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
             return ""
         first, rest = operands[0].text, words[_find_index(words, operands[0]) + 1 :]
         if first not in _TABLES.container_commands:
-            return f"{program} {first} may remove data of other projects"
+            return tr("{program} {first} may remove data of other projects", program=program, first=first)
         group, words = (first, rest) if first in _TABLES.harmless_container_commands else ("", words)
     else:
         rest = words
@@ -385,7 +398,12 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
         inner = list(list_operands(rest, _TABLES.compose_value_options if group == "compose" else frozenset()))
         action = inner[0].text if inner else ""
         if action and action not in _TABLES.harmless_container_commands[group]:
-            return f"{program} {group} {action} may remove data of other projects"
+            return tr(
+                "{program} {group} {action} may remove data of other projects",
+                program=program,
+                group=group,
+                action=action,
+            )
         rest = rest[_find_index(rest, inner[0]) + 1 :] if inner else ()
     else:
         action = operands[0].text
@@ -395,9 +413,11 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
         if not plain or (
             action in ("rm", "rmi", "down", "remove") and any(map(_TABLES.volume_options.fullmatch, options))
         ):
-            return f"{program} {action} may remove containers or volumes of other projects"
+            return tr(
+                "{program} {action} may remove containers or volumes of other projects", program=program, action=action
+            )
         if "xargs" in command.wrappers:
-            return f"{program} {action} may remove containers of other projects"
+            return tr("{program} {action} may remove containers of other projects", program=program, action=action)
     if action in ("exec", "run") and depth == 0:
         return _explain_inner_command(rest, program, starts=action == "run", fed=_get_input_text(command, line))
     return ""
@@ -438,7 +458,9 @@ def _explain_inner_command(words: tuple[Word, ...], program: str, *, starts: boo
             if inner.program in known and (
                 program == "kubectl" or any(_can_be_on_volume(each, volumes) for each in list_operands(call[1:]))
             ):
-                return f"{program} starts {inner.program}, which may discard data"
+                return tr(
+                    "{program} starts {program2}, which may discard data", program=program, program2=inner.program
+                )
             if why := _explain_command(inner, None, 1):
                 return why
     return ""
@@ -484,11 +506,11 @@ def _explain_service_client(command: SimpleCommand, depth: int) -> str:
     name = first.casefold() if program == "redis-cli" else first
     second = operands[1].text.casefold() if len(operands) > 1 else ""
     if program == "redis-cli" and second and second not in _TABLES.harmless_redis_words.get(name, {second}):
-        return f"redis-cli {first} {second} may discard data that other projects use"
+        return tr("redis-cli {first} {second} may discard data that other projects use", first=first, second=second)
     if program == "redis-cli" and command.upstream:
-        return f"{program} gets its commands from a pipe"
+        return tr("{program} reads its commands from a pipe", program=program)
     if (operands and operands[0].dynamic) or (first and name not in _TABLES.harmless_service_commands[program]):
-        return f"{program} {first} may discard data that other projects use"
+        return tr("{program} {first} may discard data that other projects use", program=program, first=first)
     second = operands[1].text if len(operands) > 1 else ""
     deletes = (program == "pulumi" and "-y" in command.argv) or any(
         _TABLES.deleting_options.fullmatch(word.text) for word in words
@@ -502,13 +524,20 @@ def _explain_service_client(command: SimpleCommand, depth: int) -> str:
         and first == "state"
         and second not in _TABLES.harmless_terraform_state
     ):
-        return f"{program} state {second} changes its record of the infrastructure"
+        return tr(
+            "{program} state {second} changes the recorded state of the infrastructure", program=program, second=second
+        )
     if program in ("kubectl", "oc", "k3s"):
         if second and second not in _TABLES.harmless_kubectl_words.get(first, {second}):
-            return f"{program} {first} {second} may discard what other projects use"
+            return tr(
+                "{program} {first} {second} may discard what other projects use",
+                program=program,
+                first=first,
+                second=second,
+            )
         removes_label = first in ("label", "annotate") and any(word.text.endswith("-") for word in operands[2:])
         if removes_label or (first == "scale" and any(word.text in ("--replicas=0", "0") for word in words)):
-            return f"{program} {first} removes what other projects may use"
+            return tr("{program} {first} removes what other projects may use", program=program, first=first)
     if first == "exec" and depth == 0 and program in ("kubectl", "oc", "lxc", "incus", "multipass"):
         return _explain_inner_command(words, "kubectl")
     return ""
@@ -531,9 +560,13 @@ def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, l
             if statement and (
                 called or not _TABLES.harmless_sql.match(statement) or _TABLES.sql_removal.search(statement)
             ):
-                return f"{program} would run {statement[:60]!r}, which may discard data"
+                return tr(
+                    "{program} would run {statement!r}, which may discard data",
+                    program=program,
+                    statement=statement[:60],
+                )
     open_text = any(word.dynamic and rest[at].text in flags for at, word in enumerate(rest[1:]))
-    return f"{program} gets text computed at run time" if open_text else ""
+    return tr("{program} receives text computed at run time", program=program) if open_text else ""
 
 
 def _explain_unknown_program(
@@ -552,7 +585,7 @@ def _explain_unknown_program(
     found = found or next((word.text for word in rest if _TABLES.deleting_options.fullmatch(word.text)), "")
     if not found or isinstance(judge_reading(command, line), str) is False:
         return ""
-    return f"{program} {found} may discard what does not belong to the project"
+    return tr("{program} {found} may discard what does not belong to the project", program=program, found=found)
 
 
 def _find_index(words: tuple[Word, ...], target: Word) -> int:

@@ -22,6 +22,7 @@ from clio.security.targets import (
     list_variable_names,
 )
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 
 class _SystemChangeTables(Struct, frozen=True):
@@ -78,12 +79,12 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
         home: the user's home folder.
     """
     if has_endless_starts(text):
-        return "may start processes without end"
+        return tr("may start an endless number of processes")
     expansion = Expansion(line, text, start, home)
     written = (value.text for each in line.redirects if each.writes for value in expansion.expand_word(each.target))
     if found := next((target for target in written if target.startswith(_TABLES.kernel_folders)), ""):
-        return f"writes {found!r}, a setting of the kernel"
-    for command in line.commands:
+        return tr("writes {found!r}, a kernel setting", found=found)
+    for command in command_risk.show_fed_programs(line).commands:
         if command.words and (why := _explain_command(command, line, expansion, start, home)):
             return why
     return ""
@@ -100,14 +101,14 @@ def _explain_command(command: SimpleCommand, line: CommandLine, expansion: Expan
     whole = WholePaths(tuple(map(expansion.follow_link, folders)), start, home)
     in_place = program in ("sed", "gsed", "perl", "ruby") and has_option(argv, "i", ("in-place",))
     if (in_place or program in _REMOVERS | _OVERWRITERS) and (found := _find_installed_target(program, values, whole)):
-        return f"{program} may remove or overwrite {found!r}, which can't be restored"
+        return tr("{program} may remove or overwrite {found!r}, which can't be restored", program=program, found=found)
     if found := _find_whole_path_in_code(program, argv, whole):
-        return f"its code names {found!r} and may change it"
+        return tr("its code mentions {found!r} and may change it", found=found)
     if program in _TABLES.harmless_system_calls or (program == "find" and is_narrowed_find(argv, whole)):
         return ""
     found = next((text for text in _iter_whole_operands(program, values, argv, whole)), "")
     if found and program not in _HARMLESS_PROGRAMS and isinstance(judge_reading(command, line), str):
-        return f"{program} gets all of {found!r}, and is not known to only read it"
+        return tr("{program} is given all of {found!r} and may do more than read it", program=program, found=found)
     return ""
 
 
@@ -116,7 +117,7 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
     name = "mkfs" if program.startswith("mkfs") else program
     operands = [word.text for word in list_operands(values)]
     if name in _TABLES.always_asked and argv not in (("--help",), ("--version",)):
-        return f"{program} changes accounts, volumes or the start of the machine"
+        return tr("{program} changes accounts, volumes or how the machine boots", program=program)
     if name in _TABLES.harmless_system_calls:
         harmless = _TABLES.harmless_system_calls[name]
         first = argv[0] if argv else ""
@@ -125,18 +126,18 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
             return f"{program} {first} changes the system".replace("  ", " ")
         ends = name == "systemctl" and operands[0] in ("stop", "disable") if operands else False
         if ends and (unit := next(filter(_TABLES.needed_units.fullmatch, operands[1:]), "")):
-            return f"systemctl {operands[0]} removes {unit}, which the system needs"
+            return tr("systemctl {operands} removes {unit}, which the system needs", operands=operands[0], unit=unit)
         if name == "ip" and any(text in ("del", "delete", "flush", "set", "down") for text in operands):
-            return "ip changes the network"
+            return tr("ip changes network settings")
     if name == "umount" and has_option(argv, "aR", ("all", "recursive")):
-        return "umount unmounts all file systems"
+        return tr("umount unmounts all file systems")
     if name == "ifconfig" and "down" in argv:
-        return "ifconfig changes the network"
+        return tr("ifconfig changes network settings")
     if name == "kill" and any(text in ("0", "1", "-1", "-0") for text in list_operands(values)[-1:] and operands[-1:]):
-        return "kill may end the whole session or machine"
+        return tr("kill may end the whole session or stop the machine")
     removal = _TABLES.package_removals.get(name)
     if removal and removal & set(argv) and any(_TABLES.essential_packages.fullmatch(text) for text in operands):
-        return f"{program} removes packages that the system needs"
+        return tr("{program} removes packages that the system needs", program=program)
     return ""
 
 
@@ -264,17 +265,17 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
     known = _TargetAnalysis(expansion, line, text, start, home)
     for redirect in line.redirects:
         if redirect.writes and not known.is_determined(redirect.target):
-            return f"overwrites {redirect.target.text!r}, which is computed at run time"
+            return tr("overwrites {text!r}, which is computed at run time", text=redirect.target.text)
     for command in line.commands:
         if why := known.explain(command):
             return why
     for script in line.runtime_scripts:
         if known.is_composed(script.text):
-            return f"runs {script.text!r}, text composed at run time"
+            return tr("runs {text!r}, which is built at run time", text=script.text)
         inner = parse_command_line(script.text)
         filled = "$" not in script.text and "`" not in script.text  # then xargs or find inserts names
         if filled and any(_list_targets(each.program, each) for each in inner.commands):
-            return f"runs {script.text!r}, with names in it that are computed at run time"
+            return tr("runs {text!r}, which contains names computed at run time", text=script.text)
         for each in expansion.expand_script(script) if depth < _MAX_DEPTH and not filled else ():
             if why := find_unknown_target(parse_command_line(each), each, start, home, depth + 1):
                 return why
@@ -299,7 +300,7 @@ class _TargetAnalysis:
         sources = [each for each in self._line.commands if each.program in fed]
         made = fed & _TEXT_FILTERS and fed <= _TEXT_FILTERS | _PRINTERS and any(map(_is_processing_text, sources))
         if reads_shell_text and made:
-            return f"{command.program} runs text composed at run time"
+            return tr("{program} runs text built at run time", program=command.program)
         first = command.words[0]
         if first.dynamic and self._is_undetermined(first) and (why := self._explain_program(command)):
             return why
@@ -307,16 +308,24 @@ class _TargetAnalysis:
             targets = _list_targets(program, command)
             unknown = next((word for word in targets if not self.is_determined(word, command)), None)
             if unknown is not None:
-                subject = "what a pipe passes" if unknown.text == "$INPUT" else repr(unknown.text)
-                return f"{program} would delete or overwrite {subject}, which is computed at run time"
+                subject = tr("piped input") if unknown.text == "$INPUT" else repr(unknown.text)
+                return tr(
+                    "{program} would delete or overwrite {subject}, which is computed at run time",
+                    program=program,
+                    subject=subject,
+                )
             if targets and (command.folders is None or any("$" in one or "`" in one for one in command.folders)):
                 anywhere = WholePaths(("/", self._home), self._start, self._home)
                 if found := next((word for word in targets if anywhere.is_whole(word)), None):
-                    return f"{program} would delete or overwrite {found.text!r} in a folder computed at run time"
+                    return tr(
+                        "{program} would delete or overwrite {text!r} in a folder computed at run time",
+                        program=program,
+                        text=found.text,
+                    )
             by_text = program in _ASKED_IF_COMPOSED or program.startswith(_DISK_MAKERS)
             made = next((word for word in command.words[1:] if by_text and self.is_composed(word.text)), None)
             if made is not None:
-                return f"{program} gets {made.text!r}, which is composed at run time"
+                return tr("{program} receives {text!r}, which is built at run time", program=program, text=made.text)
         return ""
 
     def _list_programs(self, first: Word) -> list[str]:
@@ -332,8 +341,8 @@ class _TargetAnalysis:
         whole = WholePaths(command.folders or ("",), self._start, self._home)
         for word in command.words[1:]:
             if any(whole.is_whole(value) for value in self._expansion.expand_word(word)) or self.is_composed(word.text):
-                return f"{name!r} is computed at run time, and would get {word.text!r}"
-        return f"{name!r} is composed at run time" if self.is_composed(name) else ""
+                return tr("{name!r} is computed at run time, and would receive {text!r}", name=name, text=word.text)
+        return tr("{name!r} is built at run time", name=name) if self.is_composed(name) else ""
 
     def is_determined(self, word: Word, command: SimpleCommand | None = None) -> bool:
         """Whether the line determines what a path may expand to, so that the never-list has judged it."""

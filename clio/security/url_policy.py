@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from clio.text.translation import tr
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup = Callable[[str, int], Iterable[str]]
 
@@ -50,25 +52,29 @@ def read_url(url: str, *, allow_private: bool) -> UrlParts:
         UrlRefused: if the URL is malformed, not http(s), or names a private host and `allow_private` is false.
     """
     if len(url) > _MAX_URL_CHARS or any(ord(char) <= 32 or ord(char) == 127 for char in url.strip()):
-        raise UrlRefused("the URL contains spaces or control characters or is too long; give one plain http(s) URL")
+        raise UrlRefused(tr("the URL contains spaces or control characters or is too long; give one plain http(s) URL"))
     try:
         split = urlsplit(url.strip())
         port = split.port
     except ValueError as error:
-        raise UrlRefused(f"the URL {url[:200]!r} is not valid ({error}); give one plain http(s) URL") from None
+        raise UrlRefused(
+            tr("the URL {url!r} is not valid ({error}); give one plain http(s) URL", url=url[:200], error=error)
+        ) from None
     if split.scheme not in ("http", "https"):
-        raise UrlRefused(f"the URL {url[:200]!r} is not http or https; only those are fetched")
+        raise UrlRefused(tr("the URL {url!r} is not http or https; only those are fetched", url=url[:200]))
     # Programs differ in which part of `http://a\@b` is the host; what was checked must be what is fetched.
     if "@" in split.netloc or "\\" in url:
-        raise UrlRefused("the URL contains a user name, a password or a backslash; fetch it without them")
+        raise UrlRefused(tr("the URL contains a user name, a password or a backslash; fetch it without them"))
     host = _normalize_host(split.hostname or "")
     if not allow_private:
         if host in _METADATA_HOSTS or host == "localhost" or host.endswith(_LOCAL_NAMES):
-            raise UrlRefused(f"{host!r} is on this machine or a private network; set private_network to allow it")
+            raise UrlRefused(
+                tr("{host!r} is on this machine or a private network; set private_network to allow it", host=host)
+            )
         # `http://2130706433` and `http://0x7f.1` are this machine, too.
         literal = read_address(host)
         if literal is not None and (why := explain_private_address(literal)):
-            raise UrlRefused(f"{host!r} is {why}; set private_network to allow it")
+            raise UrlRefused(tr("{host!r} is {why}; set private_network to allow it", host=host, why=why))
     return UrlParts(
         url=url.strip(), scheme=split.scheme, host=host, port=port or (443 if split.scheme == "https" else 80)
     )
@@ -78,13 +84,13 @@ def _normalize_host(name: str) -> str:
     """Return a host name in lower-case ASCII (IDNA) without a trailing dot."""
     name = name.rstrip(".").lower()
     if not name:
-        raise UrlRefused("the URL has no host; give one plain http(s) URL")
+        raise UrlRefused(tr("the URL has no host; give one plain http(s) URL"))
     if name.isascii():
         return name
     try:
         return name.encode("idna").decode("ascii")
     except UnicodeError:
-        raise UrlRefused(f"the host {name!r} is not a valid name; check the URL") from None
+        raise UrlRefused(tr("the host {name!r} is not a valid name; check the URL", name=name)) from None
 
 
 def read_address(host: str) -> Address | None:
@@ -114,19 +120,19 @@ def explain_private_address(address: Address) -> str:
         if inner is not None and (why := explain_private_address(inner)):
             return why
     if address in _CLOUD_METADATA:
-        return "a cloud's metadata address"
+        return tr("a cloud's metadata address")
     if address.is_loopback:
-        return "this machine"
+        return tr("this machine")
     if address.is_link_local:
-        return "a link-local address"
+        return tr("a link-local address")
     if address.is_multicast:
-        return "a multicast address"
+        return tr("a multicast address")
     if address in _CARRIER_NAT:
-        return "inside a carrier's network"
+        return tr("an address of a provider's internal network")
     if address.is_unspecified or address.is_reserved:
-        return "a reserved address"
+        return tr("a reserved address")
     if address.is_private or not address.is_global:
-        return "a private address"
+        return tr("a private address")
     return ""
 
 
@@ -140,13 +146,20 @@ def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: b
     """
     found = list(addresses)
     if not found:
-        raise UrlRefused(f"{parts.host!r} has no address; check the name")
+        raise UrlRefused(tr("{host!r} has no IP address; check the name", host=parts.host))
     for text in found:
         address = read_address(text)
         if address is None:
-            raise UrlRefused(f"{parts.host!r} has the address {text!r}, which cannot be read")
+            raise UrlRefused(tr("{host!r} has the address {text!r}, which is not valid", host=parts.host, text=text))
         if not allow_private and (why := explain_private_address(address)):
-            raise UrlRefused(f"{parts.host!r} leads to {text}, {why}; set private_network to allow it")
+            raise UrlRefused(
+                tr(
+                    "{host!r} resolves to {text}, {why}; set private_network to allow it",
+                    host=parts.host,
+                    text=text,
+                    why=why,
+                )
+            )
     return FetchTarget(parts=parts, address=found[0])
 
 
@@ -159,7 +172,9 @@ def resolve_host(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise UrlRefused(f"{host!r} was not found ({error}); check the name and the network") from None
+        raise UrlRefused(
+            tr("{host!r} was not found ({error}); check the name and the network", host=host, error=error)
+        ) from None
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

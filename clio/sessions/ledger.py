@@ -27,6 +27,7 @@ class BillTotals(Struct, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     completion_tokens: int = 0
+    searches: int = 0
     cost: Cost = Cost()
 
 
@@ -47,6 +48,7 @@ def total_bills(bills: Sequence[Bill]) -> BillTotals:
         cache_write_tokens=sum(bill.cache_write_tokens for bill in bills),
         reasoning_tokens=sum(bill.reasoning_tokens for bill in bills),
         completion_tokens=sum(bill.completion_tokens for bill in bills),
+        searches=sum(bill.searches for bill in bills),
         cost=sum((bill.cost_sum for bill in bills), Cost()),
     )
 

@@ -6,7 +6,7 @@ without decoding it. Only files with a layout other than clio's are decoded comp
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ from clio.sessions.state import (
     find_first_words,
     is_session_id,
 )
-from clio.storage.files import NotAFile, open_regular, read_regular
+from clio.storage.files import NotAFile, open_regular, read_head, read_regular
 from clio.storage.locks import find_lock_owner
 from clio.threads import never_stop
 
@@ -61,14 +61,23 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = never_stop) -> list[S
 
     stop: called before each session; if it returns True, the result is empty.
     """
-    names = list_file_names(folder)
+    names, plain_files = set[str](), set[str]()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                names.add(entry.name)
+                if entry.is_file(follow_symlinks=False):
+                    plain_files.add(entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     infos: list[SessionInfo] = []
     broken = 0
     # Newest ids first, so that the limit for complete decoding leaves out the oldest files.
     for id in sorted(find_session_ids(names), reverse=True):
         if stop():
             return []
-        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_DECODED_FILES):
+        files = SessionFiles(folder, id)
+        if info := _describe(files, names, may_decode=broken < MAX_DECODED_FILES, plain_files=plain_files):
             infos.append(info)
             broken += info.messages == 0
     return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
@@ -95,24 +104,38 @@ def find_newest(folder: Path, count: int) -> list[SessionInfo]:
     return [info for info in infos if info is not None]
 
 
-def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
-    """Return the list entry of one session; None if it was deleted meanwhile or has no message yet."""
+def _describe(
+    files: SessionFiles, names: set[str], *, may_decode: bool, plain_files: Collection[str] = ()
+) -> SessionInfo | None:
+    """Return the list entry of one session; None if it was deleted meanwhile or has no message yet.
+
+    plain_files: names that are known to be regular files, which are opened without asking again.
+    """
     try:
-        info = _read_info(files, names, may_decode=may_decode)
+        info = _read_info(files, names, may_decode=may_decode, plain_files=plain_files)
     except (FileNotFoundError, NotAFile):
         return None
     except OSError:
         info = SessionInfo(id=files.id)
     running = f"{files.id}{LOCK_SUFFIX}" in names and find_lock_owner(files.lock) is not None
-    return msgspec.structs.replace(info, running=running) if info else None
+    return msgspec.structs.replace(info, running=True) if info and running else info
 
 
-def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
+def _read_info(
+    files: SessionFiles, names: set[str], *, may_decode: bool, plain_files: Collection[str]
+) -> SessionInfo | None:
     # File names are built as strings: creating four Path objects per session took a third of the time of a listing.
-    has_snapshot = f"{files.id}{SNAPSHOT_SUFFIX}" in names
+    snapshot_name = f"{files.id}{SNAPSHOT_SUFFIX}"
+    has_snapshot = snapshot_name in names
     info, merged_journal = SessionInfo(id=files.id), ""
     if has_snapshot:
-        head = _read_head(files.snapshot)
+        is_plain = snapshot_name in plain_files
+        data = (
+            read_head(f"{files.folder}{os.sep}{snapshot_name}", HEAD_BYTES)
+            if is_plain
+            else _read_any_head(files.snapshot)
+        )
+        head = session_format.decode_snapshot_head(data)
         if head is None and not may_decode:
             return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
         if head is None:
@@ -123,10 +146,9 @@ def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> Ses
     return info if info.messages or has_snapshot or files.journal.stat().st_size > MAX_HEADER_BYTES else None
 
 
-def _read_head(path: Path) -> session_format.SnapshotHead | None:
+def _read_any_head(path: Path) -> bytes:
     with open_regular(path, None) as file:
-        data = file.read(HEAD_BYTES)
-    return session_format.decode_snapshot_head(data)
+        return file.read(HEAD_BYTES)
 
 
 def _info_from_head(head: session_format.SnapshotHead, id: str) -> SessionInfo:

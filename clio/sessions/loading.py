@@ -35,6 +35,7 @@ from clio.storage.documents import (
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json, repair_double_utf8
+from clio.text.translation import tr
 
 Json = dict[str, Any]
 TODO_STATUSES: dict[str, TodoStatus] = {
@@ -96,7 +97,11 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
     lost = len(_list(document.get("history"))) - sum(1 for _ in _message_entries(document.get("history")))
-    warning = f"{lost} entries in the history of session {session_id!r} are not messages and were skipped."
+    warning = tr(
+        "{lost} entries in the history of session {session_id!r} are not messages and were skipped.",
+        lost=lost,
+        session_id=session_id,
+    )
     return ForeignSession(state=state, warnings=(warning,) if lost else ())
 
 
@@ -339,7 +344,7 @@ def _stat_fingerprint(path: Path) -> tuple[int, int, int] | None:
 
 def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     if not files.any_exist():
-        raise SessionNotFound(f"No session {files.id!r}; `/session list` shows all sessions.")
+        raise SessionNotFound(tr("No session {id!r}; `/session list` shows all sessions.", id=files.id))
     loaded, merged_journal = _load_snapshot(files, outputs)
     read = read_lines(files.journal)
     lines = read.lines
@@ -350,14 +355,28 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     replayed = session_format.replay_journal(lines, loaded.state)
     warnings = list(loaded.warnings)
     if replayed.damaged:
-        warnings.append(f"{replayed.damaged} lines of {str(files.journal)!r} are damaged and were skipped.")
+        warnings.append(
+            tr(
+                "{damaged} lines of {journal!r} are damaged and were skipped.",
+                damaged=replayed.damaged,
+                journal=str(files.journal),
+            )
+        )
     if b"\0" in read.truncated:  # left by a power failure; a killed process leaves no NUL bytes
-        warnings.append(f"The last {len(read.truncated):,} bytes of {str(files.journal)!r} were lost and are cut off.")
+        warnings.append(
+            tr(
+                "The last {count:,} bytes of {journal!r} were damaged and have been removed.",
+                count=len(read.truncated),
+                journal=str(files.journal),
+            )
+        )
     if not loaded.state.messages and not loaded.foreign and not loaded.corrupt and not replayed.damaged:
-        raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
+        raise SessionNotFound(
+            tr("Session {id!r} ended before its first message; there is nothing to open.", id=files.id)
+        )
     if not loaded.state.messages:
         damaged = loaded.corrupt or loaded.foreign
-        raise make_corrupt_error(files.snapshot if damaged else files.journal, None, "nothing in it can be read")
+        raise make_corrupt_error(files.snapshot if damaged else files.journal, None, tr("nothing in it can be read"))
     if lines:
         loaded.state.updated_at = max(loaded.state.updated_at, files.journal.stat().st_mtime)
     return msgspec.structs.replace(
@@ -388,7 +407,10 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
         if (repaired := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
                 loaded, merged_journal = _decode_any_snapshot(repaired, files, outputs)
-                warning = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
+                warning = tr(
+                    "{snapshot!r} contains invalid numbers, which were ignored; the rest was read.",
+                    snapshot=str(files.snapshot),
+                )
                 warnings = (*loaded.warnings, warning)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
         # The schema is added so that the text is not taken for the Perl program's and its encoding repaired.
@@ -396,7 +418,12 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
             {"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue_snapshot(data), files.id
         )
         count = len(rescued.state.messages)
-        warning = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
+        warning = tr(
+            "{snapshot!r} is damaged ({error}); {count} messages could be read from it.",
+            snapshot=str(files.snapshot),
+            error=error,
+            count=count,
+        )
         return LoadedSession(state=rescued.state, corrupt=True, warnings=(warning,)), ""
 
 
@@ -497,7 +524,9 @@ def _index_after(state: SessionState, upto: str | None) -> int:
     for index, message in enumerate(state.messages, 1):
         if message.id == upto:
             return index
-    raise UserError(f"Session {state.id!r} has no message {upto!r}; `/context` and searches show message ids.")
+    raise UserError(
+        tr("Session {id!r} has no message {upto!r}; `/context` and searches show message ids.", id=state.id, upto=upto)
+    )
 
 
 def _restrict_trim(trim: Trim, ids: set[str]) -> Trim:

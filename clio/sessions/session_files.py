@@ -22,6 +22,7 @@ from clio.storage.jsonl import LineWriter
 from clio.storage.locks import FileLock, LocksUnsupported, error_reason, read_owner
 from clio.text.json_data import repair_double_utf8
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 BLOB_HANDLE = LazyRegex(r"[0-9a-f]{8,64}")
 BLOB_HANDLE_CHARS = 16
@@ -341,13 +342,16 @@ class SessionDisk:
         except LocksUnsupported:
             self._lock = None
             self.warnings.append(
-                f"The file system of {str(self._files.folder)!r} does not support locks: open each session in only one"
-                " clio at a time."
+                tr(
+                    "The file system of {folder!r} does not support locks: open each session in only one "
+                    "clio at a time.",
+                    folder=str(self._files.folder),
+                )
             )
             return
         if not is_acquired:
             owner = read_owner(lock.path)
-            raise BlockingIOError(errno.EAGAIN, f"process {owner.pid} has it open too", str(lock.path))
+            raise BlockingIOError(errno.EAGAIN, tr("process {pid} has it open too", pid=owner.pid), str(lock.path))
 
     def _are_files_deleted(self) -> bool:
         """Whether the files of the running session were deleted, as by `git clean -xfd`."""
@@ -400,12 +404,13 @@ class SessionDisk:
             return
         moved_to = set_file_aside(path, keep=True)
         if moved_to is None:
-            raise OSError(errno.EIO, "the damaged file could not be set aside", str(path))
-        self.warnings.append(f"The damaged file was set aside as {str(moved_to)!r}.")
+            raise OSError(errno.EIO, tr("the damaged file could not be renamed"), str(path))
+        self.warnings.append(tr("The damaged file was renamed to {moved_to!r}.", moved_to=str(moved_to)))
 
     def _note_failure(self, error: OSError) -> None:
         file = error.filename or self._files.journal
-        self.unsaved = (
-            f"{error_reason(error)} ({str(file)!r}); "
-            "the missing changes are in memory and will be saved once writing works again."
+        self.unsaved = tr(
+            "{error_reason} ({file!r}); the missing changes are in memory and will be saved once writing works again.",
+            error_reason=error_reason(error),
+            file=str(file),
         )

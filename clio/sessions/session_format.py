@@ -1,4 +1,8 @@
-"""The file formats of a session: a journal of changes, and a snapshot whose first lines contain the list entry."""
+"""The file formats of a session: a journal of changes, and a snapshot that begins with the fields the list shows.
+
+Field names of the Perl CLIO are kept: `stm` (short-term memory) contains the ids of the messages in the context
+window, and `yarn` the ids of each thread, including the session's own.
+"""
 
 import math
 from typing import Any, assert_never
@@ -26,7 +30,7 @@ from clio.text.json_data import JsonDecoder, check_depth, decode_json
 SNAPSHOT_SCHEMA = "clio.session"
 SNAPSHOT_VERSION = 2
 OLDEST_READABLE_VERSION = 1
-"""Files from this version on are decoded without migration. Version 1 wrote each id in `stm` and `yarn` singly."""
+"""Files from this version on are decoded without migration. Version 1 wrote every id in `stm` and `yarn`."""
 MIGRATIONS: dict[int, Any] = {}
 HEAD_END = b',\n"todos":'
 MESSAGE_SEPARATOR = b",\n"
@@ -36,7 +40,7 @@ SNAPSHOT_END = b"\n]\n}\n"
 
 
 class Billing(Struct, kw_only=True):
-    """Token usage: each request and the totals. The field names are those of the original clio."""
+    """Token usage: each request and the totals. The field names are those of the Perl CLIO."""
 
     requests: list[Bill] = []
     total_requests: int = 0
@@ -96,36 +100,36 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
     Raises msgspec.DecodeError, UnicodeDecodeError; msgspec.ValidationError if the ids in `yarn` are not those of the
     messages: then the file was edited, and a message without an id would get a different one at every load.
     """
-    snap = _snapshot_decoder.decode(data)
-    ids = [message.id for message in snap.history]
+    snapshot = _snapshot_decoder.decode(data)
+    ids = [message.id for message in snapshot.history]
     if (
-        len(ids) != snap.message_count
-        or expand_spans(snap.yarn.get(snap.id, []), ids) != ids
+        len(ids) != snapshot.message_count
+        or expand_spans(snapshot.yarn.get(snapshot.id, []), ids) != ids
         or not _contains_ids(ids, data)
     ):
         raise msgspec.ValidationError("`yarn` and `history` name different messages")
     state = SessionState(
-        id=snap.id,
-        name=snap.session_name,
-        created_at=snap.created_at,
-        updated_at=snap.updated_at,
-        working_directory=snap.working_directory,
-        parent=snap.parent,
-        model=snap.selected_model,
-        server_alias=snap.server_alias,
-        efforts=snap.efforts,
-        imported=snap.imported,
-        delegated=snap.delegated,
-        token_ratio=snap.token_ratio,
-        todos=snap.todos,
-        plan_mode=snap.plan,
-        bills=snap.billing.requests,
-        messages=snap.history,
-        window_ids=expand_spans(snap.stm, ids),
-        trims=snap.trims,
-        threads={name: expand_spans(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
+        id=snapshot.id,
+        name=snapshot.session_name,
+        created_at=snapshot.created_at,
+        updated_at=snapshot.updated_at,
+        working_directory=snapshot.working_directory,
+        parent=snapshot.parent,
+        model=snapshot.selected_model,
+        server_alias=snapshot.server_alias,
+        efforts=snapshot.efforts,
+        imported=snapshot.imported,
+        delegated=snapshot.delegated,
+        token_ratio=snapshot.token_ratio,
+        todos=snapshot.todos,
+        plan_mode=snapshot.plan,
+        bills=snapshot.billing.requests,
+        messages=snapshot.history,
+        window_ids=expand_spans(snapshot.stm, ids),
+        trims=snapshot.trims,
+        threads={name: expand_spans(thread, ids) for name, thread in snapshot.yarn.items() if name != snapshot.id},
     )
-    return state, snap.merged_journal
+    return state, snapshot.merged_journal
 
 
 def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
@@ -140,25 +144,33 @@ def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
         return None
 
 
-def encode_snapshot(state: SessionState, merged_journal: str, remains: PreservedContent) -> bytes:
-    """Encode a snapshot. The messages in `remains` are copied byte for byte, later ones are encoded."""
-    preserved = list(map(bytes, remains.messages))
+def encode_snapshot(state: SessionState, merged_journal: str, preserved_content: PreservedContent) -> bytes:
+    """Encode a snapshot. The messages in `preserved_content` are copied byte for byte, later ones are encoded."""
+    preserved = list(map(bytes, preserved_content.messages))
     messages = preserved + [msgspec.json.encode(message) for message in state.messages[len(preserved) :]]
     ids = [message.id for message in state.messages]
     # Messages already in the file are copied, since a newer clio may have stored fields that this one does not know.
-    start = encode_snapshot_start(state, ids, find_first_words(state.messages), merged_journal, remains.unknown)
+    start = encode_snapshot_start(
+        state, ids, find_first_words(state.messages), merged_journal, preserved_content.unknown
+    )
     return start + MESSAGE_SEPARATOR.join(messages) + SNAPSHOT_END
 
 
 def encode_snapshot_start(
-    state: SessionState, ids: list[str], first: str, merged_journal: str = "", unknown: dict[str, Raw] | None = None
+    state: SessionState,
+    ids: list[str],
+    first_words: str,
+    merged_journal: str = "",
+    unknown: dict[str, Raw] | None = None,
 ) -> bytes:
     """Encode a snapshot up to its first message.
 
     The encoded messages follow, separated by MESSAGE_SEPARATOR, then SNAPSHOT_END. `state.messages` is not used, so
     that a session can be written without holding all its messages in memory.
 
-    ids: of all messages. first: the beginning of the first user message.
+    Args:
+        ids: the ids of all messages.
+        first_words: the beginning of the first user message.
     """
     head = SnapshotHead(
         schema=SNAPSHOT_SCHEMA,
@@ -168,7 +180,7 @@ def encode_snapshot_start(
         created_at=state.created_at,
         updated_at=state.updated_at,
         message_count=len(ids),
-        first_words=first,
+        first_words=first_words,
         working_directory=state.working_directory,
         parent=state.parent,
         selected_model=state.model,
@@ -188,9 +200,9 @@ def encode_snapshot_start(
     fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {name: compress_ids(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
     fields |= unknown or {}
-    dumps = msgspec.json.encode
+    encode = msgspec.json.encode
     # One field per line and one message per line: `rescue_snapshot` reads a damaged file line by line.
-    lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
+    lines = [encode(name) + b":" + encode(value) for name, value in fields.items()]
     return b"{\n" + b",\n".join(lines) + b',\n"history":[\n'
 
 
@@ -198,13 +210,13 @@ def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
     """Return the content to copy from the snapshot `data`, which contains the session's first `messages` messages."""
     try:
         fields = decode_json(data, type=dict[str, Raw])
-        raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
+        raw_messages = decode_json(fields.get("history", b"[]"), type=list[Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return PreservedContent()
     # A newer clio, or the original program, may have stored fields that this one does not know.
     known = SessionSnapshot.__struct_fields__
     unknown = {name: value for name, value in fields.items() if name not in known}
-    return PreservedContent(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
+    return PreservedContent(unknown=unknown, messages=tuple(raw_messages) if len(raw_messages) == messages else ())
 
 
 def rescue_snapshot(data: bytes) -> dict[str, Any]:
@@ -408,8 +420,8 @@ def encode_record(record: JournalRecord) -> tuple[JournalRecord, bytes]:
 
 def read_journal_header(lines: tuple[bytes, ...]) -> JournalHeader | None:
     """Decode the journal's header; None if it is missing or damaged."""
-    first = _decode_record(lines[0]) if lines else None
-    return first if isinstance(first, JournalHeader) else None
+    header = _decode_record(lines[0]) if lines else None
+    return header if isinstance(header, JournalHeader) else None
 
 
 def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResult:

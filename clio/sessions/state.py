@@ -183,6 +183,7 @@ class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_write_tokens: int = 0
     cache_write_1h_tokens: int = 0
     reasoning_tokens: int = 0
+    searches: int = 0
     timestamp: float = 0.0
     server: str = ""
     cost: int | None = None

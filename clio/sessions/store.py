@@ -1,6 +1,7 @@
 """Create, find, open and delete the sessions of a project, and tell which of them this user's clio wrote."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from clio.sessions.state import (
 from clio.storage.documents import make_corrupt_error, set_file_aside
 from clio.storage.locks import FileLock, find_lock_owner, read_owner
 from clio.text.formatting import format_stored_time
+from clio.text.translation import mark, tr
 
 
 class OwnSessions:
@@ -55,6 +57,10 @@ class OwnSessions:
             with suppress(OSError):
                 record_sessions(self._home, (session_id,))
 
+    def remove(self, session_id: str) -> None:
+        """Record that others changed a session. Raises OSError."""
+        record_sessions(self._home, (session_id,), own=False)
+
     def record_former_projects(self) -> None:
         """Create the key file that lists former projects, if it is missing.
 
@@ -71,11 +77,13 @@ class OwnSessions:
             self._earlier = find_earlier_sessions(self._project, self._home)
             self._tracked = find_tracked_sessions(self._project)
         # Files tracked by git can be changed by a pull, so their sessions never count as the user's.
-        own = read_recorded_sessions(self._home) | self._earlier | self._added
+        recorded = read_recorded_sessions(self._home)
+        self._added -= recorded.foreign
+        own = recorded.own | (self._earlier - recorded.foreign) | self._added
         return {id for id in ids if id in own and id.lower() not in self._tracked}
 
 
-FOREIGN_WARNING = (
+FOREIGN_WARNING = mark(
     "This session came with the repository; your clio did not write it. The model is informed of this, "
     "the session's settings are ignored, and nothing is learned from it."
 )
@@ -177,7 +185,7 @@ class SessionStore:
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         if is_foreign:
-            session.mark_foreign(FOREIGN_WARNING)
+            session.mark_foreign(tr(FOREIGN_WARNING))
             # Once per opening without messages in between: each further copy would change the end of the request.
             if session.messages and not is_foreign_notice(session.messages[-1]):
                 session.append(UserMessage(content=FOREIGN_NOTICE, origin="recovery", created=time.time()))
@@ -227,15 +235,16 @@ class SessionStore:
         foreign = self.find_foreign({info.id for info in infos})
         return [replace(info, came_with_project=True) if info.id in foreign else info for info in infos]
 
-    def latest(self, *, not_running: bool = False) -> str | None:
+    def latest(self, infos: Sequence[SessionInfo] | None = None, *, not_running: bool = False) -> str | None:
         """Return the id of the user's own conversation that changed last; None if there is none.
 
+        infos: what `list` returned, if the caller has it already.
         Conversations started in `here` are preferred; see also `only_here`. not_running: leave out those that a clio
         process has open.
         """
         conversations = [
             info
-            for info in self.list()
+            for info in (self.list() if infos is None else infos)
             if info.is_conversation and not info.came_with_project and not (not_running and info.running)
         ]
         here = [info for info in conversations if self._here and info.working_directory == self._here]
@@ -251,18 +260,32 @@ class SessionStore:
         foreign = self.find_foreign({info.id for info in infos})
         return next((info for info in infos if info.id not in foreign), None)
 
+    def find_requested(self, selector: str | None, *, continue_latest: bool) -> str | None:
+        """Return the id of the session that a run without a terminal continues; None for a new one.
+
+        selector: of -r; "" for the latest. Raises SessionNotFound, AmbiguousSession.
+        """
+        if selector:
+            return self.find(selector)
+        if selector is None and not continue_latest:
+            return None
+        if latest := self.latest():
+            return latest
+        raise SessionNotFound(self.explain_no_latest(tr("leave out -c") if selector is None else tr("leave out -r")))
+
     def explain_no_latest(self, alternative: str) -> str:
         """Return a sentence that says why `latest` found nothing and what to do instead.
 
         alternative: what to do instead, as a clause, such as which option to omit.
         """
         if any(info.is_conversation and info.came_with_project for info in self.list()):
-            return (
-                "no session to continue in this project: its sessions are not in the list of sessions that your clio "
-                "wrote (~/.clio/own_sessions.txt), because they came with the project or the list was lost; name one "
-                f"with --resume, or {alternative}"
+            return tr(
+                "no session to continue in this project: its sessions are not in the list of sessions "
+                "that your clio wrote (~/.clio/own_sessions.txt), because they came with the project or "
+                "the list was lost; name one with --resume, or {alternative}",
+                alternative=alternative,
             )
-        return f"no session to continue in this project; {alternative}"
+        return tr("no session to continue in this project; {alternative}", alternative=alternative)
 
     def find(self, selector: str) -> str:
         """Return the id of the session that the selector names.
@@ -294,12 +317,21 @@ class SessionStore:
         if len(by_end) == 1:
             return by_end[0]
         if not groups:
-            raise SessionNotFound(f"No session matches {selector!r}; `/session list` shows all sessions.")
+            raise SessionNotFound(
+                tr("No session matches {selector!r}; `/session list` shows all sessions.", selector=selector)
+            )
         shown = groups[0][:10]
         listed = ", ".join(
             f"{info.id[-SHOWN_END_CHARS:]} ({info.name or info.first_words or 'unnamed'})" for info in shown
         )
-        raise AmbiguousSession(f"{len(groups[0])} sessions match {selector!r}; give one of these: {listed}")
+        raise AmbiguousSession(
+            tr(
+                "{count} sessions match {selector!r}; give one of these: {listed}",
+                count=len(groups[0]),
+                selector=selector,
+                listed=listed,
+            )
+        )
 
     def fork(self, session_id: str, *, upto: str | None = None, name: str | None = None) -> str:
         """Copy a session, running or not, and return the id of the copy. The session itself does not change.
@@ -349,6 +381,11 @@ class SessionStore:
         if self._own is not None:
             self._own.add(session_id)
 
+    def record_foreign(self, session_id: str) -> None:
+        """Record that the session contains text of others, even if it was begun here. Raises OSError."""
+        if self._own is not None and self.is_own(session_id):
+            self._own.remove(session_id)
+
     def _open_for_writing(self, files: SessionFiles) -> Session:
         lock = self._lock(files)
         try:
@@ -366,13 +403,15 @@ class SessionStore:
         name, source = session.name, session.id
         session.close()
         copy = self._open_for_writing(self._files(self.fork(source, name=name)))
-        copy.warn(f"This is a copy of a session of {imported.agent}; the original is not changed.")
+        copy.warn(tr("This is a copy of a session of {agent}; the original is not changed.", agent=imported.agent))
         return copy
 
     def _files(self, session_id: str) -> SessionFiles:
         files = SessionFiles(self.folder, session_id)
         if not is_session_id(session_id) or not files.any_exist():
-            raise SessionNotFound(f"No session {session_id!r}; `/session list` shows all sessions.")
+            raise SessionNotFound(
+                tr("No session {session_id!r}; `/session list` shows all sessions.", session_id=session_id)
+            )
         return files
 
     def _lock(self, files: SessionFiles) -> FileLock:
@@ -390,9 +429,13 @@ class SessionStore:
             return lock
         if not is_acquired:
             raise SessionLocked(
-                f"Session {files.id!r} is open in another clio ({_describe_owner(files)}); close it there, continue in "
-                f"a copy with 'clio -r {files.id} --fork', continue another one with 'clio -r ID', or start a new one "
-                "with --new."
+                tr(
+                    "Session {id!r} is open in another clio ({owner}); close it there, continue in a copy "
+                    "with 'clio -r {id} --fork', continue another one with 'clio -r ID', or start a new one "
+                    "with --new.",
+                    id=files.id,
+                    owner=_describe_owner(files),
+                )
             )
         return lock
 
@@ -410,14 +453,14 @@ class SessionStore:
         except CorruptDocument as error:
             moved = [set_file_aside(path) for path in (files.journal, files.snapshot) if path.exists()]
             raise make_corrupt_error(
-                error.path, moved[-1] if moved else None, "no message in it can be read"
+                error.path, moved[-1] if moved else None, tr("no message in it can be read")
             ) from error
 
 
 def _describe_owner(files: SessionFiles) -> str:
     owner = read_owner(files.lock)
-    since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
-    return f"process {owner.pid} on {owner.hostname!r}, since {since}"
+    since = format_stored_time("%H:%M", owner.timestamp, tr("an unknown time"))
+    return tr("process {pid} on {hostname!r}, since {since}", pid=owner.pid, hostname=owner.hostname, since=since)
 
 
 def is_foreign_notice(message: Message) -> bool:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clio.config.loaded import TrustRequest
-from clio.config.paths import display_path, user_home
+from clio.config.paths import display_path, has_plugins, user_home
 from clio.config.trust import TrustStore
 from clio.config.yaml_file import Items, Node, Scalar, Table, parse_yaml
 from clio.errors import ConfigError, UserError
@@ -19,6 +20,7 @@ from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.text.formatting import format_count, truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.text.untrusted_text import reveal_hidden_text
 
 _FENCE = "---"
@@ -57,16 +59,18 @@ def read_text(path: Path, *, inside: Path | None, max_bytes: int) -> str:
     try:
         resolved = path.resolve(strict=True)
         if inside is not None and not resolved.is_relative_to(inside):
-            raise UnreadableFile("it is a link that leads out of the project")
+            raise UnreadableFile(tr("it is a link to a place outside the project"))
         status = resolved.stat()
         if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait forever
-            raise UnreadableFile("it is not a file")
+            raise UnreadableFile(tr("it is not a file"))
         with resolved.open("rb") as file:
             data = file.read(max_bytes + 1)
     except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links
-        raise UnreadableFile(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UnreadableFile(
+            tr("it cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        ) from None
     if len(data) > max_bytes:
-        raise UnreadableFile(f"it is larger than {max_bytes:,} bytes")
+        raise UnreadableFile(tr("it is larger than {max_bytes:,} bytes", max_bytes=max_bytes))
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -83,7 +87,13 @@ def split_front_matter(text: str, display_name: str) -> FrontMatter:
         return FrontMatter(values={}, body=text.strip())
     try:
         if len(properties) > _MAX_PROPERTIES_CHARS:
-            raise ConfigError(f"{display_name}: the properties have more than {_MAX_PROPERTIES_CHARS:,} characters")
+            raise ConfigError(
+                tr(
+                    "{display_name}: the properties have more than {max_properties_chars:,} characters",
+                    display_name=display_name,
+                    max_properties_chars=_MAX_PROPERTIES_CHARS,
+                )
+            )
         # An empty line replaces the first fence, so that line numbers in messages are those of the file.
         return FrontMatter(
             values=_table_to_texts(parse_yaml(f"\n{properties}".encode("utf-8", "replace"), display_name)), body=body
@@ -137,17 +147,36 @@ def _strip_quotes(text: str) -> str:
 class DefinitionFolder(Struct, frozen=True, kw_only=True):
     """A folder that may contain definitions.
 
-    root: folder that must contain its files after links are resolved, for a project's; None for the user's own.
+    Attributes:
+        root: folder that must contain its files after links are resolved, for a project's or a plugin's; None for the
+            user's own.
+        plugin: name of the plugin it belongs to; "" if none.
     """
 
     folder: Path
     root: Path | None = None
+    plugin: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its definitions need no trust: the user's own, and those of a plugin, trusted as a whole."""
+        return self.root is None or bool(self.plugin)
+
+    def display(self, path: Path, *, project: Path, user_home_folder: Path) -> str:
+        """Return the path of one of its files for display."""
+        if self.plugin and self.root is not None:
+            return f"plugin {self.plugin}: {path.relative_to(self.root).as_posix()}"
+        return display_path(path, project=project, user_home=user_home_folder)
+
+    def fill(self, text: str) -> str:
+        """Return a text of one of its files with what a plugin's files call the plugin's folder replaced."""
+        return text.replace("${CLAUDE_PLUGIN_ROOT}", str(self.root)) if self.plugin else text
 
 
 def list_definition_folders(
     names: Sequence[str], *, project: Path, home: Path, user_home_folder: Path
 ) -> tuple[DefinitionFolder, ...]:
-    """Return the project's folders with these names, then the user's.
+    """Return the project's folders with these names, then the user's, then those of plugins.
 
     Args:
         names: paths below the project; the first is in `.clio`.
@@ -165,7 +194,18 @@ def list_definition_folders(
         # If the project is the home directory, both are the user's own.
         if folder.root is None or folder.folder not in user_folders:
             found.setdefault(folder.folder, folder)
-    return tuple(found.values())
+    return (*found.values(), *(_list_plugin_folders(Path(names[0]).name, project, home) if has_plugins(home) else ()))
+
+
+def _list_plugin_folders(kind: str, project: Path, home: Path) -> Iterator[DefinitionFolder]:
+    """Yield the folders and files of plugins that may contain definitions of a kind, such as "skills"."""
+    from clio.config.installed_plugins import KINDS, find_plugins
+
+    for plugin in find_plugins(home, project).plugins:
+        for known in KINDS:
+            if known == kind:
+                for path in plugin.get_paths(known):
+                    yield DefinitionFolder(folder=path, root=plugin.folder, plugin=plugin.name)
 
 
 SKILL_FILE_NAME = "SKILL.md"
@@ -183,7 +223,8 @@ class Skill(Struct, frozen=True, kw_only=True):
     Attributes:
         folder: where it is, with links resolved.
         displayed_path: path of its `SKILL.md` for display.
-        own: the user's own, not the project's.
+        own: the user's own or a plugin's, not the project's.
+        plugin_folder: the folder of the plugin it belongs to, which it may refer to; None if none.
         tools: the tools its author expects. They grant no permission.
         problems: sentences on violations of the format that do not prevent its use.
     """
@@ -198,6 +239,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     tools: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    plugin_folder: Path | None = None
 
 
 def describe_name_problem(name: str) -> str:
@@ -222,10 +264,14 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, displayed_
     description = to_safe_line(values.get("description", ""))
     if describe_name_problem(name):
         raise UnreadableFile(
-            f"{(stated_name or name)[:MAX_NAME_CHARS]!r} is not a valid name for a skill: {describe_name_problem(name)}"
+            tr(
+                "{stated_name!r} is not a valid name for a skill: {name_problem}",
+                stated_name=(stated_name or name)[:MAX_NAME_CHARS],
+                name_problem=describe_name_problem(name),
+            )
         )
     if not description:
-        raise UnreadableFile("it has no description that says when to use the skill")
+        raise UnreadableFile(tr("it has no description that says when to use the skill"))
     problems = [front.problem] if front.problem else []
     if not stated_name:
         problems.append(f"it has no name, and is called {name!r} like its folder")
@@ -297,20 +343,27 @@ def list_skill_folders(project: Path, home: Path, user_home_folder: Path) -> tup
 
 
 def find_skills(definition_folders: Sequence[DefinitionFolder], *, project: Path, user_home_folder: Path) -> SkillSet:
-    """Read the properties of every skill in these folders; the first skill of a name is used."""
+    """Read the properties of every skill in these folders; the first skill of a name is used.
+
+    A plugin's skill whose name is in use is called `PLUGIN:SKILL`.
+    """
     found: dict[str, Skill] = {}
     problems: list[str] = []
     for definition_folder in definition_folders:
         for folder in _list_subfolders(definition_folder.folder):
-            displayed_path = display_path(folder / SKILL_FILE_NAME, project=project, user_home=user_home_folder)
+            displayed_path = definition_folder.display(
+                folder / SKILL_FILE_NAME, project=project, user_home_folder=user_home_folder
+            )
             try:
-                skill = _read_skill(folder, displayed_path, definition_folder.root)
+                skill = _read_skill(folder, displayed_path, definition_folder)
             except UnreadableFile as error:
                 problems.append(f"{displayed_path} is not used: {error}")
                 continue
             if skill is None:
                 continue
             problems.extend(skill.problems)
+            if definition_folder.plugin and skill.name in found:
+                skill = replace(skill, name=f"{definition_folder.plugin}:{skill.name}")
             if (first := found.setdefault(skill.name, skill)) is not skill:
                 problems.append(
                     f"{displayed_path} is not used: {skill.name!r} is also in {first.displayed_path}, which comes first"
@@ -320,9 +373,9 @@ def find_skills(definition_folders: Sequence[DefinitionFolder], *, project: Path
 
 def read_skill_body(skill: Skill, *, root: Path | None) -> str:
     """Return the skill's instructions. root: see `DefinitionFolder`. Raises UnreadableFile."""
-    return split_front_matter(
-        read_text(skill.folder / SKILL_FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.displayed_path
-    ).body
+    text = read_text(skill.folder / SKILL_FILE_NAME, inside=skill.plugin_folder or root, max_bytes=MAX_SKILL_BYTES)
+    body = split_front_matter(text, skill.displayed_path).body
+    return body.replace("${CLAUDE_PLUGIN_ROOT}", str(skill.plugin_folder)) if skill.plugin_folder else body
 
 
 def list_skill_files(skill: Skill) -> tuple[str, ...]:
@@ -331,6 +384,8 @@ def list_skill_files(skill: Skill) -> tuple[str, ...]:
 
 
 def _list_subfolders(folder: Path) -> Iterator[Path]:
+    if (folder / SKILL_FILE_NAME).is_file():  # a plugin may name the folder of a single skill
+        yield folder
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError:
@@ -338,15 +393,22 @@ def _list_subfolders(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in names[:MAX_SKILLS])
 
 
-def _read_skill(folder: Path, displayed_path: str, root: Path | None) -> Skill | None:
+def _read_skill(folder: Path, displayed_path: str, definition_folder: DefinitionFolder) -> Skill | None:
     """Return the skill in a folder; None if the folder contains no SKILL.md."""
     file = folder / SKILL_FILE_NAME
     if not os.path.lexists(file):
         return None
-    front = split_front_matter(read_text(file, inside=root, max_bytes=MAX_SKILL_BYTES), displayed_path)
-    return make_skill(
-        front, folder_name=folder.name, folder=folder.resolve(), displayed_path=displayed_path, own=root is None
+    front = split_front_matter(
+        read_text(file, inside=definition_folder.root, max_bytes=MAX_SKILL_BYTES), displayed_path
     )
+    skill = make_skill(
+        front,
+        folder_name=folder.name,
+        folder=folder.resolve(),
+        displayed_path=displayed_path,
+        own=definition_folder.is_own,
+    )
+    return replace(skill, plugin_folder=definition_folder.root) if definition_folder.plugin else skill
 
 
 def _iter_files(folder: Path, prefix: str, depth: int) -> Iterator[str]:
@@ -401,7 +463,9 @@ class SkillCatalog:
     def list_usable(self, found: SkillSet) -> tuple[Skill, ...]:
         """Return the user's own skills, and those of the project that the user trusts; sorted by name."""
         trusted = self._trust.fingerprints(self._project) if any(not skill.own for skill in found.skills) else ()
-        skills = (skill for skill in found.skills if skill.own or describe_skill_trust(skill).fingerprint in trusted)
+        skills = (
+            skill for skill in found.skills if skill.own or make_skill_trust_request(skill).fingerprint in trusted
+        )
         return tuple(sorted(skills, key=lambda skill: skill.name))
 
     def list_readable_folders(self, skills: Iterable[Skill]) -> list[Path]:
@@ -411,13 +475,13 @@ class SkillCatalog:
         """
         # A skill in ~ itself would make the whole home directory readable.
         too_broad = (self._home, self._user_home.resolve(), self._root)
-        folders = [skill.folder for skill in skills if skill.own]
+        folders = [skill.plugin_folder or skill.folder for skill in skills if skill.own]
         return [folder for folder in folders if not any(path.is_relative_to(folder) for path in too_broad)]
 
     def list_withheld(self, found: SkillSet) -> tuple[TrustRequest, ...]:
         """Return what the user must trust before the other skills may be used."""
         usable = self.list_usable(found)
-        return tuple(describe_skill_trust(skill) for skill in found.skills if skill not in usable)
+        return tuple(make_skill_trust_request(skill) for skill in found.skills if skill not in usable)
 
     def pop_trust_notice(self, found: SkillSet) -> str:
         """Return a sentence on skills that wait for trust; "" if there are none, or they were reported before."""
@@ -431,7 +495,7 @@ class SkillCatalog:
     def trust(self, skill: Skill) -> None:
         """Trust the skill from now on. Raises ConfigError if that cannot be stored."""
         if not skill.own:
-            self._trust.add(self._project, describe_skill_trust(skill))
+            self._trust.add(self._project, make_skill_trust_request(skill))
 
     def open(self, skill: Skill) -> OpenedSkill:
         """Return the skill's instructions and files. Raises UserError if they cannot be read."""
@@ -439,7 +503,12 @@ class SkillCatalog:
             body = read_skill_body(skill, root=None if skill.own else self._root)
         except UnreadableFile as error:
             raise UserError(
-                f"the skill {skill.name!r} cannot be used: {error}; look at {skill.displayed_path}"
+                tr(
+                    "the skill {skill!r} cannot be used: {error}; look at {displayed_path}",
+                    skill=skill.name,
+                    error=error,
+                    displayed_path=skill.displayed_path,
+                )
             ) from None
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
         lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it are relative to that folder."]
@@ -452,7 +521,7 @@ class SkillCatalog:
         return OpenedSkill(skill=skill, body=body, text="\n".join([*lines, "", body or "(no instructions)"]))
 
 
-def describe_skill_trust(skill: Skill) -> TrustRequest:
+def make_skill_trust_request(skill: Skill) -> TrustRequest:
     """Return what the user is asked to trust: the part of the skill that is in the prompt, and its origin."""
     # Name, place and description are in every prompt. The body is read when used, and scripts need approval.
     digest = hashlib.sha256(
@@ -564,22 +633,7 @@ class SubagentCatalog:
 
     def find(self) -> tuple[tuple[SubagentDefinition, ...], tuple[str, ...]]:
         """Return every definition sorted by name, trusted or not; and sentences on files that are not definitions."""
-        found: dict[str, SubagentDefinition] = {}
-        problems: list[str] = []
-        for folder in self._definition_folders:
-            for path in _list_definition_files(folder.folder):
-                displayed_path = display_path(path, project=self._project, user_home=self._user_home)
-                try:
-                    text = read_text(path, inside=folder.root, max_bytes=MAX_SUBAGENT_BYTES)
-                    definition = parse_subagent_definition(
-                        text, stem=path.stem, displayed_path=displayed_path, own=folder.root is None
-                    )
-                except UnreadableFile as error:
-                    problems.append(f"{displayed_path} is not used: {error}")
-                    continue
-                problems += [definition.problem] if definition.problem else []
-                found.setdefault(definition.name, definition)
-        return tuple(found[name] for name in sorted(found)), tuple(problems)
+        return find_subagents(self._definition_folders, project=self._project, user_home_folder=self._user_home)
 
     def list_usable(self) -> tuple[SubagentDefinition, ...]:
         """Return the user's own definitions, and those of the project that the user trusts; sorted by name."""
@@ -590,16 +644,47 @@ class SubagentCatalog:
         return tuple(
             definition
             for definition in definitions
-            if definition.own or describe_subagent_trust(definition).fingerprint in trusted
+            if definition.own or make_subagent_trust_request(definition).fingerprint in trusted
         )
 
     def list_withheld(self) -> tuple[TrustRequest, ...]:
         """Return what the user must trust before the other definitions may be used."""
         usable = self.list_usable()
-        return tuple(describe_subagent_trust(definition) for definition in self.find()[0] if definition not in usable)
+        return tuple(
+            make_subagent_trust_request(definition) for definition in self.find()[0] if definition not in usable
+        )
 
 
-def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
+def find_subagents(
+    definition_folders: Sequence[DefinitionFolder], *, project: Path, user_home_folder: Path
+) -> tuple[tuple[SubagentDefinition, ...], tuple[str, ...]]:
+    """Return the definitions in these folders sorted by name, and sentences on files that are not definitions.
+
+    The first of a name is used; a plugin's whose name is in use is called `PLUGIN:AGENT`.
+    """
+    found: dict[str, SubagentDefinition] = {}
+    problems: list[str] = []
+    for folder in definition_folders:
+        for path in _list_definition_files(folder.folder):
+            displayed_path = folder.display(path, project=project, user_home_folder=user_home_folder)
+            try:
+                text = read_text(path, inside=folder.root, max_bytes=MAX_SUBAGENT_BYTES)
+                definition = parse_subagent_definition(
+                    folder.fill(text), stem=path.stem, displayed_path=displayed_path, own=folder.is_own
+                )
+            except UnreadableFile as error:
+                problems.append(f"{displayed_path} is not used: {error}")
+                continue
+            problems += [definition.problem] if definition.problem else []
+            if folder.plugin:
+                # Models in plugins' files are aliases of Claude Code, and a plugin should not choose the price.
+                name = f"{folder.plugin}:{definition.name}" if definition.name in found else definition.name
+                definition = replace(definition, name=name, model="")
+            found.setdefault(definition.name, definition)
+    return tuple(found[name] for name in sorted(found)), tuple(problems)
+
+
+def make_subagent_trust_request(definition: SubagentDefinition) -> TrustRequest:
     """Return what the user is asked to trust; any change of the definition asks again."""
     # All of it is instructions, so any change asks again.
     content = [
@@ -621,6 +706,9 @@ def describe_subagent_trust(definition: SubagentDefinition) -> TrustRequest:
 
 
 def _list_definition_files(folder: Path) -> Iterator[Path]:
+    if folder.suffix == ".md" and folder.is_file():  # a plugin may name single files
+        yield folder
+        return
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".md"))
     except OSError:
@@ -639,13 +727,16 @@ def parse_subagent_definition(text: str, *, stem: str, displayed_path: str, own:
     name = to_safe_line(values.get("name", "") or stem).lower()
     if not _SUBAGENT_NAME.fullmatch(name) or len(name) > 64:
         raise UnreadableFile(
-            f"{name[:64]!r} is not a valid name: up to 64 lowercase letters and digits, with dashes between them"
+            tr(
+                "{name!r} is not a valid name: up to 64 lowercase letters and digits, with dashes between them",
+                name=name[:64],
+            )
         )
     description = to_safe_line(values.get("description", ""))
     if not description:
-        raise UnreadableFile("it has no description that says when to use the sub-agent")
+        raise UnreadableFile(tr("it has no description that says when to use the sub-agent"))
     if not front.body:
-        raise UnreadableFile("it has no instructions for the sub-agent below its properties")
+        raise UnreadableFile(tr("it has no instructions for the sub-agent below its properties"))
     return SubagentDefinition(
         name=name,
         description=description[:MAX_SUBAGENT_DESCRIPTION_CHARS],
@@ -667,7 +758,9 @@ def _parse_max_steps(values: Mapping[str, str]) -> int:
     if not text:
         return MAX_STEPS
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= MAX_STEPS:
-        raise UnreadableFile(f"max_steps must be a number from 1 to {MAX_STEPS}, not {text[:40]!r}")
+        raise UnreadableFile(
+            tr("max_steps must be a number from 1 to {max_steps}, not {text!r}", max_steps=MAX_STEPS, text=text[:40])
+        )
     return int(text)
 
 

@@ -15,6 +15,7 @@ from clio.errors import CorruptDocument, NewerDocument, StorageError
 from clio.storage.files import make_folder, read_regular, write_atomic
 from clio.storage.locks import FileLock, error_cause
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 T = TypeVar("T", bound=Struct)
 Json = dict[str, Any]
@@ -67,7 +68,7 @@ def load_document(path: Path, kind: DocumentFormat[T]) -> Document[T] | None:
         data = read_regular(path)
     except FileNotFoundError as error:
         if path.is_symlink():  # its target may be on a disk that is not mounted
-            raise OSError(errno.ENOLINK, "it is a broken link", str(path)) from error
+            raise OSError(errno.ENOLINK, tr("it is a broken link"), str(path)) from error
         return None
     try:
         return decode_document(data, kind, path)
@@ -116,7 +117,9 @@ def check_version(version: object) -> int:
         return _MAX_VERSION + 1
     if type(version) is int and 0 <= version <= _MAX_VERSION:
         return version
-    raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
+    raise msgspec.ValidationError(
+        tr("its version is {version!r}, which is not a version number", version=str(version)[:40])
+    )
 
 
 def _migrate_to_newest(old: Json, version: int, kind: DocumentFormat[T]) -> bytes:
@@ -124,7 +127,9 @@ def _migrate_to_newest(old: Json, version: int, kind: DocumentFormat[T]) -> byte
     try:
         return msgspec.json.encode(migrate_document(old, version, kind.version, kind.migrations))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise msgspec.ValidationError(f"it is not what version {version} should be: {error!r}") from error
+        raise msgspec.ValidationError(
+            tr("it does not match version {version} of the format: {error!r}", version=version, error=error)
+        ) from error
 
 
 def encode_document(document: Document[T], kind: DocumentFormat[T]) -> bytes:
@@ -177,8 +182,13 @@ def refuse_newer_version(path: Path, version: int, newest: int) -> None:
     """
     if check_version(version) > newest:
         raise NewerDocument(
-            f"{str(path)!r} was written by a later clio: it has version {version}, and this one knows versions up to "
-            f"{newest}. It is left as it is; update clio to open it."
+            tr(
+                "{path!r} was written by a newer clio (version {version}; this one reads up to {newest}). It is "
+                "left unchanged; update clio to open it.",
+                path=str(path),
+                version=version,
+                newest=newest,
+            )
         )
 
 
@@ -215,7 +225,7 @@ def link_or_copy(path: Path, target: Path) -> None:
 
 def describe_damage(cause: str) -> str:
     """Describe for the user what a decoder found wrong. Causes phrased by clio are returned unchanged."""
-    return cause if cause.startswith(_CLIO_CAUSE_STARTS) or cause[:1].isdigit() else "not valid JSON of this kind"
+    return cause if cause.startswith(_CLIO_CAUSE_STARTS) or cause[:1].isdigit() else tr("not valid JSON of this kind")
 
 
 _CLIO_CAUSE_STARTS = ("it", "no ", "nothing ")
@@ -224,9 +234,20 @@ _CLIO_CAUSE_STARTS = ("it", "no ", "nothing ")
 
 def make_corrupt_error(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
     """Create the error that tells the user where a file that does not parse has been moved."""
-    result = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
+    result = (
+        tr("it was renamed to {moved_to!r}", moved_to=moved_to.name)
+        if moved_to
+        else tr("it could not be renamed and was left unchanged")
+    )
     return CorruptDocument(
-        f"{str(path)!r} cannot be read ({describe_damage(cause)}); {result}.", path=path, moved_to=moved_to
+        tr(
+            "{path!r} cannot be read ({damage}); {result}.",
+            path=str(path),
+            damage=describe_damage(cause),
+            result=result,
+        ),
+        path=path,
+        moved_to=moved_to,
     )
 
 
@@ -235,7 +256,7 @@ class LearnedFile(Generic[T]):
 
     Args:
         path: None disables reading and writing.
-        content: its description in messages, such as "what models were found to bill".
+        content: its description in messages, such as "the record of token counts".
         notice: called at most once per run with a description of a problem with the file.
     """
 
@@ -253,7 +274,9 @@ class LearnedFile(Generic[T]):
         try:
             document = load_document(self._path, self._kind)
         except (StorageError, OSError) as error:
-            self._notice_once(f"{self._content} is not known: {error_cause(error)}")
+            self._notice_once(
+                tr("{content} is not known: {error_cause}", content=self._content, error_cause=error_cause(error))
+            )
             return None
         return document.value if document else None
 
@@ -265,11 +288,13 @@ class LearnedFile(Generic[T]):
             try:
                 update_document(self._path, self._kind, change)
             except CorruptDocument as error:
-                self._notice_once(f"{self._content} is learned again: {error}")
+                self._notice_once(tr("{content} is learned again: {error}", content=self._content, error=error))
                 if error.moved_to is not None:  # else the damaged file is still there and would be overwritten
                     update_document(self._path, self._kind, change)
         except (StorageError, OSError) as error:
-            self._notice_once(f"{self._content} is not stored: {error_cause(error)}")
+            self._notice_once(
+                tr("{content} is not stored: {error_cause}", content=self._content, error_cause=error_cause(error))
+            )
 
     def _notice_once(self, sentence: str) -> None:
         if not self._has_noticed:

@@ -6,10 +6,13 @@ import re
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
+
+from clio.text.translation import tr
 
 if sys.platform != "win32":
     import fcntl
@@ -57,7 +60,7 @@ def write_pieces(
         finally:
             os.close(fd)
         if sys.platform == "win32":
-            temp.replace(path)  # Windows cannot replace or delete an open file
+            _replace_on_windows(temp, path)
     except BaseException as error:
         with suppress(OSError):  # report the first error
             temp.unlink()
@@ -66,6 +69,22 @@ def write_pieces(
         raise
     if durable:
         sync_folder(path.parent)
+
+
+_WINDOWS_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Pauses between attempts to replace a file that another program has open: a reader, an indexer, a virus scanner."""
+
+
+def _replace_on_windows(temp: Path, path: Path) -> None:
+    """Rename `temp` to `path`. Windows refuses while either of them is open, so clio waits for the other program."""
+    for pause_s in _WINDOWS_PAUSES_S:
+        try:
+            temp.replace(path)
+        except PermissionError:
+            time.sleep(pause_s)
+        else:
+            return
+    temp.replace(path)
 
 
 def _mark_in_use(fd: int) -> None:
@@ -222,6 +241,18 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
     return os.fdopen(fd, "rb")
 
 
+def read_head(path: str, max_bytes: int) -> bytes:
+    """Return the first bytes of a file that a scan of its folder has just found to be a regular file, not a link.
+
+    A third of the time of `open_regular`, for folders of thousands of files. Raises OSError.
+    """
+    fd = os.open(path, _READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        return os.read(fd, max_bytes)
+    finally:
+        os.close(fd)
+
+
 def read_project_file(
     path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = (), truncate: bool = False
 ) -> bytes:
@@ -240,9 +271,9 @@ def read_project_file(
         # Resolved after opening, so that replacing a link in between cannot pass off another file as this one.
         resolved = Path(os.path.realpath(path))
         if not any(resolved.is_relative_to(allowed) for allowed in (root, Path(os.path.realpath(root)), *trusted)):
-            raise LeavesProject(errno.ELOOP, "it is a link out of the project", str(path))
+            raise LeavesProject(errno.ELOOP, tr("it is a link to a place outside the project"), str(path))
         if not os.path.samestat(os.lstat(resolved), os.fstat(fd)):
-            raise LeavesProject(errno.ELOOP, "its links changed while it was opened", str(path))
+            raise LeavesProject(errno.ELOOP, tr("its links changed while it was opened"), str(path))
         return os.read(fd, max_bytes) if truncate else _read_all(fd, path, max_bytes)
     finally:
         os.close(fd)
@@ -254,7 +285,7 @@ def _open_regular(path: Path, *, follow: bool = True) -> int:
     try:
         fd = os.open(path, _READ_FLAGS if follow else _READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:  # a name that no file system allows
-        raise NotAFile(errno.EINVAL, "it is not a file", str(path)) from error
+        raise NotAFile(errno.EINVAL, tr("it is not a file"), str(path)) from error
     try:
         require_regular(path, os.fstat(fd).st_mode)
     except NotAFile:
@@ -267,7 +298,7 @@ def require_regular(path: Path, mode: int) -> None:
     """Raise NotAFile, naming what `path` is instead, unless `mode` is that of a regular file."""
     if stat.S_ISREG(mode):
         return
-    kind = "it is a named pipe, not a file" if stat.S_ISFIFO(mode) else "it is not a file"
+    kind = tr("it is a named pipe, not a file") if stat.S_ISFIFO(mode) else tr("it is not a file")
     raise NotAFile(errno.EINVAL, kind, str(path))
 
 
@@ -287,6 +318,6 @@ def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
 
 
 def _make_too_large_error(path: Path, size: int, max_bytes: int) -> TooLarge:
-    error = TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+    error = TooLarge(errno.EFBIG, tr("it is larger than {max_bytes:,} bytes", max_bytes=max_bytes), str(path))
     error.size, error.max_bytes = size, max_bytes
     return error

@@ -20,6 +20,7 @@ from clio.storage.files import (
     write_atomic,
 )
 from clio.text.json_data import NestedTooDeeply, decode_json
+from clio.text.translation import tr
 
 _damage_notes: list[str] = []
 """Messages about backup copies that the user has not seen yet."""
@@ -63,7 +64,11 @@ def find_damage_copy(path: Path, data: bytes) -> Path | None:
 
 def note_damage(path: Path, copy: Path) -> None:
     """Queue a message to the user that a damaged file was copied; each is shown once."""
-    sentence = f"{str(path)!r} was damaged; a copy was set aside as {copy.name!r}, and its valid lines are still used"
+    sentence = tr(
+        "{path!r} was damaged; a copy was saved as {copy!r}, and its valid lines are still used",
+        path=str(path),
+        copy=copy.name,
+    )
     if sentence not in _damage_notes:
         _damage_notes.append(sentence)
 
@@ -271,7 +276,7 @@ def _back_up_content(path: Path, data: bytes) -> None:
         return
     copy = copy_damaged(path, data)
     if copy is None:
-        raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(path))
+        raise OSError(errno.EIO, tr("it is damaged, and no copy of it could be saved"), str(path))
     note_damage(path, copy)
 
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
 from clio.text.formatting import format_bytes
 from clio.text.json_data import decode_json
+from clio.text.translation import mark, tr
 
 if sys.platform == "win32":
     import msvcrt
@@ -46,9 +47,10 @@ class LocksUnsupported(OSError):
     """The file system of `filename` does not support locks, as some network file systems do not."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.filename!r} cannot be locked: its file system does not support locks, and two clio "
-            "processes would overwrite each other's changes; move it to a disk that supports them"
+        return tr(
+            "{filename!r} cannot be locked: its file system does not support locks, and two clio "
+            "processes would overwrite each other's changes; move it to a disk that supports them",
+            filename=self.filename,
         )
 
 
@@ -98,7 +100,9 @@ class FileLock:
     def __enter__(self) -> Self:
         if not self.acquire(timeout_s=10.0):
             owner = read_owner(self.path)
-            raise TimeoutError(f"{str(self.path)!r} has been locked by process {owner.pid} for over 10 seconds.")
+            raise TimeoutError(
+                tr("{path!r} has been locked by process {pid} for over 10 seconds.", path=str(self.path), pid=owner.pid)
+            )
         return self
 
     def __exit__(
@@ -116,7 +120,9 @@ class FileLock:
         except OSError as error:
             os.close(fd)
             if error.errno in NO_LOCK_ERRNOS:
-                raise LocksUnsupported(error.errno, "its file system does not support locks", str(self.path)) from error
+                raise LocksUnsupported(
+                    error.errno, tr("its file system does not support locks"), str(self.path)
+                ) from error
             raise
         except BaseException:
             os.close(fd)
@@ -241,34 +247,38 @@ def delete_abandoned_files(paths: Iterable[Path], now: float) -> None:
 NO_SPACE_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
 """Errors that only a writer receives."""
 _REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file may not grow",
-    errno.EROFS: "the disk is read-only",
-    errno.EACCES: "permission was denied",
-    errno.EPERM: "permission was denied",
+    errno.ENOSPC: mark("the disk is full"),
+    errno.EDQUOT: mark("the disk quota is used up"),
+    errno.EFBIG: mark("the file size limit is reached"),
+    errno.EROFS: mark("the disk is read-only"),
+    errno.EACCES: mark("permission was denied"),
+    errno.EPERM: mark("permission was denied"),
 }
 _FIXES = {
-    errno.ENOSPC: "free some space, then try again",
-    errno.EDQUOT: "free some space, then try again",
-    errno.EFBIG: "raise the limit on the size of files, then try again",
-    errno.EROFS: "make it writable, or use --incognito",
-    errno.EACCES: "fix its permissions, or use --incognito",
-    errno.EPERM: "fix its permissions, or use --incognito",
+    errno.ENOSPC: mark("free some space, then try again"),
+    errno.EDQUOT: mark("free some space, then try again"),
+    errno.EFBIG: mark("raise the file size limit, then try again"),
+    errno.EROFS: mark("make it writable, or use --incognito"),
+    errno.EACCES: mark("fix its permissions, or use --incognito"),
+    errno.EPERM: mark("fix its permissions, or use --incognito"),
 }
 
-_DEFAULT_FIX = "check it, then try again"
+_DEFAULT_FIX = mark("check it, then try again")
 
 
 def error_reason(error: OSError) -> str:
     """Return why an operation failed, as a clause in lower case."""
     if isinstance(error, TooLarge):  # its errno, EFBIG, would give the reason of a failed write
-        return f"it {_describe_size(error)}"
-    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+        return tr("it {size}", size=_describe_size(error))
+    return tr(_REASONS.get(error.errno or 0, "")) or (error.strerror or str(error)).lower()
 
 
 def _describe_size(error: TooLarge) -> str:
-    return f"is too large to read ({format_bytes(error.size)}; limit {format_bytes(error.max_bytes)})"
+    return tr(
+        "is too large to read ({size}; limit {limit})",
+        size=format_bytes(error.size),
+        limit=format_bytes(error.max_bytes),
+    )
 
 
 def error_cause(error: Exception) -> str:
@@ -281,8 +291,8 @@ def error_cause(error: Exception) -> str:
 def suggest_fix(error: Exception) -> str:
     """Return what the user can do about an error, as a clause in the imperative."""
     if isinstance(error, TooLarge | NotAFile):
-        return "move it away"
-    return _FIXES.get(error.errno or 0, _DEFAULT_FIX) if isinstance(error, OSError) else _DEFAULT_FIX
+        return tr("move it away")
+    return tr(_FIXES.get(error.errno or 0, tr(_DEFAULT_FIX))) if isinstance(error, OSError) else tr(_DEFAULT_FIX)
 
 
 def format_os_error(error: OSError) -> str:
@@ -291,5 +301,10 @@ def format_os_error(error: OSError) -> str:
         return str(error)
     if isinstance(error, TooLarge):
         return f"{str(error.filename)!r} {_describe_size(error)}; {suggest_fix(error)}."
-    subject = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
-    return f"{subject} could not be used: {error_reason(error)}; {suggest_fix(error)}."
+    subject = tr("the output, or a file of clio's,") if error.filename is None else repr(str(error.filename))
+    return tr(
+        "{subject} could not be used: {error_reason}; {suggest_fix}.",
+        subject=subject,
+        error_reason=error_reason(error),
+        suggest_fix=suggest_fix(error),
+    )

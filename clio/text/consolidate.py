@@ -1,6 +1,6 @@
 """Which memories consolidation replays, merges and prunes. Pure; the RNG is passed in.
 
-The numbers are those of the seed document on style learning (002); tests/vectors checks them.
+The numbers are those of the adaptive-memory document (see docs/architecture.md); tests/vectors checks them.
 """
 
 import random

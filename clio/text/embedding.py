@@ -14,6 +14,8 @@ from typing import Protocol, TypeAlias
 from clio.text.vocabulary import SYNONYMS, WORD_TABLES, extract_terms, get_canonical_stem, split_words, stem_word
 
 EMBEDDING_DIMENSIONS = 384
+ROW_BYTES = 4 * EMBEDDING_DIMENSIONS
+"""Size of a stored vector: its numbers as float32."""
 _FEATURE_DIMENSIONS = EMBEDDING_DIMENSIONS - 1  # the last number is the component all vectors share
 _NGRAM_CHARS, _NGRAM_WEIGHT = 4, 0.5  # parts of words make "migrate" and "migration" similar
 _COMMON_WORD_WEIGHT = 0.45  # of a word that says little about the subject
@@ -23,8 +25,8 @@ _POSITIONS_PER_FEATURE = 2  # positions per feature: two features rarely collide
 _SHARED_COMPONENT_SQUARE = 0.08
 """Square of the component that all vectors share.
 
-It makes 1.0 the distance below which two texts are about the same subject, the limit that the seed document (001) sets
-for archived turns.
+It makes 1.0 the distance below which two texts are about the same subject, the limit that the working-memory document
+(see docs/architecture.md) sets for archived turns.
 """
 _COMMON_STEMS = frozenset(
     get_canonical_stem(stem_word(word)) for word in split_words(WORD_TABLES.embedding_common_words)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr, tr_count
 
 
 def truncate(text: str, max_chars: int) -> str:
@@ -16,6 +17,11 @@ def truncate(text: str, max_chars: int) -> str:
     `clio.tools.output.preview_output` for tool output (tells how to read the rest).
     """
     return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…" if max_chars > 0 else ""
+
+
+def capitalize(text: str) -> str:
+    """Return the text with its first letter in upper case; the others are left as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def truncate_line(text: str, max_chars: int) -> str:
@@ -69,12 +75,14 @@ def format_age(seconds: float) -> str:
 def format_ago(seconds: float) -> str:
     """Return an age for a sentence: "just now", "5 min ago", "3 h ago", "1 day ago", "4 months ago"."""
     if seconds < 60:
-        return "just now"
+        return tr("just now")
     if seconds < 86_400:
-        return f"{format_age(seconds)} ago"
+        return tr("{age} ago", age=format_age(seconds))
     days = int(seconds // 86_400)
-    unit, unit_days = ("day", 1) if days < 60 else ("month", 30) if days < 730 else ("year", 365)
-    return f"{format_count(days // unit_days, unit)} ago"
+    if days < 60:
+        return tr("{age} ago", age=tr_count(days, "day"))
+    age = tr_count(days // 30, "month") if days < 730 else tr_count(days // 365, "year")
+    return tr("{age} ago", age=age)
 
 
 def format_tokens(count: int) -> str:
@@ -129,7 +137,8 @@ SWITCH = "/session switch "
 """The command that handlers name to continue a session; on the command line that is `clio -r`."""
 _COMMAND_LINE_NAMES = {"session": "sessions", "trust": "config trust"}
 _SLASH_COMMAND = LazyRegex(
-    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
+    r"(?<![\w/.])/(config|cost|docs|feedback|jobs|mcp|memory|note|prefs|recall|schedule|session|skills|style|trust)"
+    r"(?=[ .;,:`')]|$)"
 )
 
 
@@ -142,6 +151,29 @@ def replace_slash_commands(text: str) -> str:
     """Replace slash commands in a message by their `clio` forms, and remove the marks around code."""
     text = remove_code_marks(text).replace(SWITCH.strip(), "clio -r")
     return _SLASH_COMMAND.sub(lambda found: f"clio {_COMMAND_LINE_NAMES.get(found[1], found[1])}", text)
+
+
+_FIRST_WORD = LazyRegex(r"(?:[A-Z][a-z]*|[a-z]+)(?=[ ,;:]|$)")
+_NAMES = frozenset(
+    "Anthropic Bedrock Claude Codex Ctrl Docker Enter Esc Gemini Git Landlock Linux Ollama Python Vertex Windows "
+    "azure bedrock bwrap vertex clio clone gh git less npx numpy pip python rg ruff".split()
+)
+"""Names that keep their first letter at the beginning of a sentence."""
+
+
+def begin_lower(sentence: str) -> str:
+    """Return the sentence as it follows a label such as "clio:" or "error:": in lower case, unless a name begins it."""
+    return _begin(sentence, str.lower)
+
+
+def begin_upper(sentence: str) -> str:
+    """Return the sentence with a capital letter, for a line of its own; a name at the beginning stays as it is."""
+    return _begin(sentence, str.upper)
+
+
+def _begin(sentence: str, change: Callable[[str], str]) -> str:
+    first = _FIRST_WORD.match(sentence)
+    return sentence if first is None or first[0] in _NAMES else change(sentence[0]) + sentence[1:]
 
 
 _AMOUNT = LazyRegex(r"([0-9]{0,6})(?:\.([0-9]*))?")

@@ -1,11 +1,13 @@
 """Scores of memories: relevance to a query, decay over time, preference bands, fusion of rankings. Pure.
 
-The numbers are those of the seed documents (000, 001, 002, 003); tests/vectors checks them.
+The numbers are those of the seed documents (see docs/architecture.md); tests/vectors checks them.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
+
+from clio.text.translation import mark
 
 DAY_S = 86_400.0
 HALF_LIFE_DAYS = {"fact": 90.0, "event": 30.0, "note": 7.0}
@@ -117,7 +119,9 @@ def find_score_bands(score: float) -> tuple[str, ...]:
 
 def describe_score(score: float) -> str:
     """Return how a score is shown to the user: "liked" from 7, "disliked" up to 3, otherwise "neutral"."""
-    return "liked" if score >= _MIN_LIKED_SCORE else "disliked" if score <= _MAX_DISLIKED_SCORE else "neutral"
+    if score >= _MIN_LIKED_SCORE:
+        return mark("liked")
+    return mark("disliked") if score <= _MAX_DISLIKED_SCORE else mark("neutral")
 
 
 def list_score_ranges(bands: Iterable[str], min_score: float | None = None) -> tuple[tuple[float, float], ...]:
@@ -156,8 +160,6 @@ def find_shifts(old: Sequence[float], new: Sequence[float], min_change: float = 
 
 
 HITS_WEIGHT, SIMILARITY_WEIGHT, IMPORTANCE_WEIGHT, RECENCY_WEIGHT = 0.3, 0.3, 0.2, 0.2
-MIN_RELEVANT_SIMILARITY = 0.1
-"""Below it and without a keyword hit, a memory does not answer the query, however important it is."""
 _FULL_RECENCY_S, _NO_RECENCY_S = 3600.0, 30 * 86_400.0
 _LOAD_RECENCY_WEIGHT, _LOAD_IMPORTANCE_WEIGHT = 0.6, 0.4
 
@@ -181,11 +183,6 @@ def compute_recency(seconds_since_access: float) -> float:
     return max(0.0, 1.0 - seconds_since_access / _NO_RECENCY_S)
 
 
-def is_relevant_to_query(hits: float, similarity: float) -> bool:
-    """Whether a memory is related to the query at all."""
-    return hits > 0 or similarity >= MIN_RELEVANT_SIMILARITY
-
-
 def strip_plural_s(word: str) -> str:
     """Return the word without its plural "s" if it has more than three letters; "bus" is unchanged."""
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
@@ -195,7 +192,7 @@ MAX_RECALL_SHARE = 0.25
 RECALL_TOKENS, RECALL_WINDOW_TOKENS = 300, 32_768
 """clio's budget for automatic recall: 300 tokens for a window of 32,768, in proportion for others.
 
-The seed document allows a quarter of the window.
+The working-memory document allows a quarter of the window.
 """
 MIN_RECALL_TOKENS, MAX_RECALL_TOKENS = 100, 1_200
 _MAX_SEED_RECALL_TOKENS = 65_535
@@ -207,7 +204,7 @@ T = TypeVar("T")
 
 
 def compute_recall_limit(window_tokens: int) -> int:
-    """Return the seed document's limit for automatic recall: a quarter of the window, at most 65,535 tokens."""
+    """Return the working-memory document's limit for recall: a quarter of the window, at most 65,535 tokens."""
     return min(int(window_tokens * MAX_RECALL_SHARE), _MAX_SEED_RECALL_TOKENS)
 
 
@@ -238,7 +235,7 @@ def drop_oldest(entries: Sequence[T], size: Callable[[Sequence[T]], int], max_to
 
 RRF_K = 60
 """Constant of Cormack, Clarke and Büttcher 2009; a smaller one favours the first ranks more."""
-# Weights of the kinds of memory, from the seed document on style learning (002).
+# Weights of the kinds of memory, from the adaptive-memory document.
 TIER_WEIGHTS: Mapping[str, float] = {"working": 1.0, "semantic": 0.7, "procedural": 0.6, "behavioral": 0.6}
 
 

@@ -14,6 +14,7 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, TouchOwnState
 from clio.skills.skills import Skill, SkillCatalog
 from clio.text.formatting import format_count, truncate, truncate_line
+from clio.text.translation import tr
 from clio.text.untrusted_text import reveal_hidden_text
 from clio.tools.base import FreeArguments, PreparedCall, Progress, Tool, ToolOutput
 from clio.tools.output import find_nearest_names
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 # Descriptions are in every request. On a window of 16,384 tokens ten long ones would take a third of it.
 _DESCRIPTION_CHARS, _COMPACT_CHARS = 2_000, 200
 _TITLE_CHARS = 100
+
+
+def _clean_message(error: CallFailed | ServerDown) -> str:
+    """Return the error's message, which may quote the server."""
+    message = str(error)
+    return message if message.isprintable() else strip_control_characters(message)
 
 
 class McpTool:
@@ -61,10 +68,14 @@ class McpTool:
             try:
                 reply = await self._servers.call(named.server, named.tool.name, call.values, progress)
             except CallFailed as error:
-                raise ToolFailed(f"{named.server}: {strip_control_characters(str(error))}") from None
+                raise ToolFailed(tr("{server}: {reason}", server=named.server, reason=_clean_message(error))) from None
             except ServerDown as error:
                 raise ToolFailed(
-                    f"the MCP server {named.server!r} cannot be used: {strip_control_characters(str(error))}"
+                    tr(
+                        "the MCP server {server!r} cannot be used: {reason}",
+                        server=named.server,
+                        reason=_clean_message(error),
+                    )
                 ) from None
             return ToolOutput(
                 text=frame_server_text(reply.text, named.server),
@@ -158,14 +169,14 @@ class UseSkillTool:
         skill = self._skills.get(skill_name)
         if skill is None:
             near = find_nearest_names(skill_name, self._skills) or list(self._skills)[:5]
-            raise ToolRetry(f"there is no skill {call.name!r}", f"the nearest are: {', '.join(near)}")
+            raise ToolRetry(tr("there is no skill {call!r}", call=call.name), f"the nearest are: {', '.join(near)}")
 
         async def run(progress: Progress) -> ToolOutput:
             try:
                 text = (await asyncio.to_thread(self._catalog.open, skill)).text
             except UserError as error:
-                raise ToolFailed(str(error), "go on without it") from None
+                raise ToolFailed(error.message, "go on without it") from None
             lines = format_count(len(text.splitlines()), "line")
             return ToolOutput(text=text, summary=lines, side_effects=SideEffects(read=(skill.displayed_path,)))
 
-        return PreparedCall(title=f"use skill {skill.name}", action=TouchOwnState(), run=run)
+        return PreparedCall(title=tr("use skill {skill}", skill=skill.name), action=TouchOwnState(), run=run)

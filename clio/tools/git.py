@@ -1,8 +1,12 @@
-"""The git tool: read with GitPython, change with the same commands a user would type."""
+"""The git tool: it reads and changes with the same commands a user would type.
+
+GitPython finds the repository and answers what a command depends on (its folders, remotes, branch and upstream); it
+reads files for that and starts no process.
+"""
 
 import asyncio
 import shlex
-import sys
+import subprocess
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +18,7 @@ from clio.messages import Commit, SideEffects
 from clio.readonly_git import describe_blocking_file, readonly_git_command, readonly_git_environment
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand, Workspace
-from clio.text.formatting import format_count
+from clio.text.translation import tr, tr_count
 from clio.tools.base import PreparedCall, Progress, ToolOutput
 from clio.tools.schemas import GitArgs
 from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_sandboxed
@@ -81,8 +85,8 @@ class GitTool:
             heads_only = all(line.startswith("## ") for line in text.splitlines())
             if arguments[0] == "status" and heads_only and "No commits yet" not in text:
                 text = f"{text}\nclean: nothing to commit".lstrip()
-                return ToolOutput(text=text, summary="clean")
-            return ToolOutput(text=text or "(nothing)", summary=format_count(len(text.splitlines()), "line"))
+                return ToolOutput(text=text, summary=tr("clean"))
+            return ToolOutput(text=text or "(nothing)", summary=tr_count(len(text.splitlines()), "line"))
 
         return PreparedCall(title=title, action=ReadFiles(paths=paths), run=go)
 
@@ -120,28 +124,23 @@ def open_repository(folder: Path) -> "Repo":
         return Repo(folder, search_parent_directories=True)
     except (GitError, OSError) as error:
         raise ToolFailed(
-            f"{str(folder)!r} is not in a git repository", "`git init` creates one, if the user wants that"
+            tr("{folder!r} is not in a git repository", folder=str(folder)),
+            "`git init` creates one, if the user wants that",
         ) from error
 
 
 def run_git_text(folder: Path, arguments: list[str]) -> str:
-    """Return the output of git in a folder, as valid text. Raises ToolFailed with git's error message."""
-    from git import Git
-    from git.exc import GitCommandError
-
-    git = Git(folder)
-    # Reading takes no lock, so it does not conflict with a commit the user is making.
-    git.update_environment(**readonly_git_environment())
-    limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython supports no time limit there
+    """Return the output of a read-only git command in a folder, as valid text. Raises ToolFailed with git's message."""
     try:
-        argv = readonly_git_command(folder, *arguments)
-        output = git.execute(argv, stdout_as_string=False, kill_after_timeout=limit_s)
+        done = subprocess.run(
+            readonly_git_command(folder, *arguments), cwd=folder, env=readonly_git_environment(),
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=READ_LIMIT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise _make_too_slow(arguments, READ_LIMIT_S) from error
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
-    except GitCommandError as error:
-        cause = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
-        raise ToolFailed(f"git {arguments[0]} failed: {cause}") from error
-    return output.decode("utf-8", errors="replace").rstrip("\n")
+    return _decode_output(arguments, done.returncode, done.stdout, done.stderr)
 
 
 async def _run_status(folder: Path, arguments: list[str]) -> str:
@@ -175,12 +174,20 @@ async def _run_git(folder: Path, arguments: list[str], limit_s: float = READ_LIM
         async with asyncio.timeout(limit_s):
             output, errors = await process.communicate()
     except TimeoutError as error:
-        raise GitTooSlow(f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; {_WHY_SLOW}") from error
+        raise _make_too_slow(arguments, limit_s) from error
     finally:
         if process.returncode is None:
             process.kill()
-    if process.returncode:
-        why = errors.decode("utf-8", errors="replace").strip() or f"exit {process.returncode}"
+    return _decode_output(arguments, process.returncode or 0, output, errors)
+
+
+def _make_too_slow(arguments: list[str], limit_s: float) -> GitTooSlow:
+    return GitTooSlow(f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; {_WHY_SLOW}")
+
+
+def _decode_output(arguments: list[str], exit_code: int, output: bytes, errors: bytes) -> str:
+    if exit_code:
+        why = errors.decode("utf-8", errors="replace").strip() or f"exit {exit_code}"
         raise ToolFailed(f"git {arguments[0]} failed: {why}")
     return output.decode("utf-8", errors="replace").rstrip("\n")
 
@@ -196,7 +203,10 @@ def _refuse_options(call: GitArgs) -> None:
     for field in ("revision", "name", "remote"):
         value: str = getattr(call, field)
         if value.startswith("-") or any(character in value for character in "\0\n"):
-            raise ToolRetry(f"{field} {value!r} is not a name git could know", "options cannot be given")
+            raise ToolRetry(
+                tr("{field} {value!r} is not a valid git name", field=field, value=value),
+                "options cannot be given",
+            )
 
 
 def _build_read_arguments(call: GitArgs) -> list[str] | None:
@@ -248,11 +258,11 @@ def _build_change_command(repo: "Repo", call: GitArgs) -> list[str]:
 def _build_push_command(repo: "Repo", call: GitArgs) -> list[str]:
     remotes = [remote.name for remote in repo.remotes]
     if not remotes:
-        raise ToolFailed("the repository has no remote to push to", "the user can add one with `git remote add`")
+        raise ToolFailed(tr("the repository has no remote to push to"), "the user can add one with `git remote add`")
     if call.remote and call.remote not in remotes:
-        raise ToolRetry(f"there is no remote {call.remote!r}", f"there are: {', '.join(remotes)}")
+        raise ToolRetry(tr("there is no remote {remote!r}", remote=call.remote), f"there are: {', '.join(remotes)}")
     if repo.head.is_detached:
-        raise ToolFailed("HEAD is detached: there is no branch to push", "create one first")
+        raise ToolFailed(tr("HEAD is detached: there is no branch to push"), "create one first")
     branch = repo.active_branch
     if branch.tracking_branch() and not call.remote:
         return ["git", "push"]
@@ -267,7 +277,7 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
     try:
         check_trailer(attribution)
     except ConfigError as error:
-        raise ToolFailed(str(error), "only the user can change it") from error
+        raise ToolFailed(error.message, "only the user can change it") from error
     message = ["--message", call.message.strip(), *(["--trailer", attribution] if attribution else [])]
     if call.paths:
         chosen = ["--", *call.paths]
@@ -277,8 +287,8 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
     if not run_git_text(cwd, ["diff", "--staged", "--name-only"]):
         changed = run_git_text(cwd, ["status", "--short"])
         if not changed:
-            raise ToolFailed("there is nothing to commit: the working tree is clean")
-        raise ToolRetry("nothing is staged", f'name the files in paths (["."] for all of these):\n{changed[:2000]}')
+            raise ToolFailed(tr("there is nothing to commit: the working tree is clean"))
+        raise ToolRetry(tr("nothing is staged"), f'name the files in paths (["."] for all of these):\n{changed[:2000]}')
     return [["git", "commit", *message]]
 
 
@@ -298,7 +308,9 @@ def _report_commit(cwd: Path, text: str) -> ToolOutput:
     name, _, subject = short.partition(" ")
     effects = SideEffects(commits=(Commit(hash=name, subject=subject),))
     # The title of the call has the subject.
-    return ToolOutput(text=f"committed {commit_hash}\n{rest}", summary=f"committed {name}", side_effects=effects)
+    return ToolOutput(
+        text=f"committed {commit_hash}\n{rest}", summary=tr("committed {name}", name=name), side_effects=effects
+    )
 
 
 def _report_output(cwd: Path, text: str) -> ToolOutput:

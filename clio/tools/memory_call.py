@@ -539,6 +539,13 @@ def _refuse_missing(
 ) -> None:
     needed = _REQUIRED.get(operation, ())
     missing = [slot for slot in needed if slot not in values or (slot != "content" and _is_empty(values[slot]))]
+    # A text counts as the steps of a workflow only if it lists some: it may be the name alone.
+    if (
+        operation == "add_workflow"
+        and not any(raw.get(name) for name in ("steps", "sequence"))
+        and len(values.get("steps", ())) == 1
+    ):
+        missing = ["steps"]
     if not missing:
         return
     names = {slot: _get_schema_name(asked, operation, slot) for slot in needed}

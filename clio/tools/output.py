@@ -10,6 +10,7 @@ from clio.sessions.session import Session
 from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_stored_time
+from clio.text.translation import tr
 from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size
 from clio.tools.schemas import ReadOutputArgs
 
@@ -104,10 +105,16 @@ class ReadOutputTool:
             except BlobNotFound as error:
                 raise ToolRetry(str(error)) from error
             except OSError as error:
-                raise ToolFailed(f"the output {call.handle!r} cannot be read: {error_cause(error)}") from error
+                raise ToolFailed(
+                    tr(
+                        "the output {handle!r} cannot be read: {error_cause}",
+                        handle=call.handle,
+                        error_cause=error_cause(error),
+                    )
+                ) from error
             return page_output(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
 
-        title = f"read output {call.handle[:16]} from line {call.offset}"
+        title = tr("read output {handle} from line {offset}", handle=call.handle[:16], offset=call.offset)
         return PreparedCall(title=title, action=TouchOwnState(), run=go)
 
 
@@ -115,7 +122,7 @@ def page_output(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS)
     """Return lines `offset` to `offset + limit - 1`, fewer if they are long. Raises ToolRetry after the end."""
     all_rows = split_rows(text)
     if offset > len(all_rows):
-        raise ToolRetry(f"the output has {len(all_rows)} lines", f"offset {offset} is behind its end")
+        raise ToolRetry(tr("the output has {count} lines", count=len(all_rows)), f"offset {offset} is behind its end")
     shown: list[str] = []
     room = max_chars
     for row in all_rows[offset - 1 : offset - 1 + limit]:
@@ -126,4 +133,7 @@ def page_output(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS)
     last = offset + len(shown) - 1
     more = f"; continue with offset={last + 1}" if last < len(all_rows) else ", the end"
     head = f"[lines {offset}-{last} of {len(all_rows)}{more}]"
-    return ToolOutput(text="\n".join([head, *shown]), summary=f"lines {offset}-{last} of {len(all_rows)}")
+    return ToolOutput(
+        text="\n".join([head, *shown]),
+        summary=tr("lines {offset}-{last} of {count}", offset=offset, last=last, count=len(all_rows)),
+    )

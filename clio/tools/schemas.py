@@ -48,7 +48,7 @@ class ListFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Arguments of list_files."""
 
     path: Annotated[str, Meta(description="folder; the project by default")] = "."
-    depth: Annotated[PositiveInt | None, Meta(description="levels to open")] = None
+    depth: Annotated[PositiveInt | None, Meta(description="levels to expand")] = None
 
 
 class FindFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,12 +67,22 @@ class SearchTextArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     context: Annotated[int, Meta(description="lines around each match", ge=0, le=20)] = 0
 
 
+class CodeLookupArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of code_lookup; other names of the operations are accepted."""
+
+    operation: Annotated[Any, Meta(extra_json_schema={"enum": ["definition", "references", "symbols"]})]
+    path: str = ""
+    line: int | None = None
+    symbol: str = ""
+
+
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
     """Arguments of run_command."""
 
     command: str
     timeout_s: Annotated[int, Meta(ge=1, le=3600)] | None = None
-    background: bool = False
+    # Left out of compact requests, which do not offer job_output either.
+    background: Annotated[bool, Meta(extra_json_schema={"x-rare": True})] = False
 
 
 class SandboxedCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
@@ -123,6 +133,13 @@ class WebFetchArgs(Struct, frozen=True, kw_only=True):
     """Arguments of web_fetch."""
 
     url: str
+
+
+class WebSearchArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of web_search."""
+
+    query: str
+    count: Annotated[int, Meta(ge=1, le=10, description="how many results")] = 5
 
 
 class ReadOutputArgs(Struct, frozen=True, kw_only=True):
@@ -194,8 +211,11 @@ RareNumber = Annotated[Any, Meta(extra_json_schema=_NUMBER | _NOT_SENT_COMPACT)]
 Alias = Annotated[Any, Meta(extra_json_schema=_NOT_SENT)]
 
 
-class MemoryArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of memory_operations. None means that a parameter was not given; empty strings are values."""
+class MemoryArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of memory_operations. None means that a parameter was not given; empty strings are values.
+
+    An unknown parameter is an error: ignored, it would lose text that the model wants to save.
+    """
 
     operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED_OPERATIONS)})]
     content: Text = None

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from clio.errors import ToolRetry
 from clio.messages import SideEffects
@@ -15,6 +15,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
 from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import truncate_line
+from clio.text.translation import tr
 from clio.tools.base import PreparedCall, Progress, ToolOutput
 from clio.tools.schemas import make_args_schema
 
@@ -62,11 +63,13 @@ class AskUserTool:
             effects = SideEffects(question=question, answer=answer)
             if not answer:
                 message = "The user gave no answer; continue as you think best."
-                return ToolOutput(text=message, summary="no answer", side_effects=effects)
+                return ToolOutput(text=message, summary=tr("no answer"), side_effects=effects)
             summary = " ".join(answer.split())[:_TITLE_CHARS]
             return ToolOutput(text=f"The user answered: {answer}", summary=summary, side_effects=effects)
 
-        return PreparedCall(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=TouchOwnState(), run=go)
+        return PreparedCall(
+            title=tr("ask: {question}", question=truncate_line(question, _TITLE_CHARS)), action=TouchOwnState(), run=go
+        )
 
 
 TodoOperation = Literal["read", "write", "update", "add"]
@@ -83,11 +86,23 @@ class TodoItem(Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class TodoArgs(Struct, frozen=True, kw_only=True):
+_FormerTodos = Annotated[tuple[TodoItem, ...], Meta(extra_json_schema={"deprecated": True})]
+
+
+class TodoArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of todo_operations."""
 
     operation: TodoOperation
     todos: Annotated[tuple[TodoItem, ...], Meta(description="write, add: with title; update: with id")] = ()
+    # Former names, not in the schema and accepted all the same.
+    todo_list: _FormerTodos = field(name="todoList", default=())
+    todo_updates: _FormerTodos = field(name="todoUpdates", default=())
+    new_todos: _FormerTodos = field(name="newTodos", default=())
+
+    @property
+    def items(self) -> tuple[TodoItem, ...]:
+        """The items, whatever they are called."""
+        return self.todos or self.todo_list or self.todo_updates or self.new_todos
 
 
 class TodoTool:
@@ -103,17 +118,18 @@ class TodoTool:
     def prepare(self, args: Any) -> PreparedCall:
         """Prepare an operation. Raises ToolRetry as `apply_todo_operation` does."""
         call: TodoArgs = args
-        apply_todo_operation(self._session.todos, call.operation, call.todos)  # raises before the call is judged
+        apply_todo_operation(self._session.todos, call.operation, call.items)  # raises before the call is judged
 
         async def go(progress: Progress) -> ToolOutput:
             session = self._session
             before = session.todos
-            todos = apply_todo_operation(before, call.operation, call.todos)
+            todos = apply_todo_operation(before, call.operation, call.items)
             if todos != before:
                 session.set_todos(todos)
-            return ToolOutput(text=render_todos(todos), summary=describe_todo_change(before, todos))
+            text = "\n".join(filter(None, (render_todos(todos), _describe_lost_notes(before, todos))))
+            return ToolOutput(text=text, summary=describe_todo_change(before, todos))
 
-        return PreparedCall(title="todos", action=TouchOwnState(), run=go)
+        return PreparedCall(title=tr("todos"), action=TouchOwnState(), run=go)
 
 
 def render_todos(todos: tuple[Todo, ...]) -> str:
@@ -122,17 +138,35 @@ def render_todos(todos: tuple[Todo, ...]) -> str:
     return "\n".join(lines) or "(no todos)"
 
 
+def _describe_lost_notes(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
+    """Return the notes of todos that are no longer in the list, so that what they record is not lost unnoticed."""
+    remaining = {todo.id for todo in after}
+    lost = [f"{todo.id}. {todo.title}: {todo.note}" for todo in before if todo.note and todo.id not in remaining]
+    return (
+        "\n".join(["[Removed with their notes; add what is still needed to another todo:", *lost]) + "]" if lost else ""
+    )
+
+
 def describe_todo_change(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
     """Return the state of the list for the user: "2 of 5 done, now: write tests"."""
     if not after:
-        return "no todos"
+        return tr("no todos")
     done = sum(todo.status == "completed" for todo in after)
-    active = [f"now: {todo.title}" for todo in after if todo.status == "in_progress"]
+    active = [tr("now: {title}", title=todo.title) for todo in after if todo.status == "in_progress"]
     were_done = {todo.id for todo in before if todo.status == "completed"}
-    new = [f"done: {todo.title}" for todo in after if todo.status == "completed" and todo.id not in were_done]
+    new = [
+        tr("done: {title}", title=todo.title)
+        for todo in after
+        if todo.status == "completed" and todo.id not in were_done
+    ]
     added = len({todo.id for todo in after} - {todo.id for todo in before})
-    count = f"{done} of {len(after)} done" if done or not added else f"{len(after)} to do"
-    return ", ".join([count, *(active or new[:1])])
+    count = (
+        tr("{done} of {count} done", done=done, count=len(after))
+        if done or not added
+        else tr("{count} to do", count=len(after))
+    )
+    item = (active or new[:1] or [""])[0]
+    return tr("{count}, {item}", count=count, item=item) if item else count
 
 
 def apply_todo_operation(
@@ -162,15 +196,20 @@ def _require_items(operation: TodoOperation, items: tuple[TodoItem, ...]) -> tup
 
 
 def _replace_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
-    """Return a new list; an item without an id but with the title of an old item keeps that one's id."""
+    """Return a new list; an item without an id but with the title of an old item keeps that one's id.
+
+    An item that keeps its id and has no note keeps its note.
+    """
     ids = {todo.title: todo.id for todo in todos}
+    notes = {todo.id: todo.note for todo in todos}
     named = {item.id for item in items}
     known: list[TodoItem] = []
     for item in items:
         old = ids.get(item.title or "")
         number = item.id if item.id is not None else (old if old not in named else None)
         named.add(number)
-        known.append(TodoItem(id=number, title=item.title, status=item.status, note=item.note))
+        note = notes.get(number, "") if item.note is None and number is not None else item.note
+        known.append(TodoItem(id=number, title=item.title, status=item.status, note=note))
     return _number_new_todos(todos, tuple(known))
 
 
@@ -201,9 +240,16 @@ def _update_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple
             id=old.id,
             title=" ".join((item.title or "").split()) or old.title,
             status=item.status or old.status,
-            note=old.note if item.note is None else item.note,
+            note=_add_note(old.note, item.note or ""),
         )
     return tuple(by_id.values())
+
+
+def _add_note(old: str, new: str) -> str:
+    """Return both notes: a note records findings that exist nowhere else once old messages have left the window."""
+    if not old or old in new:
+        return new or old
+    return old if new in old else f"{old}; {new}"
 
 
 def _check_todos(todos: tuple[Todo, ...]) -> None:
@@ -227,19 +273,28 @@ _LIST_CHARS = 4_000
 class DelegateArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of delegate."""
 
-    task: Annotated[str, Meta(description="the whole task, with all that must be known")]
-    agent: Annotated[str, Meta(description="one of the listed agents")] = ""
-    tools: Annotated[tuple[str, ...], Meta(description="the only tools it may use; default: all", max_length=30)] = ()
-    model: Annotated[str, Meta(description="another model of the same server")] = ""
+    task: str
+    agent: Annotated[str, Meta(description="a listed agent")] = ""
+    tools: Annotated[tuple[str, ...], Meta(description="its only tools; default: all", max_length=30)] = ()
+    model: Annotated[str, Meta(description="another model of the server")] = ""
+    background: Annotated[bool, Meta(description="return at once; see job_output")] = False
+    edits: Annotated[bool, Meta(description="with background: edit files, in an own worktree")] = False
 
 
 class DelegatedTask(Struct, frozen=True, kw_only=True):
-    """A task for a sub-agent. agent: None for the general one."""
+    """A task for a sub-agent.
+
+    Attributes:
+        agent: None for the general one.
+        edits: with `background`, it works in a git worktree of its own; otherwise it only reads.
+    """
 
     text: str
     agent: SubagentDefinition | None
     tools: tuple[str, ...]
     model: str
+    background: bool = False
+    edits: bool = False
 
     @property
     def name(self) -> str:
@@ -284,7 +339,7 @@ class DelegateTool:
         """Prepare a task. Raises ToolRetry for an empty task, or an unknown sub-agent or tool."""
         call: DelegateArgs = args
         if not call.task.strip():
-            raise ToolRetry("the task is empty", "say all that must be known, the sub-agent sees nothing else")
+            raise ToolRetry("the task is empty", "include everything it must know, the sub-agent sees nothing else")
         agent_name = call.agent.strip().lower()
         agent = self._agents.get(agent_name)
         if agent_name not in ("", "general") and agent is None:
@@ -294,9 +349,18 @@ class DelegateTool:
             raise ToolRetry(f"there is no agent {call.agent!r}", f"the nearest are: {', '.join(near)}")
         if unknown_tools := [name for name in call.tools if name not in self._known]:
             raise ToolRetry(f"there is no tool {unknown_tools[0]!r}", f"there are: {', '.join(sorted(self._known))}")
-        task = DelegatedTask(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
+        task = DelegatedTask(
+            text=call.task.strip(),
+            agent=agent,
+            tools=call.tools,
+            model=call.model.strip(),
+            background=call.background,
+            edits=call.edits,
+        )
         return PreparedCall(
-            title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",
+            title=tr(
+                "delegate to {task}: {text}", task=task.name, text=truncate_line(task.text, _DELEGATE_TITLE_CHARS)
+            ),
             action=TouchOwnState(),
             run=lambda progress: self._run(task, progress),
         )

@@ -12,6 +12,7 @@ from clio.tools.base import PageSize, PreparedCall, ReadLog, Tool
 from clio.tools.schemas import (
     MAX_ANSWER_CHARS,
     ApplyPatchArgs,
+    CodeLookupArgs,
     EditFileArgs,
     FindFilesArgs,
     GitArgs,
@@ -24,6 +25,7 @@ from clio.tools.schemas import (
     SearchTextArgs,
     UseSkillArgs,
     WebFetchArgs,
+    WebSearchArgs,
     WriteFileArgs,
     get_command_args,
 )
@@ -79,12 +81,14 @@ def make_file_tools(
     *,
     max_read_chars: int | PageSize = MAX_ANSWER_CHARS,
     session: Session | None = None,
+    code_lookup: Callable[[], Tool] | None = None,
 ) -> list[Tool]:
     """Return the file tools of one session.
 
     Args:
         max_read_chars: limit for the result of one read or search; at most the limit for any tool result.
         session: the session in whose window a read looks for lines already shown; None for none.
+        code_lookup: makes the tool of that name; None if nothing could answer it.
     """
 
     def read_file() -> Tool:
@@ -130,6 +134,7 @@ def make_file_tools(
         LazyTool("list_files", ListFilesArgs, list_files, read_only=True),
         LazyTool("find_files", FindFilesArgs, find_files, read_only=True),
         LazyTool("search_text", SearchTextArgs, search_text, read_only=True),
+        *([LazyTool("code_lookup", CodeLookupArgs, code_lookup, read_only=True)] if code_lookup else []),
     ]
 
 
@@ -144,6 +149,7 @@ def make_session_tools(
     private_network: bool,
     attribution: str | None = None,
     max_read_chars: int | PageSize = MAX_ANSWER_CHARS,
+    web_search: Callable[[], Tool] | None = None,
 ) -> list[Tool]:
     """Return the tools of one session other than the file tools, in the order in which requests list them.
 
@@ -151,6 +157,7 @@ def make_session_tools(
         jobs: closed by the caller when clio exits; its sandbox is used for all commands.
         attribution: a trailer line for commit messages, such as "Co-authored-by: …"; None for none.
         max_read_chars: see `make_file_tools`.
+        web_search: makes the tool of that name; None if no search service is set.
     """
 
     def job_output() -> Tool:
@@ -189,6 +196,7 @@ def make_session_tools(
         LazyTool("job_stop", JobStopArgs, job_stop),
         LazyTool("git", GitArgs, git),
         LazyTool("web_fetch", WebFetchArgs, web_fetch, read_only=True),
+        *([LazyTool("web_search", WebSearchArgs, web_search, read_only=True)] if web_search else []),
         TodoTool(session),
         AskUserTool(asker),
         LazyTool("read_output", ReadOutputArgs, read_output, read_only=True),

@@ -1,6 +1,7 @@
 """Dialogs in which the user approves a tool call, a plan or a commit, edits it, or accepts single hunks of a change."""
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,16 +13,25 @@ from rich.text import Text
 
 from clio.config.schema import ApprovalMode
 from clio.errors import ToolFailed, UserError
-from clio.security.actions import ChangeFiles, FileChange, RunCommand
+from clio.security.actions import (
+    CallServer,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    ReadFiles,
+    RunCommand,
+    TouchOwnState,
+)
 from clio.security.approval import Answer, ApprovalRequest, Declined
 from clio.sessions.state import Todo
-from clio.text.formatting import format_count
+from clio.text.translation import mark, tr, tr_count
 from clio.tools.files.diff import DiffHunk, apply_diff_hunks, diff_change, split_hunks
 from clio.tools.files.text_file import find_main_ending
 from clio.ui.diff_view import FormatPath
+from clio.ui.hanging_text import HangingText
 from clio.ui.painter import Part, count_cells, truncate_to_cells
 from clio.ui.prompt_io import ENTER, PromptIO
-from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line
+from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line, spell_out_lines
 from clio.ui.terminal_handoff import edit_text, hand_over_terminal
 
 
@@ -135,10 +145,10 @@ class EditableProposal:
         """Describe a partial answer: "approved: your version, 2 hunks left out"."""
         hunks = sum(one.hunks for one in answer.declined)
         files = len(self._proposed.changes) - len(answer.changes)
-        parts = ["your version"] if answer.edited else []
-        parts += [f"{format_count(hunks, 'hunk')} left out"] if hunks else []
-        parts += [f"{format_count(files, 'file')} left out"] if files else []
-        return f"approved: {', '.join(parts)}"
+        parts = [tr("your version")] if answer.edited else []
+        parts += [tr("{hunks} left out", hunks=tr_count(hunks, "hunk"))] if hunks else []
+        parts += [tr("{files} left out", files=tr_count(files, "file"))] if files else []
+        return tr("approved: {parts}", parts=", ".join(parts))
 
 
 def _split_change(change: FileChange) -> Iterator[ChangePiece]:
@@ -172,7 +182,7 @@ async def edit_proposal(prompt_io: PromptIO, proposal: EditableProposal, display
         return False
     proposal.set_text(change.path, edited)
     if not proposal.changes_anything:
-        prompt_io.print_remark("your version no longer changes anything", prompt_io.theme.warning)
+        prompt_io.print_remark(tr("your version no longer changes anything"), prompt_io.theme.warning)
     return True
 
 
@@ -196,11 +206,12 @@ async def _choose_change(prompt_io: PromptIO, proposal: EditableProposal, displa
         key = await prompt_io.questions.ask_key(dict(zip(_FILE_KEYS, names, strict=False)))
         return files[_FILE_KEYS.index(key)] if key else None
     prompt_io.print_parts(Text(f"  {number} {name}") for number, name in enumerate(names, 1))
-    answer = (await prompt_io.questions.ask_line("  number of the file: ") or "").strip()
+    answer = (await prompt_io.questions.ask_line(tr("  file number: ")) or "").strip()
     return files[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(files) else None
 
 
-_HUNK_CHOICES = {"y": "yes", "n": "no", "a": "yes to all remaining", "q": "no to all remaining"}
+RISK_LABELS = {"low": mark("low"), "medium": mark("medium"), "high": mark("high")}
+_HUNK_CHOICES = {"y": mark("yes"), "n": mark("no"), "a": mark("yes to all remaining"), "q": mark("no to all remaining")}
 _MAX_HUNK_ROWS = 30
 
 
@@ -222,8 +233,8 @@ async def ask_about_hunks(prompt_io: PromptIO, proposal: EditableProposal, displ
                 return Answer("no", interrupted=True)
             answer_for_rest = {"a": True, "q": False}.get(key)
             is_accepted = key in ("y", "a")
-            decision = f"{'yes' if is_accepted else 'no'}: {_describe_piece(piece, display)}"
-            prompt_io.print_remark(decision + (", and all remaining" if answer_for_rest is not None else ""))
+            decision = f"{tr('yes') if is_accepted else tr('no')}: {_describe_piece(piece, display)}"
+            prompt_io.print_remark(decision + (tr(", and all remaining") if answer_for_rest is not None else ""))
         else:
             is_accepted = answer_for_rest
         if is_accepted:
@@ -237,24 +248,32 @@ async def _ask_about_piece(prompt_io: PromptIO, piece: ChangePiece, name: str) -
     title = Text(f"  {name}", prompt_io.theme.strong)
     rows = prompt_io.render_diff(piece.diff_text)
     if prompt_io.questions.is_live:
-        return await prompt_io.questions.ask_key(_HUNK_CHOICES, page=prompt_io.make_page(rows, title))
+        return await prompt_io.questions.ask_key(
+            {key: tr(label) for key, label in _HUNK_CHOICES.items()}, page=prompt_io.make_page(rows, title)
+        )
     prompt_io.print_parts([title, *prompt_io.render_excerpt(rows, _MAX_HUNK_ROWS)])
-    return await prompt_io.questions.ask_key(_HUNK_CHOICES)
+    return await prompt_io.questions.ask_key({key: tr(label) for key, label in _HUNK_CHOICES.items()})
 
 
 def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
     change = piece.change
     name = clean_line(escape_controls(display(change.path)))
     if piece.hunk is not None:
-        return f"{name}, hunk {piece.hunk_number} of {piece.hunk_count}"
+        return tr(
+            "{name}, hunk {hunk_number} of {hunk_count}",
+            name=name,
+            hunk_number=piece.hunk_number,
+            hunk_count=piece.hunk_count,
+        )
     if change.moved_to is not None:
-        return f"move {name} → {clean_line(escape_controls(display(change.moved_to)))}"
-    return f"{'new file' if change.kind == 'add' else 'delete'} {name}"
+        return tr("move {name} → {target}", name=name, target=clean_line(escape_controls(display(change.moved_to))))
+    return f"{(tr('new file') if change.kind == 'add' else tr('delete'))} {name}"
 
 
 MAX_UNSCROLLED_ROWS = 30
 """Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
 _ROWS_AROUND = 8  # the title, the reason, the choices, and the status below
+_MAX_RULE_ROWS = 2
 _DETAILS = "?"
 """The choice that shows a long reason whole."""
 
@@ -281,14 +300,18 @@ class ApprovalQuestion:
         return answer
 
     def _describe_action(self) -> Sequence[Text]:
-        """Return the rows that tell what the call would do; without the command line if the title contains it."""
+        """Return the rows that tell what the call would do: all of it that the title, which is one row, does not."""
         request, prompt_io = self._request, self._prompt_io
-        body = prompt_io.render_action(request.action, self._display)
-        if not isinstance(request.action, RunCommand) or "\n" in request.action.command:
-            return body
-        heading = f"? {spell_out_line(request.title)} {request.verdict.risk} risk"
-        is_told = request.title.endswith(request.action.command) and count_cells(heading) <= prompt_io.width
-        return body[1:] if is_told else body
+        action = request.action
+        is_whole = _is_told_by_title(request, prompt_io)
+        body = prompt_io.render_action(action, self._display, named=not is_whole)
+        match action:
+            case RunCommand():
+                return body[1:] if is_whole else body
+            case ReadFiles() | TouchOwnState() if not is_whole:
+                return [*(HangingText(f"  {line}", hang=4) for line in spell_out_lines(request.title)), *body]
+            case _:
+                return body
 
     async def _decide(self, body: Sequence[Text], guarded: bool) -> Answer:
         return await self._answer_for_key(await self._ask_key(self._list_choices(), body, guarded=guarded))
@@ -302,30 +325,33 @@ class ApprovalQuestion:
             case "a":
                 return Answer("always")
             case "n":
-                reason = await self._prompt_io.questions.ask_line("  why not (Enter for no reason): ")
+                reason = await self._prompt_io.questions.ask_line(tr("  why not? (Enter to skip): "))
                 return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
                 return Answer("no", interrupted=True)
 
     def _list_choices(self) -> dict[str, str]:
-        choices = {"y": "yes", "s": "yes, for this session"}
+        choices = {"y": tr("yes"), "s": tr("yes, for this session")}
         if self._request.verdict.rule is not None:
-            choices["a"] = f"always allow {spell_out_line(self._request.verdict.rule)}"
-        return choices | {"n": "no, and say why"}
+            always = tr("always allow {rule}", rule=spell_out_line(self._request.verdict.rule))
+            # A rule that fills the screen would push away what it is about.
+            if count_cells(always) <= _MAX_RULE_ROWS * self._prompt_io.width:
+                choices["a"] = always
+        return choices | {"n": tr("no, and say why")}
 
     def _describe_answer(self, answer: Answer) -> str:
         """Return the answer as it is printed in the scrollback."""
         match answer.kind:
             case "once":
-                return "approved"
+                return tr("approved")
             case "session":
-                return "approved for this session"
+                return tr("approved for this session")
             case "always":
-                return f"always allowed: {spell_out_line(self._request.verdict.rule or '')}"
+                return tr("always allowed: {rule}", rule=spell_out_line(self._request.verdict.rule or ""))
             case "changed":
-                return "approved as changed"
+                return tr("approved with your changes")
             case "no":
-                return f"declined: {answer.reason}" if answer.reason else "declined"
+                return tr("declined: {reason}", reason=answer.reason) if answer.reason else tr("declined")
 
     async def _ask_key(
         self, choices: Mapping[str, str], body: Sequence[Text], *, note: str = "", guarded: bool = False
@@ -347,20 +373,21 @@ class ApprovalQuestion:
             if prompt_io.fits_in_rows(body, MAX_UNSCROLLED_ROWS):
                 prompt_io.print_parts(body)
                 return await questions.ask_key(choices, guarded=guarded)
-            prompt_io.print_parts(prompt_io.render_excerpt(body, MAX_UNSCROLLED_ROWS, ", d to show all"))
+            prompt_io.print_parts(prompt_io.render_excerpt(body, MAX_UNSCROLLED_ROWS, tr(", d to show all")))
             offered = {key: choices[key] for key in choices if key not in after_end}
-            key = await questions.ask_key({**offered, "d": "show all"}, guarded=guarded)
+            key = await questions.ask_key({**offered, "d": tr("show all")}, guarded=guarded)
             if key == "d":
                 prompt_io.print_parts(body)
                 return await questions.ask_key(choices)
             return key
         room = prompt_io.width - 2
+        most = room * max(prompt_io.size()[1] // 4, 1)  # a longer reason would push away what it is about
         is_cut = count_cells(reason) > room
         is_long = not prompt_io.fits_in_rows(body, max(prompt_io.size()[1] - _ROWS_AROUND, 1))
         while True:
-            reasons = [truncate_to_cells(reason, room) if is_cut else reason] if reason else []
+            reasons = [truncate_to_cells(reason, room if is_cut else most)] if reason else []
             head = prompt_io.render_head([heading, *notes, *(_indent_line(text, faint, 2) for text in reasons)])
-            further = ({_DETAILS: "details"} if is_cut else {}) | ({"d": "show all"} if is_long else {})
+            further = ({_DETAILS: "details"} if is_cut else {}) | ({"d": tr("show all")} if is_long else {})
             key = await questions.ask_key(
                 {**choices, **further}, guarded=guarded, page=prompt_io.make_page(body), head=head, after_end=after_end,
                 default="n" if request.verdict.risk == "high" else "y",
@@ -387,7 +414,7 @@ class ChangeApprovalQuestion(ApprovalQuestion):
         note = ""
         while key == "e":
             if await edit_proposal(prompt_io, proposal, self._display):
-                note = "your version:"
+                note = tr("your version:")
                 body = prompt_io.render_changes(proposal.changes, self._display)
             elif not prompt_io.questions.is_live:
                 key = await prompt_io.questions.ask_key(self._list_choices())
@@ -404,13 +431,13 @@ class ChangeApprovalQuestion(ApprovalQuestion):
     def _list_choices(self) -> dict[str, str]:
         choices = super()._list_choices()
         if self._proposal.is_edited:  # the approval covers this version only, not future calls
-            choices = {"n": "no, and say why"}
+            choices = {"n": tr("no, and say why")}
             if self._proposal.changes_anything:
-                choices = {"y": "yes, this version", **choices}
+                choices = {"y": tr("yes, this version"), **choices}
         if self._proposal.editable_changes:
             choices["e"] = "edit"
         if self._proposal.has_pieces:
-            choices["h"] = "by hunks"
+            choices["h"] = tr("by hunks")
         return choices
 
     def _describe_answer(self, answer: Answer) -> str:
@@ -418,10 +445,53 @@ class ChangeApprovalQuestion(ApprovalQuestion):
 
 
 def _render_heading(request: ApprovalRequest, prompt_io: PromptIO) -> Part:
-    verdict, theme = request.verdict, prompt_io.theme
-    risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
-    whole = not isinstance(request.action, RunCommand)  # a long command is shown below with every line of it
-    return prompt_io.make_title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
+    """Return the title on one row: one of several could hold a row that looks like another question.
+
+    If it does not tell all, what is shown below is left out of it.
+    """
+    verdict, theme, title = request.verdict, prompt_io.theme, request.title
+    style = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
+    risk = tr("{risk} risk", risk=tr(RISK_LABELS[verdict.risk]))
+    is_whole = _is_told_by_title(request, prompt_io)
+    if not is_whole and (shorter := _leave_out_content(request)) != title:
+        title, risk = shorter, f"· {risk}"
+    return prompt_io.make_title(spell_out_line(title), risk, style, whole=is_whole)
+
+
+def _leave_out_content(request: ApprovalRequest) -> str:
+    """Return the title without the command, address or arguments."""
+    title = request.title
+    match request.action:
+        case RunCommand(command=command):
+            beginning = command.strip().partition("\n")[0][:_MIN_COMMAND_CHARS]
+            before, found, after = title.partition(beginning)
+            return (before.rstrip() + "".join(_TITLE_REMARK.findall(after))) if found else title
+        case FetchUrl(url=url, query=query):
+            return title.partition(query or url)[0].rstrip(" :") or title
+        case CallServer(server=server, tool=tool):
+            before, found, _ = title.partition(f"{server}: {tool}")
+            return before + found if found else title
+        case _:
+            return title
+
+
+_MIN_COMMAND_CHARS = 100  # of a command, by which it is found in its title
+_TITLE_REMARK = re.compile(r" \([^()]*\)(?=(?: \([^()]*\))*\Z)")
+"""What follows the command in a title, such as "(background)"."""
+
+
+def _is_told_by_title(request: ApprovalRequest, prompt_io: PromptIO) -> bool:
+    """Whether the title is shown whole and, if the action is a command, tells all of it.
+
+    The risk after a title may be on a row of its own, but not after a command.
+    """
+    cells = count_cells(f"? {spell_out_line(request.title)}")
+    if isinstance(request.action, RunCommand):
+        command = request.action.command
+        if "\n" in command or not request.title.endswith(command):
+            return False
+        cells += count_cells(" " + tr("{risk} risk", risk=tr(RISK_LABELS[request.verdict.risk])))
+    return cells <= prompt_io.width
 
 
 class TerminalApprover:
@@ -456,15 +526,13 @@ class TerminalAsker:
 
         Raises ToolFailed after Esc or Ctrl-C, which call `on_interrupt`.
         """
+        guarded = self._prompt_io.is_typing()
         async with self._prompt_io.suspended():
-            theme = self._prompt_io.theme
-            self._prompt_io.print_parts(self._prompt_io.render_question(clean(question)))
-            for number, option in enumerate(options, 1):
-                self._prompt_io.print_parts(
-                    [Part(body=Text.assemble((f"  {number} ", theme.accent), clean_line(option)))]
-                )
-            prompt = "  number or answer: " if options else "  answer: "
-            answer = await self._prompt_io.questions.ask_line(prompt)
+            parts = self._prompt_io.render_question(clean(question))
+            if self._prompt_io.questions.is_live:
+                answer = await self._ask_below(parts, options, guarded)
+            else:
+                answer = await self._ask_line(parts, options)
         if answer is None:
             self._prompt_io.on_interrupt()
             raise ToolFailed("the user interrupted instead of answering")
@@ -472,6 +540,29 @@ class TerminalAsker:
         if chosen.isdecimal() and 1 <= int(chosen) <= len(options):
             return options[int(chosen) - 1]
         return answer.strip()
+
+    async def _ask_below(self, question: Sequence[Part], options: tuple[str, ...], guarded: bool) -> str | None:
+        """Ask where the answer erases the question: the row of the call tells both.
+
+        A question too long for the screen is printed instead, so that it can be read.
+        """
+        prompt_io = self._prompt_io
+        head = prompt_io.render_head(question)
+        rows = prompt_io.count_rows([Part(body=f"    {clean_line(option)}") for option in options])
+        if len(head) + rows + _ROWS_AROUND > prompt_io.size()[1]:
+            prompt_io.print_parts(question)
+            head = []
+        if rows + _ROWS_AROUND > prompt_io.size()[1]:
+            return await self._ask_line([], options)
+        return await prompt_io.questions.ask_answer(head, options, guarded=guarded)
+
+    async def _ask_line(self, question: Sequence[Part], options: tuple[str, ...]) -> str | None:
+        self._prompt_io.print_parts(question)
+        for number, option in enumerate(options, 1):
+            row = HangingText(hang=4)
+            row.append(f"  {number} ", self._prompt_io.theme.accent).append(clean_line(option))
+            self._prompt_io.print_parts([Part(body=row)])
+        return await self._prompt_io.questions.ask_line(tr("  number or answer: ") if options else tr("  answer: "))
 
 
 _MAX_LISTED_FILES = 12
@@ -516,10 +607,10 @@ class CommitReviewer:
         """Ask which files to commit: those this session changed, or all tracked ones. None for Esc."""
         prompt_io = self._prompt_io
         async with prompt_io.suspended():
-            prompt_io.print_parts([prompt_io.make_title("commit", "nothing is staged; which files?")])
-            prompt_io.print_parts(self._format_file_names("this session's", own))
-            prompt_io.print_parts(self._format_file_names("all tracked", tracked))
-            choices = {ENTER: "this session's", "a": "all tracked", "n": "nothing"}
+            prompt_io.print_parts([prompt_io.make_title("commit", tr("nothing is staged; which files?"))])
+            prompt_io.print_parts(self._format_file_names(tr("this session's"), own))
+            prompt_io.print_parts(self._format_file_names(tr("all tracked"), tracked))
+            choices = {ENTER: tr("this session's"), "a": tr("all tracked"), "n": tr("nothing")}
             key = await prompt_io.questions.ask_key(choices, guarded=prompt_io.is_typing())
         return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
 
@@ -528,11 +619,13 @@ class CommitReviewer:
         prompt_io = self._prompt_io
         async with prompt_io.suspended():
             prompt_io.print_parts(
-                [prompt_io.make_title("commit", "these lines look like secrets:", prompt_io.theme.bad)]
+                [prompt_io.make_title("commit", tr("these lines look like secrets:"), prompt_io.theme.bad)]
             )
-            prompt_io.print_parts(Text(f"  {clean_line(line)}") for line in lines)
-            prompt_io.print_remark("the model does not see these lines")
-            key = await prompt_io.questions.ask_key({"y": "commit anyway", "n": "no"}, guarded=prompt_io.is_typing())
+            prompt_io.print_parts(Text(f"  {spell_out_line(line)}") for line in lines)
+            prompt_io.print_remark(tr("the model does not see these lines"))
+            key = await prompt_io.questions.ask_key(
+                {"y": tr("commit anyway"), "n": tr("no")}, guarded=prompt_io.is_typing()
+            )
         return key == "y"
 
     async def confirm_programs(self, lines: Sequence[str]) -> bool:
@@ -542,15 +635,11 @@ class CommitReviewer:
             prompt_io.print_parts(
                 [prompt_io.make_title("commit", "git would run programs that this repository configures:")]
             )
-            prompt_io.print_parts(
-                prompt_io.render_excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_UNSCROLLED_ROWS)
-            )
-            if len(lines) > MAX_UNSCROLLED_ROWS:
-                prompt_io.print_remark("/trust to show all of them")
-            choices = {"y": "allow them", "n": "don't commit"}
+            prompt_io.print_parts(Text(f"  {spell_out_line(line)}") for line in lines)
+            choices = {"y": tr("allow them"), "n": tr("don't commit")}
             key = await prompt_io.questions.ask_key(choices, guarded=prompt_io.is_typing())
             if key == "y":
-                prompt_io.print_remark("allowed for commits in this project until one of them changes")
+                prompt_io.print_remark(tr("allowed in commits of this project until one of these lines changes"))
         return key == "y"
 
     async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer:
@@ -558,12 +647,18 @@ class CommitReviewer:
         prompt_io = self._prompt_io
         async with prompt_io.suspended():
             self._show_proposal(proposed)
-            choices = {ENTER: "commit", "e": "edit", "r": "reword", "d": "show diff", "n": "no"}
+            choices = {
+                ENTER: tr("commit"),
+                "e": tr("edit"),
+                "r": tr("reword"),
+                "d": tr("show diff"),
+                "n": tr("no"),
+            }
             while (key := await prompt_io.questions.ask_key(choices, guarded=True)) == "d":
                 prompt_io.print_parts(prompt_io.render_diff(clean(diff())))
             if key == "r":
                 instructions = await prompt_io.questions.ask_line(
-                    "  what should it say (Enter to leave it to the model): "
+                    tr("  what should it say? (Enter lets the model decide): ")
                 )
                 return (
                     CommitAnswer(kind="no")
@@ -601,7 +696,7 @@ class CommitReviewer:
 
     def _format_file_names(self, title: str, paths: Sequence[str]) -> list[Part]:
         shown = ", ".join(clean_line(path) for path in paths[:6])
-        more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
+        more = tr(" and {count} more", count=len(paths) - 6) if len(paths) > 6 else ""
         return [_indent_line(f"{title}: {shown}{more}", columns=2)]
 
 
@@ -609,7 +704,7 @@ def _indent_line(line: str, style: str = "", columns: int = 4) -> Part:
     return Part(body=Padding(Text(line, style), (0, 0, 0, columns), expand=False))
 
 
-_LATER_HINT = "/plan to show it again, /plan off to exit plan mode"
+_LATER_HINT = mark("/plan shows it again, /plan off exits plan mode")
 
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
@@ -637,27 +732,35 @@ class PlanReviewer:
             mode_before: the approval mode that "y" returns to.
             width: available columns.
         """
+        guarded = self._prompt_io.is_typing()
         async with self._prompt_io.suspended():
             rows = self._prompt_io.render_todos(todos, width)
-            hidden = len(rows) > MAX_UNSCROLLED_ROWS
-            heading = self._prompt_io.make_title("plan", format_count(len(todos), "item"))
-            self._prompt_io.print_parts(
-                [
-                    heading,
-                    *(self._prompt_io.render_excerpt(rows, MAX_UNSCROLLED_ROWS, ", d to show all") if hidden else rows),
-                ]
-            )
-            while True:
+            size = tr_count(len(todos), "item")
+            heading = self._prompt_io.make_title("plan", size)
+            if self._prompt_io.questions.is_live:
                 key = await self._prompt_io.questions.ask_key(
-                    _list_plan_choices(mode_before, hidden), guarded=self._prompt_io.is_typing()
+                    _list_plan_choices(mode_before, hidden=False),
+                    guarded=guarded,
+                    page=self._prompt_io.make_page(rows),
+                    head=self._prompt_io.render_head([heading]),
+                    default="y",
                 )
-                if key != "d":
-                    break
-                hidden = False
-                self._prompt_io.print_parts(rows)
+            else:
+                key = await self._print_and_ask(heading, rows, mode_before)
             answer = await self._answer_for_key(key, mode_before)
-            self._prompt_io.print_remark(_describe_plan_answer(answer))
+            mark = {"go": "✓", "no": "✗"}.get(answer.kind, "")
+            self._prompt_io.print_remark(_describe_plan_answer(answer, size), mark=mark)
         return answer
+
+    async def _print_and_ask(self, heading: Part, rows: Sequence[Text], mode_before: ApprovalMode) -> str | None:
+        hidden = len(rows) > MAX_UNSCROLLED_ROWS
+        shown = self._prompt_io.render_excerpt(rows, MAX_UNSCROLLED_ROWS, tr(", d to show all")) if hidden else rows
+        self._prompt_io.print_parts([heading, *shown])
+        key = await self._prompt_io.questions.ask_key(_list_plan_choices(mode_before, hidden))
+        if key == "d":
+            self._prompt_io.print_parts(rows)
+            key = await self._prompt_io.questions.ask_key(_list_plan_choices(mode_before, hidden=False))
+        return key
 
     async def _answer_for_key(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
         match key:
@@ -668,30 +771,35 @@ class PlanReviewer:
             case "e":
                 return PlanAnswer(kind="edit")
             case "n":
-                reason = await self._prompt_io.questions.ask_line("  what should change (Enter to skip): ")
+                question = tr("  what should change? (Enter to skip): ")
+                reason = await self._prompt_io.questions.ask_line(question, erase=True)
                 return PlanAnswer(kind="later") if reason is None else PlanAnswer(kind="no", reason=clean_line(reason))
             case _:
                 return PlanAnswer(kind="later")
 
 
 def _list_plan_choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
-    choices = {"y": f"yes, approval mode {before}"}
+    choices = {"y": tr("yes, approval mode {before}", before=before)}
     if before == "ask":
-        choices["a"] = "yes, and allow edits"
-    choices |= {"e": "edit", "n": "no"}
+        choices["a"] = tr("yes, and allow edits")
+    choices |= {"e": tr("edit"), "n": tr("no")}
     if hidden:
-        choices["d"] = "show all"
+        choices["d"] = tr("show all")
     return choices
 
 
-def _describe_plan_answer(answer: PlanAnswer) -> str:
-    """Return the answer as it is printed in the scrollback."""
+def _describe_plan_answer(answer: PlanAnswer, size: str) -> str:
+    """Return the answer as it is printed in the scrollback. size: such as "4 items"."""
     match answer.kind:
         case "go":
-            return f"approved, approval mode {answer.mode}"
+            return tr("plan of {size} approved, approval mode {mode}", size=size, mode=answer.mode)
         case "edit":
-            return "opened in the editor"
+            return tr("plan of {size} opened in the editor", size=size)
         case "no":
-            return f"declined: {answer.reason}" if answer.reason else f"declined; {_LATER_HINT}"
+            return (
+                tr("plan of {size} declined: {reason}", size=size, reason=answer.reason)
+                if answer.reason
+                else tr("plan of {size} declined; {later_hint}", size=size, later_hint=tr(_LATER_HINT))
+            )
         case "later":
-            return f"later; {_LATER_HINT}"
+            return tr("plan of {size} kept for later; {later_hint}", size=size, later_hint=tr(_LATER_HINT))

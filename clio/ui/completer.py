@@ -20,8 +20,9 @@ from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, for
 from clio.images import has_image_suffix
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes
 from clio.text.fuzzy import FuzzyNames, score_match
+from clio.text.translation import mark, tr, tr_count
 from clio.threads import start_daemon_thread
 from clio.ui.line_rules import parse_memory_line
 from clio.ui.safe_text import clean_line
@@ -68,7 +69,7 @@ class MentionLabels:
                 return f"+ {reading.label} · {format_bytes(status.st_size)}"
             if reading.lines is not None:
                 lines = max(min(reading.lines.last, lines) - reading.lines.first + 1, 0)
-            return f"+ {reading.label} · {format_count(lines, 'line')}"
+            return f"+ {reading.label} · {tr_count(lines, 'line')}"
         return f"+ {mention.label}" if _RESOURCE.match(mention.label) else ""
 
     def _count_lines(self, path: Path, size: int, changed: int) -> int | None:
@@ -186,7 +187,7 @@ MOST_RECENT_POINTS = 12.0
 """Points of the file used last; earlier ones get fewer, at least a quarter of this."""
 _MAX_RECENT_FILES = 40
 _MAX_SEARCHED_MESSAGES = 300  # number of messages searched, newest first
-_PREFIX_NOTES = {"session": "an earlier session", "note": "a note"}
+_PREFIX_NOTES = {"session": mark("an earlier session"), "note": "a note"}
 
 
 class MentionOffer(Struct, frozen=True, kw_only=True):
@@ -224,11 +225,13 @@ class MentionMenu:
             for word in _PREFIX_NOTES:
                 if typed and word.startswith(typed):
                     yield MentionOffer(
-                        text=f"@{word}:", label=f"{word}:", note=f"an earlier {word}" if word != "note" else word
+                        text=f"@{word}:",
+                        label=f"{word}:",
+                        note=tr("an earlier {word}", word=word) if word != "note" else word,
                     )
             for server in resources:
                 if server.lower().startswith(bare.lower()):
-                    yield MentionOffer(text=f"@{server}:", label=f"{server}:", note="resources of an MCP server")
+                    yield MentionOffer(text=f"@{server}:", label=f"{server}:", note=tr("resources of an MCP server"))
 
     def _list_resources(self) -> dict[str, list[MentionOffer]]:
         """Return the known resources of each server that has been asked."""
@@ -265,7 +268,11 @@ class MentionMenu:
                 name = info.name or info.id[:8]
                 points = score_match(typed, f"{name} {info.id} {info.first_words}")
                 if points is not None:
-                    note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
+                    note = (
+                        tr("from the repository: {first_words}", first_words=info.first_words)
+                        if info.came_with_project
+                        else info.first_words
+                    )
                     rows.append((points, _make_offer(kind, name, note)))
         else:
             for note in ctx.memory.store.notes():
@@ -287,7 +294,9 @@ class MentionMenu:
         for record in sorted(known, key=lambda record: -record.updated)[:MAX_OFFERS]:
             line = " ".join(record.content.split())
             yield MentionOffer(
-                text=f"#{line}", label=f"#{line[:_MAX_MEMORY_LABEL]}", note=f"saved as {record.kind_label}"
+                text=f"#{line}",
+                label=f"#{line[:_MAX_MEMORY_LABEL]}",
+                note=tr("saved as {kind_label}", kind_label=record.kind_label),
             )
 
 
@@ -380,7 +389,7 @@ class LineCompleter(Completer):
             from clio.commands.registry import complete_command_line
 
             for suggestion, typed in complete_command_line(self._get_context(), text):
-                yield _make_completion(suggestion.text, typed, suggestion.text, suggestion.note)
+                yield _make_completion(suggestion.text, typed, suggestion.text, tr(suggestion.note))
             if find_open_mention(text) is None:
                 return
         typed = find_open_mention(text)

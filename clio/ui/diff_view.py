@@ -24,8 +24,8 @@ from clio.security.actions import (
     TouchOwnState,
 )
 from clio.security.shell.parser import parse_command_line
-from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import mark, tr, tr_count
 from clio.tools.files.diff import diff_change
 from clio.ui.hanging_text import HangingText
 from clio.ui.markdown import CodeHighlighter, guess_language
@@ -192,8 +192,8 @@ def _describe_file(old: str, new: str) -> str:
     if old.startswith("a/") and new.startswith("b/") and old[2:] == new[2:]:
         return new[2:]
     if old == _NO_FILE or new == _NO_FILE:
-        return f"new {new}" if old == _NO_FILE else f"delete {old}"
-    return new if old == new else f"move {old} → {new}"
+        return tr("new {new}", new=new) if old == _NO_FILE else tr("delete {old}", old=old)
+    return new if old == new else tr("move {old} → {new}", old=old, new=new)
 
 
 Span = tuple[int, int]
@@ -451,7 +451,7 @@ class DiffRows(Sequence[Text]):
         for first, end, span_style in spans:
             line.stylize(span_style, start + first, start + end)
         if limit < len(row.text):
-            line.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
+            line.append(tr(" … {count:,} more characters", count=len(row.text) - limit), theme.faint)
         line.hang = start + len(text) - len(text.lstrip(" ")) + _CONTINUED_LINE
         return line
 
@@ -497,7 +497,7 @@ def render_diff(diff_text: str, theme: Theme, width: int, max_rows: int, hint: s
         yield rows[index]
     if visible < len(rows):
         missing = len(rows) - visible
-        yield Text(f"  … {format_count(missing, 'more line')}{hint}", theme.faint)
+        yield Text(f"  … {tr_count(missing, 'more line')}{hint}", theme.faint)
 
 
 def _expand_blanks(text: str, spans: list[StyledSpan], *, marked: bool) -> tuple[str, list[StyledSpan]]:
@@ -526,26 +526,36 @@ def _expand_blanks(text: str, spans: list[StyledSpan], *, marked: bool) -> tuple
 
 
 CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]
+FACT_LABELS: dict[CommandFact, str] = {
+    "in": mark("in"),
+    "runs": mark("runs"),
+    "writes": mark("writes"),
+    "reads": mark("reads"),
+    "looks like another name": mark("looks like another name"),
+    "not understood": mark("not understood"),
+}
 FormatPath = Callable[[Path], str]
 """Returns a path for display, relative to the workspace."""
 
 
-def describe_action(action: Action, theme: Theme, width: int, format_path: FormatPath) -> Sequence[Text]:
-    """Return all rows; those of a diff are rendered when they are accessed."""
+def describe_action(
+    action: Action, theme: Theme, width: int, format_path: FormatPath, *, named: bool = False
+) -> Sequence[Text]:
+    """Return all rows; those of a diff are rendered when they are accessed. named: see `describe_changes`."""
     match action:
         case ChangeFiles(changes=changes):
-            return describe_changes(changes, theme, width, format_path)
+            return describe_changes(changes, theme, width, format_path, named=named)
         case RunCommand(command=command, cwd=cwd, note=note):
             return [
                 *_describe_command(command, format_path(cwd), theme),
-                *([Text(f"    {note}", theme.warning)] if note else []),
+                *([HangingText(f"    {note}", style=theme.warning, hang=4)] if note else []),
             ]
-        case FetchUrl(url=url):
-            return [Text(f"  {line}") for line in spell_out_lines(url)]
+        case FetchUrl(url=url, query=query):
+            return [HangingText(f"  {line}", hang=4) for text in (query, url) if text for line in spell_out_lines(text)]
         case ReadFiles(paths=paths):
-            return [Text(f"  {spell_out_line(format_path(path))}") for path in paths]
+            return [HangingText(f"  {spell_out_line(format_path(path))}", hang=4) for path in paths]
         case CallServer(arguments=arguments):
-            return [Text(f"  {line}") for line in spell_out_lines(arguments)]
+            return [HangingText(f"  {line}", hang=4) for line in spell_out_lines(arguments)]
         case TouchOwnState():
             return []
         case _:
@@ -553,16 +563,19 @@ def describe_action(action: Action, theme: Theme, width: int, format_path: Forma
 
 
 def describe_changes(
-    changes: Iterable[FileChange], theme: Theme, width: int, format_path: FormatPath
+    changes: Iterable[FileChange], theme: Theme, width: int, format_path: FormatPath, *, named: bool = False
 ) -> Sequence[Text]:
-    """Return the diff of all changes; the file is named unless the title shows it."""
+    """Return the diff of all changes; a single file is named only if `named`: usually the title shows its name."""
     changes = tuple(changes)
-    named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
+    named = named or len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
 
     def name(path: Path) -> str:
         return format_path(path).replace("\n", "\\n")  # a name with a line break could pass for a line of the diff
 
     return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
+
+
+_QUOTED_WORD = re.compile(r"""(?<!\S)(['"])(.*?)\1(?!\S)""", re.S)
 
 
 def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
@@ -576,7 +589,7 @@ def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, st
         yield "in", spell_out_line(cwd)
     parsed = parse_command_line(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
-    if len(runs) > 1 or (runs and runs[0] != command.strip()):
+    if len(runs) > 1 or (runs and runs[0] not in (command.strip(), _QUOTED_WORD.sub(r"\2", command.strip()))):
         for run in runs:
             yield "runs", spell_out_line(run)
     for program in dict.fromkeys(simple.words[0].text for simple in parsed.commands if simple.words):
@@ -595,11 +608,11 @@ def _describe_command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
     for kind, text in list_command_facts(command, cwd):
         match kind:
             case "line":
-                yield Text(f"  {mark} {text}", theme.strong)
+                yield HangingText(f"  {mark} {text}", style=theme.strong, hang=4)
                 mark = " "
             case "in" | "runs":
-                yield Text(f"    {kind} {text}", theme.faint)
+                yield HangingText(f"    {tr(FACT_LABELS[kind])} {text}", style=theme.faint, hang=6)
             case "writes" | "reads":
-                yield Text(f"    {kind} {text}", theme.warning)
+                yield HangingText(f"    {tr(FACT_LABELS[kind])} {text}", style=theme.warning, hang=6)
             case "not understood" | "looks like another name":
-                yield Text(f"    {kind}: {text}", theme.warning)
+                yield HangingText(f"    {tr(FACT_LABELS[kind])}: {text}", style=theme.warning, hang=6)

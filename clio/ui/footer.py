@@ -21,8 +21,10 @@ from clio.agent.user_interface import (
 )
 from clio.config.schema import Config
 from clio.providers.base import AUTO, OFFLINE
+from clio.storage.files import read_regular
+from clio.text.translation import mark, tr
 from clio.ui.line_rules import fit_parts
-from clio.ui.painter import assemble_text
+from clio.ui.painter import assemble_text, count_cells
 from clio.ui.pipe_screen import format_seconds, format_tokens, get_spinner_frame
 from clio.ui.safe_text import clean_line
 from clio.ui.theme import Theme
@@ -57,16 +59,19 @@ class GitBranch:
         return self._name
 
 
+_MAX_HEAD_BYTES = 10_000
+
+
 def read_branch(folder: Path) -> str:
     """Return the branch in HEAD of this directory or the nearest parent that is a repository or a worktree."""
     for parent in (folder, *folder.parents):
         git = parent / ".git"
         try:
             if git.is_file():  # a worktree or a submodule: the file contains the path of the real directory
-                git = parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+                git = parent / read_regular(git, _MAX_HEAD_BYTES).decode().removeprefix("gitdir:").strip()
             # git forbids control characters in names, but the file may contain them
-            head = clean_line((git / "HEAD").read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
+            head = clean_line(read_regular(git / "HEAD", _MAX_HEAD_BYTES).decode())
+        except (OSError, ValueError):  # also a path with a NUL character
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH_CHARS]
     return ""
@@ -84,6 +89,7 @@ class StatusValues(Struct, frozen=True, kw_only=True):
         privacy: "incognito" or "memory off".
         context: share of the window that the last request took, 0 to 1.
         active_todo: the task in progress and its position, such as "2/5 write tests".
+        repetition: the state of a message that is repeated.
         background_work: such as "indexing 40 %".
         cost: of the session, in money.
         tokens: of the session, in and out.
@@ -94,6 +100,7 @@ class StatusValues(Struct, frozen=True, kw_only=True):
     mode: str = ""
     sandbox: str = ""
     privacy: str = ""
+    repetition: str = ""
     context: float | None = None
     active_todo: str = ""
     background_work: str = ""
@@ -113,12 +120,13 @@ class StatusValues(Struct, frozen=True, kw_only=True):
             self.mode,
             self.sandbox,
             self.privacy,
+            self.repetition,
             render_context_bar(self.context) if self.context is not None else "",
             self.active_todo,
             self.background_work,
             self.branch,
             self.cost,
-            f"{format_tokens(self.tokens)} tokens" if self.tokens else "",
+            tr("{tokens} tokens", tokens=format_tokens(self.tokens)) if self.tokens else "",
             self.style,
             self.name,
         )
@@ -128,19 +136,25 @@ class StatusValues(Struct, frozen=True, kw_only=True):
     def spoken_parts(self) -> tuple[str, ...]:
         """Return the values for a screen reader, each with its label."""
         named = (
-            ("model", self.model),
-            ("effort", self.effort),
-            ("approval mode", self.mode),
+            (tr("model"), self.model),
+            (tr("effort"), self.effort),
+            (tr("approval mode"), self.mode),
             ("", self.sandbox),
             ("", self.privacy),
-            ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
-            ("item", self.active_todo.replace("/", " of ", 1)),
+            ("", self.repetition),
+            (
+                "",
+                tr("context window {context} percent full", context=round(self.context * 100))
+                if self.context is not None
+                else "",
+            ),
+            (tr("item"), self.active_todo.replace("/", " of ", 1)),
             ("", self.background_work),
-            ("branch", self.branch),
-            ("cost", self.cost),
-            ("", f"{format_tokens(self.tokens)} tokens" if self.tokens else ""),
-            ("style", self.style),
-            ("session", self.name),
+            (tr("branch"), self.branch),
+            (tr("cost"), self.cost),
+            ("", tr("{tokens} tokens", tokens=format_tokens(self.tokens)) if self.tokens else ""),
+            (tr("style"), self.style),
+            (tr("session"), self.name),
         )
         return tuple(f"{name} {clean_line(value)}".strip() for name, value in named if value)
 
@@ -160,6 +174,10 @@ class SessionStatus:
     def __init__(self, config: Config, project: Path, get_context: "Callable[[], CommandContext | None]") -> None:
         self.background_work = ""
         """Background work, such as "indexing 40 %"."""
+        self.describe_repetition: Callable[[], str] = str
+        """Returns the state of a message that is repeated; "" if none is."""
+        self.problem = ""
+        """Why the user's own status line is not shown, until it has been reported."""
         self._config = config
         self._get_context = get_context
         self._branch = GitBranch(project)
@@ -185,8 +203,8 @@ class SessionStatus:
         """Return the current values."""
         ctx = self._get_context()
         if ctx is None:
-            privacy = "incognito" if self._config.incognito else ""
-            sandbox = "sandbox" if self._config.sandbox != "off" else ""
+            privacy = tr("incognito") if self._config.incognito else ""
+            sandbox = tr("sandbox") if self._config.sandbox != "off" else ""
             return StatusValues(
                 model=self._config.model or "", mode=self._config.approve, sandbox=sandbox, privacy=privacy
             )
@@ -194,7 +212,7 @@ class SessionStatus:
 
         self._add_new_bills(ctx.session)
         window = ctx.window.limits.context_window if ctx.window is not None else 0
-        privacy = "incognito" if ctx.config.incognito else "memory off" if ctx.memory.is_off else ""
+        privacy = tr("incognito") if ctx.config.incognito else tr("memory off") if ctx.memory.is_off else ""
         return StatusValues(
             model=ctx.answering.model,
             effort=_format_effort(ctx),
@@ -203,6 +221,7 @@ class SessionStatus:
             privacy=privacy,
             context=self._window_tokens / window if window and self._window_tokens else None,
             active_todo=describe_active_todo(ctx.session.todos),
+            repetition=self.describe_repetition(),
             background_work=self.background_work,
             branch=self._branch.current_name,
             cost=_format_session_cost(ctx),
@@ -210,6 +229,24 @@ class SessionStatus:
             style=format_style(ctx),
             name=ctx.session.name or "",
         )
+
+    def describe_for_script(self, project: Path, session: "Session") -> dict[str, object]:
+        """Return the values for the user's own command, in JSON types."""
+        values = self.collect_values()
+        return {
+            "model": values.model,
+            "effort": values.effort,
+            "folder": str(project),
+            "branch": values.branch,
+            "mode": values.mode,
+            "session": session.id,
+            "session_name": values.name,
+            "tokens": values.tokens,
+            "cost": values.cost,
+            "context_percent": None if values.context is None else round(values.context * 100),
+            "style": values.style,
+            "incognito": self._config.incognito,
+        }
 
     def get_todos(self) -> "tuple[Todo, ...]":
         """Return the session's task list."""
@@ -256,13 +293,16 @@ def _format_session_cost(ctx: "CommandContext") -> str:
 
 
 _SEPARATOR = " · "
+_WAITING = mark("waiting for the model")
+_SHORT_LABELS = {_WAITING: mark("waiting")}
+"""What activities are called where the key that interrupts them would not fit beside their name."""
 _MIN_DIFFERENCE_S = 1.0  # the turn's time is shown only if it is this much longer than its step's
 
 
 class Activity(Struct):
     """The current activity and its start, in seconds of any clock."""
 
-    label: str = "starting"
+    label: str = mark("starting")
     since: float = 0.0
 
     def handle_event(self, event: Event, now: float) -> None:
@@ -282,10 +322,16 @@ def render_status_row(
         seconds: duration of the activity; `turn_seconds` is that of the turn.
         hints_and_values: further parts, most important first; those that exceed `width` columns are dropped.
     """
-    total = f"total {format_seconds(turn_seconds)}" if turn_seconds - seconds >= _MIN_DIFFERENCE_S else ""
+    total = (
+        tr("total {seconds}", seconds=format_seconds(turn_seconds))
+        if turn_seconds - seconds >= _MIN_DIFFERENCE_S
+        else ""
+    )
+    room, hint = max(width - 2, 1), tr("esc to interrupt")
+    if count_cells(f"{tr(label)} {format_seconds(seconds)}{_SEPARATOR}{hint}") > room:
+        label = _SHORT_LABELS.get(label, label)
     line = fit_parts(
-        (f"{label} {format_seconds(seconds)}", "esc to interrupt", *hints_and_values[:1], total, *hints_and_values[1:]),
-        max(width - 2, 1),
+        (f"{tr(label)} {format_seconds(seconds)}", hint, *hints_and_values[:1], total, *hints_and_values[1:]), room
     )
     first, separator, rest = line.partition(_SEPARATOR)
     return assemble_text((get_spinner_frame(turn_seconds), theme.accent), " ", first, (separator + rest, theme.faint))
@@ -294,16 +340,16 @@ def render_status_row(
 def _describe_activity(event: Event) -> str:
     match event:
         case TurnStarted():
-            return "starting"
+            return mark("starting")
         case StepStarted() | StreamRestarted():
-            return "waiting for the model"
+            return _WAITING
         case ReasoningDelta():
-            return "thinking"
+            return mark("thinking")
         case TextDelta():
-            return "writing"
+            return mark("writing")
         case Retrying():
-            return "retrying"
+            return mark("retrying")
         case ToolStarted():
-            return "running"
+            return mark("running")
         case _:
             return ""

@@ -12,6 +12,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
 from clio.text.fuzzy import score_match
+from clio.text.translation import tr
 
 _READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history of years opens quickly
 _MAX_ENTRY_CHARS = 20_000
@@ -63,7 +64,9 @@ class LineHistory(History):
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.problem = f"the history cannot be read from {self.path}: {error.strerror}"
+            self.problem = tr(
+                "the history cannot be read from {path}: {strerror}", path=self.path, strerror=error.strerror
+            )
             return []
         found = parse_history(data.decode("utf-8", errors="replace"), is_truncated=size > _READ_BYTES)
         return [
@@ -89,7 +92,7 @@ class LineHistory(History):
             finally:
                 os.close(file)
         except OSError as error:
-            self.problem = f"the history is not saved in {self.path}: {error.strerror}"
+            self.problem = tr("the history is not saved in {path}: {strerror}", path=self.path, strerror=error.strerror)
 
 
 def format_history_entry(text: str, when: str) -> str:

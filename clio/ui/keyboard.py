@@ -21,7 +21,8 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from clio.config.schema import KEY_ACTIONS
-from clio.ui.line_rules import PLACEHOLDER
+from clio.text.translation import tr
+from clio.ui.line_rules import fit_placeholder
 from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
 
@@ -306,7 +307,7 @@ def render_waiting_texts(waiting: Sequence[WaitingText], width: int, lines: int)
     max_rows = _MAX_WAITING_ROWS if lines > _LOW_SCREEN_LINES else _MAX_WAITING_ROWS_ON_LOW_SCREEN
     visible = waiting if len(waiting) <= max_rows else waiting[1 - max_rows :]
     hidden = len(waiting) - len(visible)
-    first = [truncate_to_cells(f"… {hidden} more above", width)] if hidden else []
+    first = [truncate_to_cells(tr("… {hidden} more above", hidden=hidden), width)] if hidden else []
     return [*first, *(truncate_to_cells(f"{text.label}: {clean_line(text.text)}", width) for text in visible)]
 
 
@@ -316,7 +317,8 @@ def render_typed_row(typing: TypingState, prompt: str, width: int) -> tuple[str,
     An empty line shows a hint.
     """
     if not typing.line.text:
-        return truncate_to_cells(typing.hint or PLACEHOLDER, width - len(prompt)), len(prompt)
+        room = width - len(prompt)
+        return truncate_to_cells(typing.hint, room) if typing.hint else fit_placeholder(room), len(prompt)
     row, column = typing.line.render_row(width - len(prompt))
     return row, len(prompt) + column
 

@@ -23,6 +23,8 @@ from clio.context.message_parts import PendingInput, format_file_mention
 from clio.errors import UserError
 from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
 from clio.storage.locks import error_cause
+from clio.text.translation import mark, tr
+from clio.threads import find_program
 from clio.ui.completer import MentionLabels
 from clio.ui.history import HistorySearch
 from clio.ui.line_rules import PastedTexts
@@ -50,19 +52,19 @@ def format_clipboard_copy(text: str) -> str:
 
 def find_clipboard_command() -> list[str] | None:
     """Return the command that prints the clipboard's picture as PNG; None if no such program is installed."""
-    import shutil
-
     wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
     arguments = {
         "wl-paste": ["--no-newline", "--type", "image/png"],
         "xclip": ["-selection", "clipboard", "-t", "image/png", "-o"],
         "pngpaste": ["-"],
     }
-    order = ["wl-paste", "xclip"] if wayland else ["xclip", "wl-paste"]
-    for name in ["pngpaste"] if sys.platform == "darwin" else order:
-        if path := shutil.which(name):
+    names = ["wl-paste", "xclip"] if wayland else ["xclip", "wl-paste"]
+    if sys.platform == "darwin":
+        names = ["pngpaste"]
+    for name in names:
+        if path := find_program(name):
             return [path, *arguments[name]]
-    if sys.platform == "win32" and (path := shutil.which("powershell")):
+    if sys.platform == "win32" and (path := find_program("powershell")):
         return [path, "-NoProfile", "-Command", _POWERSHELL]
     return None
 
@@ -71,8 +73,8 @@ async def read_clipboard_image() -> bytes:
     """Return the clipboard's picture. Raises UserError if there is no picture, or no program to read it."""
     command = find_clipboard_command()
     if command is None:
-        need = "pngpaste" if sys.platform == "darwin" else "wl-paste or xclip"
-        raise UserError(f"pasting a picture needs {need}; install it, or name the file with @")
+        need = {"darwin": "pngpaste", "win32": "powershell"}.get(sys.platform, "wl-paste or xclip")
+        raise UserError(tr("pasting an image needs {need}; install it, or name the file with @", need=need))
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -81,19 +83,25 @@ async def read_clipboard_image() -> bytes:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError as error:
-        raise UserError(f"{command[0]!r} cannot be run ({error.strerror}); name the picture's file with @") from error
+        raise UserError(
+            tr(
+                "{command!r} cannot be run ({strerror}); name the image file with @",
+                command=command[0],
+                strerror=error.strerror,
+            )
+        ) from error
     try:
         data, _ = await asyncio.wait_for(process.communicate(), _CLIPBOARD_TIMEOUT_S)
     except TimeoutError:
-        raise UserError(f"{command[0]!r} did not answer; name the picture's file with @") from None
+        raise UserError(tr("{command!r} did not answer; name the image file with @", command=command[0])) from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if not detect_media_type(data):
-        raise UserError("no picture is on the clipboard; paste text with your terminal's own key")
+        raise UserError(tr("no image on the clipboard; to paste text, use your terminal's paste key"))
     if len(data) > MAX_IMAGE_BYTES:
-        raise UserError("the picture on the clipboard is larger than 10 MB; save it smaller and name it with @")
+        raise UserError(tr("the image on the clipboard is larger than 10 MB; save a smaller one and name it with @"))
     return data
 
 
@@ -139,13 +147,13 @@ def _format_path(path: Path, project: Path) -> str:
     return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
 
 
-SEARCH_HINT = "history · Enter to use · Esc to cancel"  # fits a narrow screen
+SEARCH_HINT = mark("history · Enter to use · Esc to cancel")  # fits a narrow screen
 _VI_MODES = {
-    InputMode.INSERT: "vi insert",
-    InputMode.INSERT_MULTIPLE: "vi insert",
-    InputMode.NAVIGATION: "vi normal",
-    InputMode.REPLACE: "vi replace",
-    InputMode.REPLACE_SINGLE: "vi replace",
+    InputMode.INSERT: mark("vi insert"),
+    InputMode.INSERT_MULTIPLE: mark("vi insert"),
+    InputMode.NAVIGATION: mark("vi normal"),
+    InputMode.REPLACE: mark("vi replace"),
+    InputMode.REPLACE_SINGLE: mark("vi replace"),
 }
 
 
@@ -208,7 +216,7 @@ class ExtraLineKeys:
 
     def get_vi_mode(self, app: Application[str]) -> str:
         """Return the vi mode of the line, for the status line."""
-        return _VI_MODES.get(app.vi_state.input_mode, "vi")
+        return tr(_VI_MODES.get(app.vi_state.input_mode, "vi"))
 
     def make_bindings(self) -> KeyBindings:
         """Return the key bindings."""
@@ -250,7 +258,7 @@ class ExtraLineKeys:
     def _begin_search(self, buffer: Buffer) -> None:
         self._search.load_entries()
         self._line_before_search = buffer.document
-        self._show_hint(SEARCH_HINT)
+        self._show_hint(tr(SEARCH_HINT))
         buffer.start_completion(select_first=False)
 
     def _accept_match(self, buffer: Buffer) -> None:

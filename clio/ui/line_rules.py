@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from clio.text.translation import mark, tr
+
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
 _EMOTICON = re.compile(r"[:;=8][-o^']?[(\[{]")  # the bracket of ":-(" opens nothing
@@ -42,13 +44,26 @@ def fit_parts(parts: Sequence[str], width: int, separator: str = " · ") -> str:
     return line + "…"
 
 
+def wrap_parts(parts: Sequence[str], width: int, separator: str = " · ") -> list[str]:
+    """Join parts to rows of at most `width` columns, broken between the parts; a longer part between its words."""
+    from clio.ui.terminal_text import wrap_text
+
+    rows: list[str] = []
+    for part in filter(None, parts):
+        if rows and _count_columns(rows[-1] + separator + part) <= width:
+            rows[-1] += separator + part
+        else:
+            rows += wrap_text("  " * bool(rows) + part, width, hanging_indent=2).split("\n")
+    return rows
+
+
 def fit_parts_counted(parts: Sequence[str], width: int, separator: str = "  ") -> str:
     """Join parts to one line of at most `width` columns; the last ones are dropped first, and counted."""
     visible = list(parts)
     for count in range(len(parts) - 1, 0, -1):
         if _count_columns(separator.join(visible)) <= width:
             break
-        visible = [*parts[:count], f"+ {len(parts) - count} more"]
+        visible = [*parts[:count], tr("+ {count} more", count=len(parts) - count)]
     return fit_parts(visible, width, separator)
 
 
@@ -94,6 +109,21 @@ def parse_shell_line(text: str) -> ShellLine | None:
     return ShellLine(command=command, is_output_shared=not text.startswith("!!"))
 
 
+_COMMAND_SIGNS = re.compile(r"[./~$(\[{]|\w+=")
+_SHELL_WORDS = frozenset(
+    ". [ alias bg break case cd command continue declare eval exec exit export fg for function if jobs popd pushd read"
+    " return set source test time trap type ulimit umask unalias unset until wait while".split()
+)
+
+
+def names_program(text: str) -> bool:
+    """Whether the text may be a command line: its first word is a path, a program on PATH or a word of the shell."""
+    import shutil
+
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return first in _SHELL_WORDS or bool(_COMMAND_SIGNS.match(first) or "/" in first or shutil.which(first))
+
+
 def parse_memory_line(text: str) -> str:
     """Return the text to remember from a line such as `#we deploy on Fridays`; "" for any other line.
 
@@ -108,18 +138,34 @@ def parse_memory_line(text: str) -> str:
 def describe_line_prefix(text: str) -> str:
     """Return a hint for what Enter will do with such a line; "" for a message."""
     if line := parse_shell_line(text):
-        return "Enter to run · output included in your next message" if line.is_output_shared else "Enter to run"
-    return "Enter to save to memory" if parse_memory_line(text) else ""
+        return (
+            tr("Enter to run · output included in your next message") if line.is_output_shared else tr("Enter to run")
+        )
+    return tr("Enter to save to memory") if parse_memory_line(text) else ""
 
 
 MAX_PASTE_CHARS = 4_000
 MAX_PASTE_LINES = 40
 
 
+CLEAR_BELOW = "\x1b7\x1b[K\x1b[B\x1b[J\x1b8"
+"""Clears from the cursor at the beginning of a row to the end of the screen, but not from the screen's first cell.
+
+tmux scrolls a screen that is cleared from there into its history.
+"""
 USER_SIGN = "❯ "
 """Sign before the line that is typed, and before the user's messages in the conversation."""
-PLACEHOLDER = "Ask clio, @file, !command, #remember, /help"
-"""Shown in an empty input line."""
+_PLACEHOLDERS = (
+    mark("Ask clio, @file, !command, #remember, /help"),
+    mark("Ask clio, @file, !command, /help"),
+    mark("Ask clio, @file, /help"),
+    mark("Ask clio"),
+)
+
+
+def fit_placeholder(width: int) -> str:
+    """Return what an empty line shows: what can be typed, as much as fits."""
+    return next((text for text in map(tr, _PLACEHOLDERS) if len(text) <= width), tr(_PLACEHOLDERS[-1])[: max(width, 0)])
 
 
 class PastedTexts:

@@ -116,6 +116,11 @@ class BlockSplitter:
         return self._open == "code"
 
     @property
+    def in_paragraph(self) -> bool:
+        """Whether the unfinished text is no other block than a paragraph; its last line may still begin another one."""
+        return self._open in ("nothing", "paragraph")
+
+    @property
     def tail(self) -> MarkdownPiece | None:
         """Return the unfinished text as it would look if the answer ended here; None if there is none."""
         if self._open == "code" and self._fence is not None:
@@ -591,6 +596,11 @@ class StreamingMarkdown:
         if self._theme.file_links is not None:
             self._theme.file_links.forget()
         return rest
+
+    @property
+    def is_in_paragraph(self) -> bool:
+        """See `BlockSplitter.in_paragraph`."""
+        return self._splitter.in_paragraph
 
     def get_tail(self) -> Part | None:
         """Render the unfinished text as if the answer ended here; costs at most one block."""

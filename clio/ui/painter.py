@@ -9,6 +9,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from clio.text.translation import tr
 from clio.ui.palettes import Palette
 from clio.ui.theme import Theme, make_rich_styles
 
@@ -84,14 +85,14 @@ def truncate_line(line: "Text", max_chars: int, style: str) -> "Text":
     """Return the line, or its beginning followed by how much is missing, in this style."""
     if len(line) <= max_chars:
         return line
-    return line[:max_chars].append(f" … {len(line) - max_chars:,} more characters", style)
+    return line[:max_chars].append(tr(" … {count:,} more characters", count=len(line) - max_chars), style)
 
 
 TerminalSize = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
 _LINK_ID = re.compile(r"\x1b\]8;id=[^;\x1b]*;([^\x1b]+)")
-_FILL = "\x1b[K"  # gives the rest of the row the background in force
+FILL = "\x1b[K"  # gives the rest of the row the background in force
 _CODE = r"\x1b(?:\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)"  # a style, a fill, or the beginning or end of a link
 _TRAILING_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
 _RESET = "\x1b[0m"
@@ -221,7 +222,7 @@ def count_row_cells(row: str) -> int:
 
 def expand_fill(row: str, width: int) -> str:
     """Replace the fill at the end of a row by blanks, for a display that knows no fill."""
-    return row.replace(_FILL, " " * (width - count_row_cells(row)))
+    return row.replace(FILL, " " * (width - count_row_cells(row)))
 
 
 def _strip_right(row: str, width: int) -> str:
@@ -231,7 +232,7 @@ def _strip_right(row: str, width: int) -> str:
     """
     last = _LAST_STYLE.search(row)
     if last is not None and _has_background(last[1]) and count_row_cells(row) >= width:
-        return row[: -len(_RESET)].rstrip(" ") + _FILL + _RESET
+        return row[: -len(_RESET)].rstrip(" ") + FILL + _RESET
     if "\x1b]8;" in row:
         # rich numbers the links of a process, so that a row drawn again would look changed
         row = _LINK_ID.sub(lambda link: f"\x1b]8;id={crc32(link[1].encode())};{link[1]}", row)

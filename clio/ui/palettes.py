@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.command_line import did_you_mean
+from clio.text.translation import mark, tr
 
 TEXT_MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
@@ -79,21 +80,33 @@ def parse_text_style(text: str) -> TextStyle:
             marks.append(word)
         elif word in COLOURS or _HEX.fullmatch(word):
             if colours[current]:
-                raise ValueError(f"names two colours, {colours[current]} and {word}; write 'COLOUR on COLOUR'")
+                raise ValueError(
+                    tr(
+                        "names two colours, {colours} and {word}; write 'COLOUR on COLOUR'",
+                        colours=colours[current],
+                        word=word,
+                    )
+                )
             colours[current] = word
         elif word != "plain":
-            raise ValueError(f"has {word[:40]!r}, which is {_describe_unknown_word(word)}")
+            raise ValueError(
+                tr("has {word!r}, which is {unknown_word}", word=word[:40], unknown_word=_describe_unknown_word(word))
+            )
     if current == "back" and not colours["back"]:
-        raise ValueError("ends with 'on'; a colour must follow")
+        raise ValueError(tr("ends with 'on'; a colour must follow"))
     return TextStyle(foreground=colours["front"], background=colours["back"], marks=tuple(dict.fromkeys(marks)))
 
 
 def _describe_unknown_word(word: str) -> str:
     if word.startswith("#"):
-        return "no colour; write # and six digits from 0 to f"
+        return tr("no colour; write # and six digits from 0 to f")
     hint = did_you_mean(word, (*COLOURS, *TEXT_MARKS, "plain"))
     marks = ", ".join(TEXT_MARKS)
-    return f"neither a colour nor one of {marks}{hint or '; colours are ' + ', '.join(_BASE_COLOURS) + ', #rrggbb'}"
+    return tr(
+        "neither a colour nor one of {marks}{hint}",
+        marks=marks,
+        hint=hint or tr("; colours: ") + ", ".join(_BASE_COLOURS) + ", #rrggbb",
+    )
 
 
 ColourDepth = Literal["standard", "256", "truecolor"]
@@ -102,46 +115,46 @@ Background = Literal["dark", "light"]
 """Whether a terminal's background is dark or light."""
 
 MEANINGS: dict[str, str] = {
-    "accent": "highlights: the spinner, options, list bullets",
-    "good": "success; low risk",
-    "bad": "errors; high risk",
-    "warning": "warnings and questions; medium risk",
-    "faint": "secondary text: footers, hints, counts",
-    "strong": "clio's own headings, and keys that answer a question",
-    "reasoning": "the model's reasoning",
-    "prompt": "the prompt mark before the line you type on",
-    "status": "the status line",
-    "chips": "labels of the files mentioned with @",
-    "menu": "completion menu",
-    "menu_current": "selected completion",
-    "menu_note": "description of a completion",
-    "menu_note_current": "description of the selected completion",
-    "user_message": "your messages in the conversation; a background covers the whole rows",
-    "added": "lines added by a diff; only number and sign of those with a background",
-    "removed": "lines removed by a diff; only number and sign of those with a background",
-    "added_line": "rows of added lines; a background covers them and lets the code keep its colours",
-    "removed_line": "rows of removed lines; the same",
-    "added_word": "new words in a changed line",
-    "removed_word": "old words in a changed line",
-    "hunk": "hunk headers of a diff",
-    "heading": "headings in an answer",
-    "quote": "quotations in an answer",
-    "link": "links in an answer",
-    "code": "inline code",
-    "code_block": "rows of a code block; a background covers them",
+    "accent": mark("highlights: the spinner, options, list bullets"),
+    "good": mark("success; low risk"),
+    "bad": mark("errors; high risk"),
+    "warning": mark("warnings and questions; medium risk"),
+    "faint": mark("secondary text: footers, hints, counts"),
+    "strong": mark("clio's own headings, and keys that answer a question"),
+    "reasoning": mark("the model's thinking"),
+    "prompt": mark("the prompt mark before the line you type on"),
+    "status": mark("the status line"),
+    "chips": mark("labels of the files mentioned with @"),
+    "menu": mark("completion menu"),
+    "menu_current": mark("selected completion"),
+    "menu_note": mark("description of a completion"),
+    "menu_note_current": mark("description of the selected completion"),
+    "user_message": mark("your messages in the conversation; a background covers the whole rows"),
+    "added": mark("added lines of a diff; only number and sign where rows have a background"),
+    "removed": mark("removed lines of a diff; only number and sign where rows have a background"),
+    "added_line": mark("rows of added lines; a background covers them and lets the code keep its colours"),
+    "removed_line": mark("rows of removed lines; the same"),
+    "added_word": mark("new words in a changed line"),
+    "removed_word": mark("old words in a changed line"),
+    "hunk": mark("hunk headers of a diff"),
+    "heading": mark("headings in an answer"),
+    "quote": mark("quotations in an answer"),
+    "link": mark("links in an answer"),
+    "code": mark("inline code"),
+    "code_block": mark("rows of a code block; a background covers them"),
     "code_comment": "comments",
     "code_keyword": "keywords",
-    "code_type": "types and built-in names",
-    "code_function": "names in function and class definitions",
+    "code_type": mark("types and built-in names"),
+    "code_function": mark("names in function and class definitions"),
     "code_string": "strings",
     "code_number": "numbers",
-    "code_name": "variables, constants and attributes, in languages that mark them",
-    "code_error": "syntax errors",
-    "bar_1": "first part of a bar, as in /context",
-    "bar_2": "second part of a bar",
-    "bar_3": "third part of a bar",
-    "bar_4": "fourth part of a bar",
-    "bar_5": "fifth part of a bar",
+    "code_name": mark("variables, constants and attributes, in languages that mark them"),
+    "code_error": mark("syntax errors"),
+    "bar_1": mark("first part of a bar, as in /context"),
+    "bar_2": mark("second part of a bar"),
+    "bar_3": mark("third part of a bar"),
+    "bar_4": mark("fourth part of a bar"),
+    "bar_5": mark("fifth part of a bar"),
 }
 """The meanings a style can have, each with a description of what is drawn in it."""
 
@@ -206,9 +219,8 @@ _SIXTEEN = _MARKS | {
     "prompt": "bold cyan",
     "status": "bright-black",
     "chips": "cyan",
-    "menu": "black on white",
     "menu_current": "bold black on cyan",
-    "menu_note": "black on white",
+    "menu_note": "faint",
     "menu_note_current": "black on cyan",
     "added": "green",
     "removed": "red",

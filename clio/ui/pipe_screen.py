@@ -1,11 +1,13 @@
-"""The screen of a one-shot run and of a dumb terminal: streamed plain text without control sequences."""
+"""The screen of one-shot runs and of terminals without cursor movement: plain text without control sequences."""
 
 import errno
 import math
 import os
+import re
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, assert_never
+from typing import TYPE_CHECKING, Protocol, TextIO, assert_never
 
 from clio.agent.user_interface import (
     NEEDS_APPROVAL,
@@ -27,13 +29,16 @@ from clio.agent.user_interface import (
     TurnStarted,
 )
 from clio.messages import Usage
-from clio.text.formatting import describe_cache_use, format_count, format_tokens
+from clio.text.formatting import begin_lower, describe_cache_use, format_tokens
+from clio.text.translation import mark, tr, tr_count
 from clio.ui.line_rules import USER_SIGN
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
 
 if TYPE_CHECKING:
     from clio.commands.command import CommandResult
     from clio.ui.keyboard import TypingState
+    from clio.ui.painter import Part, TerminalSize
+    from clio.ui.theme import Theme
 
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -48,9 +53,9 @@ def format_seconds(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
+        return tr("{whole} min {whole2:02} s", whole=whole // 60, whole2=whole % 60)
     minutes = whole // 60
-    return f"{minutes // 60} h {minutes % 60:02} min"
+    return tr("{hours} h {minutes:02} min", hours=minutes // 60, minutes=minutes % 60)
 
 
 def format_usage(usage: Usage) -> str:
@@ -63,7 +68,7 @@ def format_usage(usage: Usage) -> str:
 
 def format_turn_footer(event: TurnFinished) -> str:
     """Return the line under a turn: requests, tokens, cost if any, seconds."""
-    steps = format_count(event.steps, "request") if event.steps else "nothing sent"
+    steps = tr_count(event.steps, "request") if event.steps else tr("nothing sent")
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
 
@@ -108,6 +113,14 @@ class TerminalOutput:
             self._mark_broken()
         self.is_at_line_start = text.endswith("\n")
 
+    def write_wrapped(self, text: str) -> None:
+        """Write lines and flush; on a terminal, longer ones are wrapped between words."""
+        if self._stream.isatty():
+            from clio.ui.terminal_text import wrap_for_stream
+
+            text = wrap_for_stream(text, self._stream, hanging_indent=2)
+        self.write(f"{text}\n")
+
     def end_line(self) -> None:
         """Begin a new line unless the current one is empty."""
         if not self.is_at_line_start:
@@ -140,18 +153,103 @@ class TerminalOutput:
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
-ANSWER_RESTARTED = "connection lost; the answer starts over"
+ANSWER_RESTARTED = mark("connection lost; the answer starts over")
+
+
+class AnswerLayout(Protocol):
+    """Lays out an answer for a terminal while it arrives."""
+
+    def feed(self, text: str) -> str:
+        """Return what can be printed after this text."""
+        ...
+
+    def finish(self) -> str:
+        """Return the rest; the object can then lay out another text."""
+        ...
+
+
+_UNSETTLED = re.compile(r"[*_`\[<|~]")  # what follows may turn into something else when more text arrives
+_ROOM_TO_GROW = 20  # cells that must be free after a last word for it to be printed
+_PREVIEW_COST = 5
+"""After a preview, none is made for this many times as long as it took."""
+_MAX_PREVIEW_PAUSE_S = 0.25  # the first preview also imports
+
+
+class PlainMarkdown:
+    """Lays out Markdown for a terminal without control sequences, which cannot change what it has printed.
+
+    A paragraph is printed word by word, as far as further text does not change it; other blocks once they are complete.
+    """
+
+    def __init__(self, theme: "Theme", size: "TerminalSize") -> None:
+        from clio.ui.markdown import StreamingMarkdown
+        from clio.ui.painter import Painter
+
+        self._markdown = StreamingMarkdown(theme)
+        self._painter = Painter(theme, size)
+        self._printed = ""  # of the unfinished block
+        self._line = ""  # the unfinished line, as it was written
+        self._next_preview = 0.0
+
+    def feed(self, text: str) -> str:
+        """See `AnswerLayout`."""
+        output = "".join(map(self._finish_part, self._markdown.feed(text)))
+        self._line = (self._line + text).rpartition("\n")[2]
+        now = time.monotonic()
+        if now >= self._next_preview:
+            output += self._preview_tail()
+            done = time.monotonic()
+            self._next_preview = done + min(_PREVIEW_COST * (done - now), _MAX_PREVIEW_PAUSE_S)
+        return output
+
+    def finish(self) -> str:
+        """See `AnswerLayout`."""
+        self._line, self._next_preview = "", 0.0
+        return "".join(map(self._finish_part, self._markdown.finish()))
+
+    def _finish_part(self, part: "Part") -> str:
+        rendered, printed = self._painter.render_lines(part), self._printed
+        self._printed = ""
+        return rendered[len(printed) :] if rendered.startswith(printed) else f"\n{rendered}"
+
+    def _preview_tail(self) -> str:
+        from clio.ui.painter import count_row_cells
+
+        if not self._markdown.is_in_paragraph or not self._line[:1].isalpha() or len(self._line.split()) < 2:
+            return ""  # lines of lists and tables change those before them
+        if (part := self._markdown.get_tail()) is None:
+            return ""
+        rendered = self._painter.render_lines(part).rstrip("\n")
+        last_row = rendered.rpartition("\n")[2]
+        if self._painter.width - count_row_cells(last_row) < _ROOM_TO_GROW:
+            rendered = rendered[: len(rendered) - len(last_row.split(" ")[-1])].rstrip(" ")
+        if unsettled := _UNSETTLED.search(rendered):
+            rendered = rendered[: unsettled.start()].rpartition(" ")[0].rstrip(" ")
+        if not rendered.startswith(self._printed):
+            return ""
+        printed, self._printed = self._printed, rendered
+        return rendered[len(printed) :]
 
 
 class PipeScreen:
-    """Writes the answer to `answer` and everything else to `report`: stdout and stderr, or the same stream twice.
+    """Writes answers to `answer` and everything else to `report`: stdout and stderr, or one stream for both.
 
-    on_broken: called when the answer has no reader any more; later text is dropped silently.
+    Args:
+        on_broken: called when the answer has no reader any more; later text is dropped silently.
+        make_layout: for a terminal; without it, answers are written as the model wrote them.
     """
 
     def __init__(
-        self, answer: TextIO, report: TextIO, on_broken: Callable[[], None] | None = None, *, show_footer: bool = False
+        self,
+        answer: TextIO,
+        report: TextIO,
+        on_broken: Callable[[], None] | None = None,
+        *,
+        show_footer: bool = False,
+        make_layout: Callable[[], AnswerLayout] | None = None,
     ) -> None:
+        self._make_layout = make_layout
+        self._layout: AnswerLayout | None = None
         self._answer = TerminalOutput(answer, on_broken)
         self._report = self._answer if report is answer else TerminalOutput(report)
         self._cleaner = StreamCleaner()
@@ -162,10 +260,10 @@ class PipeScreen:
         """Print one event."""
         match event:
             case TextDelta(text=text):
-                self._answer.write(self._cleaner.feed(text))
+                self._write_answer(self._cleaner.feed(text))
             case StreamRestarted():
-                self._cleaner = StreamCleaner()
-                self.print_note(ANSWER_RESTARTED)
+                self._cleaner, self._layout = StreamCleaner(), None
+                self.print_note(tr(ANSWER_RESTARTED))
             case Retrying():
                 self.print_note(format_retry(event, self._retry_reason))
                 self._retry_reason = event.reason
@@ -202,14 +300,14 @@ class PipeScreen:
 
     def print_error(self, text: str) -> None:
         """Print an error line."""
-        self._print_report(f"error: {clean(text)}")
+        self._print_report(tr("error: {message}", message=begin_lower(clean(text))))
 
     def print_text(self, text: str) -> None:
-        """Print a whole text, such as the result of a slash command, unchanged."""
+        """Print a whole text, such as output of a command, unchanged."""
         self._end_answer()
         self._answer.write(clean(text).rstrip("\n") + "\n")
 
-    def show_result(self, result: "CommandResult") -> None:
+    def show_result(self, result: "CommandResult", *, continues: bool = False) -> None:
         """Print the result of a slash command; a failure is shown as an error."""
         if result.bar is not None:
             from clio.ui.tables import render_bar
@@ -219,7 +317,9 @@ class PipeScreen:
         if result.text and not result.ok:
             self.print_error(result.text)
         elif result.text:
-            self.print_text(result.text)
+            self._end_answer()
+            self._write_answer(clean(result.text).rstrip("\n"))
+            self._end_answer()
         if result.verbatim:
             self.print_text(result.verbatim)
         if result.diff:
@@ -237,6 +337,12 @@ class PipeScreen:
 
     def set_typed(self, typing: "TypingState") -> None:
         """Do nothing: text typed ahead is not shown here."""
+
+    def expect_turn(self) -> None:
+        """Do nothing: no line is kept below the output."""
+
+    def abandon_turn(self) -> None:
+        """Do nothing, as `expect_turn`."""
 
     def toggle_reasoning(self) -> None:
         """Do nothing: reasoning is not shown here."""
@@ -256,15 +362,19 @@ class PipeScreen:
 
     def _print_finished_call(self, event: ToolFinished) -> None:
         mark = "*" if event.ok else "x"
+        if event.summary.startswith("saved already as"):
+            return  # the model repeated a memory that auto-remember saved and reported before the turn
         summary = restore_full_line(clean_line(event.summary), () if event.ok else clean(event.preview).splitlines())
         self._print_report(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
-        details = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
-        lines = [line for line in clean(details).splitlines() if line.strip() and clean_line(line) != summary]
-        limit = _MAX_ROWS  # of a diff; a failure has fewer, and /last has all of it
+        details = event.diff or ("" if event.ok or summary == tr(NEEDS_APPROVAL) else event.preview)
+        lines = clean(details).splitlines()
+        if not event.diff:  # blank lines of a diff are lines of the file
+            lines = [line for line in lines if line.strip() and clean_line(line) != summary]
+        limit = _MAX_ROWS  # only a diff can be longer; /last shows all of it
         for line in lines[:limit]:
-            self._report.write(f"  {line}\n")
+            self._report.write(f"  {line}".rstrip() + "\n")  # not wrapped: code and output of commands
         if event.diff and len(lines) > limit:
-            self._report.write(f"  ... {format_count(len(lines) - limit, 'more line')}\n")
+            self._report.write(f"  ... {tr_count(len(lines) - limit, 'more line')}\n")
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_answer()
@@ -273,13 +383,22 @@ class PipeScreen:
         if self._show_footer:
             self._print_report(format_turn_footer(event))
 
+    def _write_answer(self, text: str) -> None:
+        if self._make_layout is not None:
+            self._layout = self._layout or self._make_layout()
+            text = self._layout.feed(text)
+        self._answer.write(text)
+
     def _end_answer(self) -> None:
-        self._answer.write(self._cleaner.finish())
+        if rest := self._cleaner.finish():
+            self._write_answer(rest)
+        if self._layout is not None:
+            self._answer.write(self._layout.finish())
         self._answer.end_line()
 
     def _print_report(self, text: str) -> None:
-        self._answer.end_line()
-        self._report.write(text.rstrip("\n") + "\n")
+        self._end_answer()
+        self._report.write_wrapped(text.rstrip("\n"))
 
 
 def format_retry(event: Retrying, printed_reason: str = "") -> str:
@@ -289,4 +408,6 @@ def format_retry(event: Retrying, printed_reason: str = "") -> str:
     """
     reason = "" if event.reason == printed_reason else f"{clean_line(event.reason)} · "
     wait = format_seconds(max(math.ceil(event.delay_s), 1)).replace(".0 s", " s")
-    return f"{reason}retrying in {wait} ({event.attempt} of {event.of})"
+    return tr(
+        "{reason}retrying in {wait} ({attempt} of {of})", reason=reason, wait=wait, attempt=event.attempt, of=event.of
+    )

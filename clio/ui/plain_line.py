@@ -1,4 +1,4 @@
-"""The prompt line of a terminal that can only print, and the echo of typed text."""
+"""The prompt line for terminals without cursor movement, and the echo of typed text on them."""
 
 import asyncio
 import os
@@ -9,22 +9,23 @@ from typing import TextIO
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import DummyOutput
 
+from clio.text.translation import tr
 from clio.ui.keyboard import pop_saved_text, save_early_lines, save_typed_bytes
 from clio.ui.line_rules import find_unfinished_part
 from clio.ui.painter import count_cells
 from clio.ui.pipe_screen import TerminalOutput
 
-_ENABLE_BRACKETED_PASTE, _DISABLE_BRACKETED_PASTE = (
-    "\x1b[?2004h",
-    "\x1b[?2004l",
-)  # bracketed paste: a paste of many lines arrives as one event
+# Bracketed paste: a paste of many lines arrives as one event.
+_ENABLE_BRACKETED_PASTE, _DISABLE_BRACKETED_PASTE = "\x1b[?2004h", "\x1b[?2004l"
 _BACKSPACE = "\b"
 
 
 class EchoedLine:
-    """Prints the changes of a line as it is edited. write: takes text for the terminal.
+    """Shows a line while it is edited, using printed characters and backspaces only.
 
-    columns: those of the terminal.
+    Args:
+        write: prints text on the terminal.
+        columns: returns the width of the terminal.
     """
 
     def __init__(self, write: Callable[[str], None], columns: Callable[[], int]) -> None:
@@ -34,7 +35,7 @@ class EchoedLine:
         self._text = ""
         self._cursor = 0
         self._unprinted = ""
-        """Text after the cursor that is not printed, because the line is too long to move back in."""
+        """The text after the cursor, if it is not printed because backspaces could not return from its row."""
         self.is_open = False
 
     def show(self, prompt: str, text: str, cursor: int) -> None:
@@ -45,7 +46,7 @@ class EchoedLine:
         before = text[:cursor].split("\n")
         rows = text.split("\n")
         if len(rows) > 1:
-            prompt = f"line {len(before)} of {len(rows)}: "
+            prompt = tr("line {count} of {count2}: ", count=len(before), count2=len(rows))
         line, column = rows[len(before) - 1], len(before[-1])
         if not self.is_open or prompt != self._prompt or not self._edit(line, column):
             self._print_line(prompt, line, column)
@@ -112,7 +113,7 @@ class EchoedLine:
     def _is_on_one_row(self, text: str, first: int, second: int) -> bool:
         """Whether two positions are on one row of the terminal: a backspace cannot move to the row above."""
         columns = max(self._columns(), 1)
-        return len({count_cells(self._prompt + text[:place]) // columns for place in (first, second)}) == 1
+        return len({count_cells(self._prompt + text[:position]) // columns for position in (first, second)}) == 1
 
 
 class EchoOutput(DummyOutput):
@@ -138,20 +139,20 @@ class EchoOutput(DummyOutput):
 
 def _count_common_prefix(first: str, second: str) -> int:
     """Count the characters that two texts have in common at their beginning."""
-    length = min(len(first), len(second))
-    return next((place for place in range(length) if first[place] != second[place]), length)
+    max_length = min(len(first), len(second))
+    return next((index for index in range(max_length) if first[index] != second[index]), max_length)
 
 
 _CONTINUATION_PROMPT = "... "
 
 
 class PlainLine:
-    """Reads one message after another in the terminal's own line mode. Same interface as `PromptLine`."""
+    """Reads messages with the terminal's own line editing. Same interface as `PromptLine`."""
 
-    def __init__(self, *, text: str, output: TextIO, file: int = 0) -> None:
+    def __init__(self, *, text: str, output: TextIO, fd: int = 0) -> None:
         self.prompt = self._text = text
         self._output = output
-        self._file = file
+        self._fd = fd
         self._buffer = b""
         self._reading: asyncio.Future[str] | None = None
 
@@ -182,7 +183,7 @@ class PlainLine:
         return message.rstrip()
 
     def pop_erased_line(self) -> str:
-        """Return "": lines stay as the terminal has shown them."""
+        """Return "": no line is erased here."""
         return ""
 
     async def read_line(self, prompt: str) -> str:
@@ -194,7 +195,7 @@ class PlainLine:
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no; only "y" and "yes" mean yes or, if a word is given, only that word."""
         self.keep_early_input()
-        self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
+        self._write(tr("{question} [type {word}] ", question=question, word=word) if word else f"{question} [y/N] ")
         try:
             answer = (await self._read_raw_line()).strip()
             return answer == word if word else answer.lower() in ("y", "yes")
@@ -209,7 +210,9 @@ class PlainLine:
         """Whether a line is being typed."""
         return self._reading is not None
 
-    def bind_key(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+    def bind_key(
+        self, key: str, act: Callable[[], None], *, in_menu: bool = True, when: Callable[[], bool] | None = None
+    ) -> None:
         """Do nothing, for the same reason as `watch_keys`."""
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
@@ -225,22 +228,26 @@ class PlainLine:
     def prepare_completions(self) -> None:
         """Do nothing: there are no completions here."""
 
-    def stop_reading(self, error: BaseException) -> None:
-        """End the running `read` with this error; does nothing if none runs."""
+    def stop_reading(self, error: BaseException, *, erase: bool = False) -> str:
+        """End the running `read` with this error; does nothing if none runs.
+
+        What was typed stays in the terminal, so "" is returned.
+        """
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(error)
+        return ""
 
     def handle_interrupt(self) -> None:
         """Handle Ctrl-C while a line is read: the terminal has discarded the line; print how to exit."""
         if self._reading is not None:
-            self._write(f"\nCtrl-D to exit\n{self._text}")
+            self._write(tr("\nCtrl-D to exit\n{text}", text=self._text))
 
     def keep_early_input(self) -> None:
         """Save text typed so far for the next message, so that it does not answer a question."""
-        if os.isatty(self._file):
+        if os.isatty(self._fd):
             early, self._buffer = self._buffer, b""
             save_typed_bytes(early)
-            save_early_lines(self._file)
+            save_early_lines(self._fd)
 
     def _write(self, text: str) -> None:
         self._output.write(text)
@@ -261,13 +268,13 @@ class PlainLine:
 
     async def _read_bytes(self) -> bytes:
         if sys.platform == "win32":  # Windows' event loop cannot watch a console
-            return await asyncio.to_thread(os.read, self._file, 65536)
+            return await asyncio.to_thread(os.read, self._fd, 65536)
         loop = asyncio.get_running_loop()
         self._reading = waiting = loop.create_future()
-        loop.add_reader(self._file, lambda: waiting.done() or waiting.set_result(""))
+        loop.add_reader(self._fd, lambda: waiting.done() or waiting.set_result(""))
         try:
             await waiting
         finally:
-            loop.remove_reader(self._file)
+            loop.remove_reader(self._fd)
             self._reading = None
-        return os.read(self._file, 65536)
+        return os.read(self._fd, 65536)

@@ -3,17 +3,28 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from msgspec import structs
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, get_app_session
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.cpr import load_cpr_bindings
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import AnyContainer, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout import (
+    AnyContainer,
+    BufferControl,
+    ConditionalContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output import Output as Display
 from prompt_toolkit.styles import BaseStyle, DynamicStyle, Style
@@ -21,7 +32,7 @@ from prompt_toolkit.styles import BaseStyle, DynamicStyle, Style
 from clio.commands.command import Table
 from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
-from clio.text.formatting import format_count
+from clio.text.translation import mark, tr, tr_count
 from clio.ui.keyboard import run_question, save_early_keys
 from clio.ui.painter import (
     Painter,
@@ -36,8 +47,9 @@ from clio.ui.painter import (
 from clio.ui.palettes import Palette, TextStyle
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
+from clio.ui.printed_rows import PrintedRows, RowCover
 from clio.ui.safe_text import clean_line
-from clio.ui.tables import render_table, render_todos
+from clio.ui.tables import TableRows, render_todos, wrap_cells
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Terminal, Theme
@@ -104,8 +116,9 @@ def _convert_palette(palette: Palette) -> Style:
     }
     sent, prompt = palette_styles["user_message"], palette_styles["prompt"]
     sent_prompt = TextStyle(foreground=prompt.foreground, background=sent.background, marks=prompt.marks)
-    styles |= {"accepted": sent.for_toolkit, "accepted.prompt": sent_prompt.for_toolkit}
-    styles["accepted.continuation"] = styles["accepted"]
+    styles |= {"accepted": sent.for_toolkit, "accepted.continuation": sent.for_toolkit}
+    # Both classes, because prompt_toolkit adds "accepted" behind that of a sent line's prompt.
+    styles["accepted.prompt accepted"] = sent_prompt.for_toolkit
     shade = palette_styles["status"].foreground
     button = TextStyle(background=shade) if shade else TextStyle(marks=("reverse",))
     return Style.from_dict(styles | {"scrollbar.button": button.for_toolkit})
@@ -177,7 +190,12 @@ class ScrollPage:
         last, rows = self._top[0], -self._top[1]
         while last < self.count and (rows := rows + len(self._render_line(last))) < height:
             last += 1
-        return f"lines {self._top[0] + 1:,}-{min(last + 1, self.count):,} of {self.count:,}"
+        return tr(
+            "lines {top:,}-{last:,} of {count:,}",
+            top=self._top[0] + 1,
+            last=min(last + 1, self.count),
+            count=self.count,
+        )
 
     def _find_last_top(self, height: int) -> RowPosition:
         """Return the last position that still fills the page."""
@@ -201,7 +219,7 @@ class ScrollPage:
 
 
 _MIN_HEIGHT = 3  # rows of a page even on the smallest screen
-_PAGER_HINTS = ("j k space b g G scroll", "j k scroll")
+_PAGER_HINTS = (mark("j k space b g G scroll"), "j k scroll")
 
 
 class PageRegion:
@@ -217,8 +235,9 @@ class PageRegion:
         self._size = size
         self._count_other_rows = count_other_rows
         text = FormattedTextControl(lambda: ANSI("\n".join(page.get_visible_rows(self.height))))
+        self._text_window = Window(text, height=Dimension(min=1), dont_extend_height=True, wrap_lines=False)
         self.windows: list[AnyContainer] = [
-            Window(text, dont_extend_height=True, wrap_lines=False),
+            self._text_window,
             ConditionalContainer(
                 Window(FormattedTextControl(self._render_position), height=1, dont_extend_height=True),
                 Condition(lambda: not page.fits_in_height(self.height)),
@@ -229,6 +248,11 @@ class PageRegion:
     def height(self) -> int:
         """The number of rows of the page now."""
         return max(self._size()[1] - self._count_other_rows() - 2, _MIN_HEIGHT)
+
+    def is_drawn_whole(self) -> bool:
+        """Whether the last drawing had room for all visible rows of the page."""
+        drawn = self._text_window.render_info
+        return drawn is not None and drawn.window_height >= drawn.content_height
 
     def bind_keys(self, keys: KeyBindings) -> None:
         """Bind the scrolling keys; none of them is a letter, so none can be an answer."""
@@ -264,25 +288,49 @@ class PageRegion:
 
     def _render_position(self) -> StyleAndTextTuples:
         position, columns = self._page.describe_position(self.height), self._size()[0]
-        hints = (f"{position} · {hint}" for hint in _PAGER_HINTS)
+        hints = (f"{position} · {tr(hint)}" for hint in _PAGER_HINTS)
         text = next((text for text in hints if count_cells(text) + 3 < columns), position)
         return [("class:hint", "  " + truncate_to_cells(text, columns - 3))]
+
+
+class _QuestionApplication(Application[str | None]):
+    """An application with its own keys only.
+
+    prompt_toolkit's hundreds of keys for editing text, which no question needs, take 30 ms to merge at the first key.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._default_bindings = load_cpr_bindings()  # answers of the terminal about the cursor's position
+
+
+def _cover_printed_rows(app: Application[Any], printed: PrintedRows | None) -> None:
+    """Let an application hide printed rows while it needs more than are left below them."""
+    if printed is not None:
+        cover = RowCover(app, printed)
+        app.before_render += cover.fit
+        app.after_render += cover.note_drawn
 
 
 _ESCAPE_WAIT_S = 0.025  # the bytes of an arrow key arrive together, so an Esc without more is the Esc key
 _OTHER_ROWS = 5  # rows for the title, the heading, the filter text, the hint, and one spare
 _MAX_LIST_ROWS = 15
+_MAX_FULL_ROWS = 2  # of the text of a row that does not fit
 _MAX_PREVIEW_ROWS, _PREVIEW_FROM_ROWS = 4, 20
-_PICKER_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
+_PICKER_HINTS = (
+    mark("↑↓ to move · type to filter · enter to choose · esc to cancel"),
+    mark("enter to choose · esc to cancel"),
+    "",
+)
 
 
 class Picker:
-    """A list to choose from, on one screen. The rows are laid out once per width, so moving costs the same in any list.
+    """A list to choose from, on one screen. Only rows on the screen are laid out, so moving costs the same in any list.
 
     Args:
         table: the list, with one row for each of `values`.
         start: the row selected at first.
-        preview: returns a text about a value, shown below the list while its row is selected.
+        preview: returns a text about a value, shown below the list while its row is selected; or fragments.
     """
 
     def __init__(
@@ -292,7 +340,7 @@ class Picker:
         values: Sequence[str],
         start: int,
         size: Callable[[], tuple[int, int]],
-        preview: Callable[[str], str] | None = None,
+        preview: Callable[[str], object] | None = None,
     ) -> None:
         self._title = title
         self._table = table
@@ -302,8 +350,8 @@ class Picker:
         self._filter = ""
         self._selected = min(max(start, 0), max(len(values) - 1, 0))
         self._top = 0
-        self._fitted_width = -1
-        self._heading, self._lines = "", list[str]()
+        self._fitted_width = size()[0]
+        self._lines = TableRows(table, self._fitted_width - 3)
         rows = zip(values, table.rows, strict=True)
         self._searched_texts = [f"{value} {' '.join(row)}".lower() for value, row in rows]
         self._matching = list(range(len(values)))
@@ -314,29 +362,38 @@ class Picker:
         matching = self._matching
         if columns != self._fitted_width:
             self._fitted_width = columns
-            self._heading, self._lines = fit_table(self._table, columns - 3)
-        heading, lines = self._heading, self._lines
+            self._lines = TableRows(self._table, columns - 3)
+        lines = self._lines
         preview_rows = _MAX_PREVIEW_ROWS if self._preview is not None and rows >= _PREVIEW_FROM_ROWS else 0
-        height = max(min(rows - _OTHER_ROWS - preview_rows, _MAX_LIST_ROWS), 3)
+        title = wrap_cells(clean_line(self._title), columns - 1)
+        height = max(min(rows - _OTHER_ROWS - preview_rows - len(title) + 1 - _MAX_FULL_ROWS, _MAX_LIST_ROWS), 3)
         self._top = min(max(self._top, self._selected - height + 1), self._selected)
         parts: StyleAndTextTuples = [
-            ("class:choice", truncate_to_cells(clean_line(self._title), columns - 1)),
+            ("class:choice", "\n".join(title)),
             ("", "\n"),
         ]
-        parts += [("class:hint", f"  {heading}\n")] if heading else []
+        parts += [("class:hint", f"  {lines.heading}\n")] if lines.heading else []
         for place, number in enumerate(matching[self._top : self._top + height], start=self._top):
             is_selected = place == self._selected
             parts.append(("class:choice" if is_selected else "", f"{'›' if is_selected else ' '} {lines[number]}\n"))
         if not matching:
-            parts.append(("", "  no matches\n"))
+            parts.append(("", tr("  no matches\n")))
         if len(matching) > height:
             last = min(self._top + height, len(matching))
-            parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(matching):,}\n"))
-        for line in self._list_preview_lines(columns)[:preview_rows]:
-            parts.append(("class:hint", f"  │ {line}\n"))
+            parts.append(
+                ("class:hint", tr("  {top}-{last} of {count:,}\n", top=self._top + 1, last=last, count=len(matching)))
+            )
+        if matching and lines[matching[self._selected]].endswith("…"):  # the selected row in full
+            row = self._table.rows[matching[self._selected]]
+            rest = wrap_cells(clean_line(row[self._table.wide_column]), columns - 5)[:_MAX_FULL_ROWS]
+            parts += [("class:hint", f"  │ {line}\n") for line in rest]
+        for line in self._render_preview(columns)[: preview_rows if matching else 0]:
+            parts += [("class:hint", "  │ "), *line, ("", "\n")]
         if self._filter:
-            parts.append(("", truncate_to_cells(f"  filter: {self._filter}", columns - 1) + "\n"))
-        parts.append(("class:hint", "  " + next(hint for hint in _PICKER_HINTS if count_cells(hint) + 3 < columns)))
+            parts.append(("", truncate_to_cells(tr("  filter: {filter}", filter=self._filter), columns - 1) + "\n"))
+        parts.append(
+            ("class:hint", "  " + next(hint for hint in map(tr, _PICKER_HINTS) if count_cells(hint) + 3 < columns))
+        )
         return parts
 
     def move_selection(self, rows: int) -> None:
@@ -355,10 +412,18 @@ class Picker:
         """The value of the selected row; None if no row matches."""
         return self._values[self._matching[self._selected]] if self._matching else None
 
-    async def ask(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
-        """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input."""
-        app: Application[str | None] = Application(
-            layout=Layout(Window(FormattedTextControl(self.render, show_cursor=False), wrap_lines=False)),
+    async def ask(
+        self, theme: Theme, keyboard: Input | None, display: Output | None, printed: PrintedRows | None = None
+    ) -> str | None:
+        """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input.
+
+        printed: rows that the list may hide.
+        """
+        rows: list[AnyContainer] = [Window(FormattedTextControl(self.render, show_cursor=False), wrap_lines=False)]
+        if printed is not None and self._size()[1] >= _PREVIEW_FROM_ROWS:
+            rows.insert(0, Window(height=1))  # below the command that asks
+        app = _QuestionApplication(
+            layout=Layout(HSplit(rows)),
             key_bindings=self._make_key_bindings(),
             erase_when_done=True,
             style=make_toolkit_style(theme),
@@ -367,28 +432,35 @@ class Picker:
             output=display,
         )
         app.ttimeoutlen = _ESCAPE_WAIT_S
+        _cover_printed_rows(app, printed)
         try:
             return await run_question(app, lambda: app.run_async(handle_sigint=False))
         except EOFError:
             return None
 
     def _set_filter(self, text: str) -> None:
-        before = self.get_selected()
+        before, filter_before = self.get_selected(), self._filter
         self._filter = text
         words = text.lower().split()
-        self._matching = [
-            number for number, searched in enumerate(self._searched_texts) if all(word in searched for word in words)
-        ]
+        # A longer filter can only match what the shorter one did.
+        numbers = self._matching if text.startswith(filter_before) else range(len(self._values))
+        for word in words:
+            numbers = [number for number in numbers if word in self._searched_texts[number]]
+        self._matching = list(numbers)
         position = next((place for place, number in enumerate(self._matching) if self._values[number] == before), 0)
         self._selected, self._top = position, 0
 
-    def _list_preview_lines(self, columns: int) -> list[str]:
+    def _render_preview(self, columns: int) -> list[StyleAndTextTuples]:
         """Return the preview of the selected row as lines that fit below the list."""
         value = self.get_selected()
         if self._preview is None or value is None:
             return []
-        lines = [clean_line(line) for line in self._preview(value).splitlines() if line.strip()]
-        return [truncate_to_cells(line, columns - 5) for line in lines]
+        shown = self._preview(value)
+        if not isinstance(shown, str):
+            return [cast(StyleAndTextTuples, shown)]
+        row = self._lines[self._matching[self._selected]]
+        lines = [clean_line(line) for line in shown.splitlines() if line.strip() and clean_line(line) not in row]
+        return [[("class:hint", row)] for line in lines for row in wrap_cells(line, columns - 5)]
 
     def _make_key_bindings(self) -> KeyBindings:
         keys = KeyBindings()
@@ -405,7 +477,12 @@ class Picker:
         bind(lambda event: self.move_selection(-len(self._values)), "home")
         bind(lambda event: self.move_selection(len(self._values)), "end")
         bind(lambda event: self.shorten_filter(), "backspace")
-        bind(lambda event: self.extend_filter(event.data), "<any>")
+
+        def type_letter(event: KeyPressEvent) -> None:
+            if len(event.key_sequence[0].key) == 1:  # the bytes of other keys, such as ←, are no text
+                self.extend_filter(event.data)
+
+        bind(type_letter, "<any>")
         bind(lambda event: self.extend_filter(event.data), Keys.BracketedPaste)
 
         def cancel(event: KeyPressEvent) -> None:
@@ -419,18 +496,6 @@ class Picker:
         keys.add("escape", eager=True)(cancel)
         bind(choose, "enter")
         return keys
-
-
-def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
-    """Return the heading and rows of a table, one line per row; columns that do not fit are dropped from the right."""
-    table = structs.replace(table, is_truncated=True)
-    while True:
-        heading, lines = render_table(table, width)
-        if heading and len(lines) == len(table.rows):
-            return heading, lines
-        if len(table.columns) == table.wide_column + 1:
-            return "", [truncate_to_cells(clean_line(" ".join(row)), width) for row in table.rows]
-        table = structs.replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
 
 
 def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
@@ -450,6 +515,7 @@ class Questions:
 
     live: the terminal can do more than print lines. Otherwise every question is written to `stream` and answered by
     a line in the terminal's own line mode, in which Ctrl-C is a signal and not an answer.
+    printed: rows that a question may hide until it is answered.
     """
 
     def __init__(
@@ -460,10 +526,12 @@ class Questions:
         theme: Theme | None = None,
         keyboard: Input | None = None,
         display: Output | None = None,
+        printed: PrintedRows | None = None,
     ) -> None:
         self._live = live
+        self._printed = printed
         self._theme = theme or Theme()
-        self._plain = PlainLine(text="", output=stream, file=keyboard.fileno() if keyboard is not None else 0)
+        self._plain = PlainLine(text="", output=stream, fd=keyboard.fileno() if keyboard is not None else 0)
         self._keyboard = keyboard
         self._display = display
         self._one_at_a_time = asyncio.Lock()
@@ -510,10 +578,25 @@ class Questions:
                 return await self._read_choice_line(choices)
             return await self._read_choice_key(choices, guarded, page, head, after_end, default)
 
-    async def ask_line(self, prompt: str) -> str | None:
-        """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
+    async def ask_line(self, prompt: str, *, erase: bool = False) -> str | None:
+        """Return a line of text; None for Esc, Ctrl-C and the end of the input.
+
+        erase: remove the line when it is answered, because what is printed next repeats it. Only if `live`.
+        """
         async with self._one_at_a_time:
-            return await self._read_text_line(prompt)
+            return await self._read_text_line(prompt, erase)
+
+    async def ask_answer(self, head: Sequence[str], options: Sequence[str], *, guarded: bool = False) -> str | None:
+        """Return one of the options, chosen by arrows and Enter or by its number, or a text of the user's own.
+
+        None for Esc, Ctrl-C and the end of the input. Only if `live`.
+
+        head: rendered rows above the options, such as the question. guarded: see `ask_key`.
+        """
+        async with self._one_at_a_time:
+            prompt = _AnswerPrompt(head, options, lambda: get_columns_and_rows(self._display))
+            answer = await prompt.ask(self._theme, self._keyboard, self._display, self._printed, guarded=guarded)
+        return options[answer] if isinstance(answer, int) else answer
 
     async def choose_row(
         self,
@@ -521,7 +604,7 @@ class Questions:
         table: Table,
         values: Sequence[str],
         start: int,
-        preview: Callable[[str], str] | None = None,
+        preview: Callable[[str], object] | None = None,
     ) -> str | None:
         """Return the value of the row chosen from a list; None for Esc, Ctrl-C and the end of the input.
 
@@ -530,7 +613,7 @@ class Questions:
 
         async with self._one_at_a_time:
             picker = Picker(title, table, values, start, lambda: get_columns_and_rows(self._display), preview)
-            return await picker.ask(self._theme, self._keyboard, self._display)
+            return await picker.ask(self._theme, self._keyboard, self._display, self._printed)
 
     async def _read_plain_line(self, prompt: str) -> str | None:
         try:
@@ -558,9 +641,17 @@ class Questions:
         # A text may be approved only after its end was drawn; a key read before that drawing does not count yet.
         end_drawn = page is None or not after_end
         region: PageRegion | None = None
+        is_too_small = False
 
         def is_open(letter: str) -> bool:
-            return letter not in after_end or end_drawn
+            return (letter not in after_end or end_drawn) and not is_too_small
+
+        def render_too_small() -> StyleAndTextTuples:
+            """Return what is drawn if the rest does not fit: nothing of it is on the screen, so nothing is answered."""
+            nonlocal is_too_small
+            is_too_small = True
+            text = tr("? enlarge the window to answer, esc to cancel")
+            return [("class:choice", "\n".join(wrap_cells(text, max(size()[0] - 1, 1))))]
 
         keys = _make_choice_bindings(choices, is_open, selection)
         self._bind_other_keys(keys)
@@ -569,12 +660,22 @@ class Questions:
             now = {letter: meaning for letter, meaning in choices.items() if is_open(letter)}
             if end_drawn or region is None or page is None or page.fits_in_height(region.height):
                 return _render_choices(now, size()[0], selection.letter)
-            below = page.count_lines_below(region.height)
-            more = f"  … {format_count(below, 'more line')} · space to see {'it' if below == 1 else 'them'}"
+            if not (below := page.count_lines_below(region.height)):
+                return _render_choices(now, size()[0])
+            more = tr(
+                "  … {more_lines} · space to see {value}",
+                more_lines=tr_count(below, "more line"),
+                value=tr("it") if below == 1 else tr("them"),
+            )
             return [("class:hint", f"{truncate_to_cells(more, size()[0] - 1)}\n"), *_render_choices(now, size()[0])]
 
+        def measure_choices() -> Dimension:
+            text = "".join(text for _, text, *_ in render_choices())
+            return Dimension(min=sum(-(-max(count_cells(row), 1) // max(size()[0], 1)) for row in text.split("\n")))
+
+        control = FormattedTextControl(render_choices)
         windows: list[AnyContainer] = [
-            Window(FormattedTextControl(render_choices), wrap_lines=True, dont_extend_height=True)
+            Window(control, height=measure_choices, wrap_lines=True, dont_extend_height=True)
         ]
         if page is not None:
 
@@ -586,8 +687,9 @@ class Questions:
             region.bind_keys(keys)
             top = Window(FormattedTextControl(ANSI("\n".join(head))), height=len(head), dont_extend_height=True)
             windows = [top, *region.windows, *windows] if head else [*region.windows, *windows]
-        app: Application[str | None] = Application(
-            layout=Layout(HSplit(windows)),
+        too_small = Window(FormattedTextControl(render_too_small), dont_extend_height=True)
+        app = _QuestionApplication(
+            layout=Layout(HSplit(windows, window_too_small=too_small)),
             key_bindings=keys,
             erase_when_done=True,
             style=make_toolkit_style(self._theme),
@@ -600,11 +702,18 @@ class Questions:
 
             def note_end(_: object) -> None:
                 nonlocal end_drawn
-                if page.is_end_seen and not end_drawn:
+                if page.is_end_seen and not end_drawn and region is not None and region.is_drawn_whole():
                     end_drawn = True
                     app.invalidate()
 
             app.after_render += note_end
+
+        def note_rendering(_: object) -> None:
+            nonlocal is_too_small
+            is_too_small = False
+
+        app.before_render += note_rendering
+        _cover_printed_rows(app, self._printed)
         try:
             return await run_question(
                 app,
@@ -628,7 +737,7 @@ class Questions:
                 return letter
         return None
 
-    async def _read_text_line(self, prompt: str) -> str | None:
+    async def _read_text_line(self, prompt: str, erase: bool) -> str | None:
         if not self._live:
             return await self._read_plain_line(prompt)
         keys = KeyBindings()
@@ -637,13 +746,132 @@ class Questions:
         def _(event: KeyPressEvent) -> None:
             event.app.exit(exception=KeyboardInterrupt)
 
-        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        session: PromptSession[str] = PromptSession(
+            key_bindings=keys, input=self._keyboard, output=self._display, erase_when_done=erase
+        )
         session.app.ttimeoutlen = _ESCAPE_WAIT_S
         session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # Alt and a key arrive as Esc and the key
         try:
             return await run_question(session.app, lambda: session.prompt_async(prompt, handle_sigint=False))
         except (KeyboardInterrupt, EOFError):
             return None
+        finally:
+            if self._printed is not None and not erase:
+                self._printed.add_unknown()
+
+
+_ANSWER_HINTS = (
+    mark("↑↓ enter or number to choose · or type your own answer · esc to cancel"),
+    mark("↑↓ enter or number · or type · esc"),
+    "",
+)
+_TEXT_HINTS = (mark("enter to answer · esc to cancel"), "")
+_MAX_NUMBERED = 9  # options that one digit chooses
+
+
+class _AnswerPrompt:
+    """A question with options to choose from and a line for an answer of the user's own; erased when answered.
+
+    head: rendered rows above the options, such as the question.
+    """
+
+    def __init__(self, head: Sequence[str], options: Sequence[str], size: Callable[[], tuple[int, int]]) -> None:
+        self._head = head
+        self._options = [clean_line(option) for option in options]
+        self._size = size
+        self._selected = 0
+        self._buffer = Buffer(multiline=False)
+        self._enter_from = 0.0
+
+    async def ask(
+        self,
+        theme: Theme,
+        keyboard: Input | None,
+        display: Output | None,
+        printed: PrintedRows | None = None,
+        *,
+        guarded: bool = False,
+    ) -> int | str | None:
+        """Return the place of the chosen option, or the text; None for Esc, Ctrl-C and the end of the input."""
+        self._enter_from = asyncio.get_running_loop().time() + _ENTER_IGNORED_S
+        line = Window(
+            BufferControl(self._buffer, [BeforeInput(tr("  answer: "), "class:hint")]), dont_extend_height=True
+        )
+        windows: list[AnyContainer] = [
+            Window(FormattedTextControl(ANSI("\n".join(self._head))), height=len(self._head), dont_extend_height=True),
+            *([Window(FormattedTextControl(self._render_options), dont_extend_height=True)] if self._options else []),
+            line,
+            Window(FormattedTextControl(self._render_hint), height=1, dont_extend_height=True),
+        ]
+        app: Application[int | str | None] = Application(
+            layout=Layout(HSplit(windows[not self._head :]), focused_element=line),
+            key_bindings=self._make_key_bindings(),
+            erase_when_done=True,
+            style=make_toolkit_style(theme),
+            color_depth=get_toolkit_depth(theme),
+            input=keyboard,
+            output=display,
+        )
+        app.ttimeoutlen = _ESCAPE_WAIT_S
+        app.timeoutlen = 4 * _ESCAPE_WAIT_S  # Alt and a key arrive as Esc and the key
+        _cover_printed_rows(app, printed)
+        try:
+            return await run_question(app, lambda: app.run_async(handle_sigint=False), guarded=guarded)
+        except EOFError:
+            return None
+
+    def _render_options(self) -> StyleAndTextTuples:
+        fragments: StyleAndTextTuples = []
+        for place, option in enumerate(self._options):
+            is_selected = place == self._selected and not self._buffer.text
+            label = f"{place + 1} "
+            first, *rest = wrap_cells(option, max(self._size()[0] - 3 - len(label), 1))
+            fragments += [("", "\n" if place else ""), ("", "› " if is_selected else "  "), ("class:choice", label)]
+            fragments.append(("class:choice.selected" if is_selected else "", first))
+            fragments += [("", f"\n  {' ' * len(label)}{line}") for line in rest]
+        return fragments
+
+    def _render_hint(self) -> StyleAndTextTuples:
+        hints, columns = _ANSWER_HINTS if self._options else _TEXT_HINTS, self._size()[0]
+        translated = (tr(hint) if hint else "" for hint in hints)
+        return [("class:hint", "  " + next(hint for hint in translated if count_cells(hint) + 3 < columns))]
+
+    def _make_key_bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+        is_empty = Condition(lambda: not self._buffer.text)
+
+        def move(step: int) -> Callable[[KeyPressEvent], None]:
+            def handler(event: KeyPressEvent) -> None:
+                self._selected = min(max(self._selected + step, 0), max(len(self._options) - 1, 0))
+                self._enter_from = 0.0  # the user sees the question
+
+            return handler
+
+        def choose_number(event: KeyPressEvent) -> None:
+            event.app.exit(result=int(event.data) - 1)
+
+        def answer(event: KeyPressEvent) -> None:
+            if self._buffer.text.strip():
+                event.app.exit(result=self._buffer.text)
+            elif asyncio.get_running_loop().time() >= self._enter_from:
+                event.app.exit(result=self._selected if self._options else "")
+
+        def cancel(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        def leave_at_end(event: KeyPressEvent) -> None:
+            event.app.exit(exception=EOFError)
+
+        for name, step in (("up", -1), ("c-p", -1), ("s-tab", -1), ("down", 1), ("c-n", 1), ("tab", 1)):
+            keys.add(name, filter=is_empty)(move(step))
+        if len(self._options) <= _MAX_NUMBERED:
+            for number in range(1, len(self._options) + 1):
+                keys.add(str(number), filter=is_empty)(choose_number)
+        keys.add("enter")(answer)
+        keys.add("escape")(cancel)
+        keys.add("c-c")(cancel)
+        keys.add("c-d", filter=is_empty)(leave_at_end)
+        return keys
 
 
 class _Selection:
@@ -730,6 +958,7 @@ class PromptIO:
         on_interrupt: called when the user answers with Esc or Ctrl-C.
         is_typing: whether the user has been typing just now.
         signals: say outside of the text that a question is open.
+        printed: notes what is printed.
     """
 
     def __init__(
@@ -742,9 +971,11 @@ class PromptIO:
         *,
         is_typing: Callable[[], bool] = lambda: False,
         signals: TerminalSignals | None = None,
+        printed: PrintedRows | None = None,
         keyboard: Input | None = None,
         display: Display | None = None,
     ) -> None:
+        self._printed = printed or PrintedRows(size)
         self._signals = signals or TerminalSignals()
         self.theme = terminal.theme
         self.size = size
@@ -758,7 +989,9 @@ class PromptIO:
     def _make_questions(
         self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
     ) -> Questions:
-        return Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
+        return Questions(
+            stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display, printed=self._printed
+        )
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
@@ -794,12 +1027,12 @@ class PromptIO:
 
         return [Part(body=""), *render_markdown(text, self.theme)]
 
-    def render_action(self, action: Action, display: "FormatPath") -> "Sequence[Text]":
-        """Return a full description of what a call would do."""
+    def render_action(self, action: Action, display: "FormatPath", *, named: bool = False) -> "Sequence[Text]":
+        """Return a full description of what a call would do. named: name the file of a diff, in any case."""
         # The first prompt needs no diffs, and `diff_view` imports the shell parser.
         from clio.ui.diff_view import describe_action
 
-        return describe_action(action, self.theme, self.width, display)
+        return describe_action(action, self.theme, self.width, display, named=named)
 
     def render_changes(self, changes: Iterable[FileChange], display: "FormatPath") -> "Sequence[Text]":
         """Return the full diff of these changes."""
@@ -819,15 +1052,17 @@ class PromptIO:
 
     def print_remark(self, text: str, style: str = "", *, mark: str = "") -> None:
         """Print a sentence of clio's own permanently, such as the answer. mark: a symbol before it, not read aloud."""
-        from rich.padding import Padding
+        from clio.ui.hanging_text import HangingText
 
-        line = assemble_text(f"{mark} {text}".strip(), style=style or self.theme.faint)
-        self.print_parts([Part(body=Padding(line, (0, 0, 0, 2), expand=False))])
+        line = HangingText(f"  {f'{mark} {text}'.strip()}", style=style or self.theme.faint, hang=4)
+        self.print_parts([Part(body=line)])
 
     def print_parts(self, parts: "Iterable[Part | Text]") -> None:
         """Print parts permanently. A bare `Text` is one line that the terminal may break."""
         parts = (part if isinstance(part, Part) else Part(body=part, wraps=False) for part in parts)
-        self._output.write("".join(self._painter.render_lines(part) for part in parts))
+        text = "".join(self._painter.render_lines(part) for part in parts)
+        self._printed.add(text)
+        self._output.write(text)
 
     def count_rows(self, parts: Iterable[Part]) -> int:
         """Count the screen rows these parts take."""
@@ -848,7 +1083,7 @@ class PromptIO:
             shown, used = shown + 1, used + self._count_line_rows(line)
         if shown < len(body):
             missing = len(body) - shown
-            yield assemble_text(f"  … {format_count(missing, 'more line')}{hint}", style=self.theme.faint)
+            yield assemble_text(f"  … {tr_count(missing, 'more line')}{hint}", style=self.theme.faint)
 
     def make_page(self, body: "Sequence[Text]", title: "Text | None" = None) -> ScrollPage:
         """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""

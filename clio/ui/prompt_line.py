@@ -1,29 +1,46 @@
 """The prompt line of a terminal with cursor control, and the completion menu below it."""
 
 import asyncio
+import io
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, DynamicCompleter
 from prompt_toolkit.document import Document
-from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Always, Condition, has_completions, has_focus
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
+from prompt_toolkit.filters import Always, Condition, has_completions, has_focus, vi_mode
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import HSplit, Window
+from prompt_toolkit.layout import (
+    AnyContainer,
+    BufferControl,
+    ConditionalContainer,
+    DynamicContainer,
+    FloatContainer,
+    HSplit,
+    Window,
+)
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.margins import ConditionalMargin, ScrollbarMargin
+from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.renderer import print_formatted_text
+from prompt_toolkit.styles import DummyStyle
 from prompt_toolkit.utils import get_cwidth
 
 from clio.context.message_parts import PendingInput
+from clio.text.translation import mark, tr
 from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
 from clio.ui.keyboard import (
     HeldTexts,
@@ -35,17 +52,19 @@ from clio.ui.keyboard import (
 )
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
 from clio.ui.line_rules import (
-    PLACEHOLDER,
+    CLEAR_BELOW,
     PastedTexts,
     describe_line_prefix,
     find_unfinished_part,
     fit_parts,
     fit_parts_counted,
+    fit_placeholder,
 )
-from clio.ui.painter import truncate_to_cells
+from clio.ui.painter import FILL
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
+from clio.ui.printed_rows import PrintedRows, RowCover
 from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
-from clio.ui.terminal_handoff import is_terminal_handed_over
+from clio.ui.terminal_handoff import is_terminal_handed_over, note_started_program
 from clio.ui.theme import Theme
 
 
@@ -70,36 +89,195 @@ class CompletionMenu(DynamicCompleter):
         self._completed_text = document.text_before_cursor
         return super().get_completions(document, complete_event)
 
+    def is_computing(self, buffer: Buffer) -> bool:
+        """Whether the completions of the current text are not known yet."""
+        return buffer.complete_state is not None or buffer.document.text_before_cursor != self._completed_text
+
+    def find_start(self, buffer: Buffer) -> int | None:
+        """Return the position in the text where the completed word begins; None if no menu is open.
+
+        The menu stays there. prompt_toolkit's own menus follow the cursor as the word grows.
+        """
+        state = buffer.complete_state
+        if state is None or not state.completions:
+            return None
+        return max(state.original_document.cursor_position + state.completions[0].start_position, 0)
+
     def _on_completions_changed(self, buffer: Buffer) -> None:
         line = buffer.document.text_before_cursor
         if buffer.complete_state is None and line != self._completed_text and self._wants_menu():
             asyncio.get_running_loop().call_soon(buffer.start_completion)
 
 
-def _use_needed_rows_only(app: Application[str]) -> None:
-    """Draw the status line directly below the input line, and never ask the terminal where the cursor is.
+def _keep_tmux_history_clean(output: Output) -> None:
+    """Clear the row of the cursor by itself, then what is below it.
 
-    prompt_toolkit asks for the cursor's row, and then spreads the input line down to the bottom of the screen. Over a
-    slow line the reply arrives after more was printed and is wrong; and the status line would stand far below.
+    tmux scrolls a screen that is cleared from its first cell into the history, where a start left its
+    first prompt.
     """
-    app.output.get_rows_below_cursor_position = lambda: 1
-    app.layout.current_window.dont_extend_height = Always()
-    if isinstance(app.layout.container, HSplit):
-        app.layout.container.children.append(Window())  # takes what rows are left, which are none
+
+    def erase_down() -> None:
+        output.write_raw(CLEAR_BELOW)
+
+    if isinstance(output, Vt100_Output):
+        output.erase_down = erase_down
 
 
-_MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
+class _Measured(DynamicContainer):
+    """A container that is measured once for each drawing."""
+
+    def __init__(self, container: AnyContainer) -> None:
+        super().__init__(lambda: container)
+        self._measured: tuple[int, int] = (-1, 0)
+        self._height = Dimension()
+
+    def preferred_height(self, width: int, max_available_height: int) -> Dimension:
+        """See `Container`."""
+        measured = (get_app().render_counter, width)
+        if measured != self._measured:
+            self._measured, self._height = measured, super().preferred_height(width, max_available_height)
+        return self._height
+
+    def forget(self) -> None:
+        """Measure it again."""
+        self._measured = (-1, 0)
+
+
+class _LineLayout:
+    """Puts the status line directly below the input line, and the menu above it, over printed rows.
+
+    prompt_toolkit would ask for the cursor's row, and then spread the input line down to the bottom of the screen. Over
+    a slow line the reply arrives after more was printed and is wrong; and the status line would stand far below.
+
+    A line of several rows moves what is printed above it up. Where it is not known what that is, the menu is drawn
+    below the input line, and the terminal scrolls. Rows that are left when fewer are needed than before are above the
+    line, if it is at the bottom of the screen; it does not move then.
+
+    Attributes:
+        menu_count: the entries of the open menu. menu_rows: its height.
+    """
+
+    def __init__(self, app: Application[str], printed: PrintedRows) -> None:
+        self._app = app
+        self._printed = printed
+        self._cover = RowCover(app, printed)
+        self._rows = 1  # of the last drawing, without the rows above the input line
+        self.menu_rows = self.menu_count = 0
+        self._is_menu_below = False
+        self._measured: list[_Measured] = []
+        self._clear, self._suspend = app.renderer.clear, app.suspend_to_background
+        app.renderer.clear, app.suspend_to_background = self._clear_screen, self._suspend_to_background
+        app.output.get_rows_below_cursor_position = lambda: 1
+        app.layout.current_window.dont_extend_height = Always()
+        self._above = Window(height=self._measure_above)
+        container = app.layout.container
+        if isinstance(container, HSplit):
+            self._rebuild(container)
+
+    def _rebuild(self, container: HSplit) -> None:
+        """Keep of prompt_toolkit's containers only those that are used, and add the rows above and below them.
+
+        Each is measured several times for each key.
+        """
+        line, status = container.children[0], container.children[-1]
+        line = line.alternative_content if isinstance(line, ConditionalContainer) else line
+        if not isinstance(line, FloatContainer) or not isinstance(line.content, HSplit):
+            return
+        menus = [one for one in line.floats if isinstance(one.content, CompletionsMenu)]
+        for menu in (one.content for one in menus):
+            if isinstance(menu, CompletionsMenu) and isinstance(menu.content, Window):
+                is_cut = Condition(lambda: self.menu_count > self.menu_rows)
+                menu.content.right_margins = [ConditionalMargin(ScrollbarMargin(), is_cut)]
+        line.floats = menus
+        held, text = line.content.children[:2]
+        self._measured = [_Measured(one) for one in (held, text, status)]
+        line.content = HSplit([self._above, *self._measured[:2]])
+        searches = container.children[-3:-1] if self._app.editing_mode == EditingMode.VI else []
+        below = Window(height=self._measure_below)
+        container.children[:] = [line, *searches, self._measured[2], below]
+
+    def make_room(self, count: int, low_rows: int, *, is_low: bool) -> int:
+        """Make room for the line and a menu of `count` rows, 0 for none; return how many it needs below the line.
+
+        Call it before each drawing.
+
+        Args:
+            low_rows: the rows of a line in one row and of what is always with it, for which the terminal may scroll.
+            is_low: the line takes one row.
+        """
+        self.menu_count = count
+        printed, lines = self._printed, self._app.output.get_size().rows
+        count = min(count, _MENU_ROWS, max(lines - 4, 0))
+        if not self._app.is_done:
+            self._rows = low_rows if is_low else self._measure_rows()
+            lacking = low_rows - printed.room
+            if lacking > 0 and (count or not is_low):
+                # Hidden rows would be missing in the scrollback if the terminal scrolled meanwhile.
+                self._app.output.write_raw("\r\n" * lacking)
+                self._app.output.cursor_up(lacking)
+                printed.hold(low_rows)
+        padding = printed.count_padding(self._rows)
+        known = len(printed.list_rows()) if count or self.menu_rows or not is_low else 0
+        if count and not self.menu_rows:
+            self._is_menu_below = known + padding < _MIN_MENU_ROWS or printed.room - self._rows >= _MENU_ROWS
+        elif self.menu_rows and not count and self._is_menu_below:
+            self._app.renderer.erase()  # the rows below the line are given back
+            self._is_menu_below = False
+        self.menu_rows = count
+        first = 0 if self._app.is_done else min(max(self._rows - max(printed.room, low_rows), 0), known)
+        last = 0 if self._is_menu_below else min(max(count - padding, 0), known - first)
+        self._cover.cover(first, last)
+        rows = self._cover.rows + max(printed.count_padding(0), 1)
+        self._app.renderer._min_available_height = rows  # pyright: ignore[reportPrivateUsage]
+        return count if self._is_menu_below else 0
+
+    def note_drawn(self) -> None:
+        """Note the height of the drawing; call it after each one."""
+        if (drawn := self._app.renderer.last_rendered_screen) is None or self._is_menu_below:
+            return
+        self._printed.hold(drawn.height - self._cover.rows)
+
+    def close(self) -> None:
+        """Show the hidden rows, before something is printed above the line."""
+        self._app.renderer.erase()
+
+    def _clear_screen(self) -> None:
+        self._clear()
+        self._printed.clear()
+
+    def _suspend_to_background(self, suspend_group: bool = True) -> None:
+        self.close()
+        note_started_program()  # the shell
+        self._suspend(suspend_group)
+
+    def _measure_rows(self) -> int:
+        """Return the rows that the line and the status line are going to need."""
+        rows = self._cover.measure_height() - self._cover.last_rows
+        for container in self._measured:
+            container.forget()  # the line's height may be another once the menu is known
+        return rows
+
+    def _measure_above(self) -> Dimension:
+        rows = self._cover.last_rows
+        return Dimension(min=rows, preferred=rows, max=None if self._printed.is_at_bottom else rows)
+
+    def _measure_below(self) -> Dimension:
+        return Dimension(min=0, preferred=0, max=0 if self._printed.is_at_bottom else None)
+
+
+_MENU_ROWS = 8  # rows for completions; four rows of the screen stay free for the line
+_MIN_MENU_ROWS = 4  # above the line; a lower menu is drawn below it
 _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
 _ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
 _SEQUENCE_S = 1.0  # seconds to wait for the second key of Ctrl-X or vi's `g`
 _UNFINISHED_HINTS = {
-    "```": "open ``` · close it, or leave two lines empty",
-    "\\": "continued on the next line",
+    "```": mark("open ``` block · close it, or enter two empty lines"),
+    "\\": mark("continued on the next line"),
 }
 _MAX_REMEMBERED_CHARS = 20_000  # a larger paste is stored in the history as its placeholder
-_EXIT_HINT = "Ctrl-D to exit"
-HELD_HINT = "Enter to send these · ↑ to edit the last"
+_EXIT_HINT = mark("Ctrl-D to exit")
+HELD_HINT = mark("Enter to send these · ↑ to edit the last")
 
 
 def _no_line_hint(text: str) -> str:
@@ -117,6 +295,8 @@ class PromptLine:
             at every key.
         vi: use vi keys.
         project, pending_input, look_up: see `ExtraLineKeys`.
+        own_status: returns the line of the user's own command, which replaces `status`, in SGR; "" for none.
+        printed: what is printed above the line, for its menu.
         input, output: for tests; by default those of the process.
     """
 
@@ -137,6 +317,8 @@ class PromptLine:
         project: Path | None = None,
         pending_input: PendingInput | None = None,
         look_up: Callable[[str], Awaitable[bool]] | None = None,
+        own_status: Callable[[], str] = lambda: "",
+        printed: PrintedRows | None = None,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -145,6 +327,7 @@ class PromptLine:
         # the caller chose a prompt the terminal can display, so its character set shows what else it can
         self._dot = "-" if text.isascii() else "·"
         self._status = status
+        self._own_status = own_status
         self._line_hint = line_hint
         self._held = held
         self._hint = ""
@@ -164,8 +347,10 @@ class PromptLine:
         if self._files is not None:
             self._files.on_changed = self._on_files_changed
         self._on_ready: Callable[[], None] | None = None
+        self._has_default = False
+        self._sent_row = ""  # as it was drawn last
         self._keys = self._make_bindings()
-        menu = CompletionMenu(self._extras.get_completer, self._wants_menu)
+        self._menu = menu = CompletionMenu(self._extras.get_completer, self._wants_menu)
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=menu,
@@ -191,13 +376,17 @@ class PromptLine:
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
         prepare_input(app.input)
-        _use_needed_rows_only(app)
+        _keep_tmux_history_clean(app.output)
+        self._printed = printed or PrintedRows(self._get_size)
+        self._layout = _LineLayout(app, self._printed)
         app.before_render += self._reserve_menu_rows
         app.after_render += self._after_render
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
         self._session.default_buffer.on_text_changed += self._update_hint
         menu.watch_buffer(self._session.default_buffer)
+        if isinstance(control := app.layout.current_control, BufferControl):
+            control.menu_position = lambda: menu.find_start(self._session.default_buffer)
 
     async def read(
         self,
@@ -221,20 +410,40 @@ class PromptLine:
         self._session.app.erase_when_done = False
         self._erased_line = ""
         self._on_ready = on_ready
+        self._has_default, self._sent_row = bool(default), ""
         self._reserve_menu_rows()
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
         line = await self._session.prompt_async(
             self._render_prompt, default=default, set_exception_handler=False, handle_sigint=False
         )
+        self._printed.add(self._sent_row)
         return self._pastes.expand(line.rstrip())
+
+    def _render_sent_row(self) -> str:
+        """Return the row that a sent line leaves on the screen."""
+        app, stream = self._session.app, io.StringIO()
+        display = Vt100_Output(stream, app.output.get_size, term=os.environ.get("TERM"))
+        style = "class:accepted"
+        line = self._session.default_buffer.text
+        row: StyleAndTextTuples = [
+            (f"class:accepted.prompt {style}", self._text),
+            (style, f"{line} "),
+            (f"{style} [ZeroWidthEscape]", FILL),
+        ]
+        print_formatted_text(display, row, app.style or DummyStyle(), color_depth=app.color_depth)
+        display.flush()
+        return stream.getvalue() + "\n"
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no in place of the next line; if a word is given, only that word means yes."""
         app = self._session.app
-        if word:
-            return await ask_for_word(question, word, input=app.input, output=app.output)
-        return await ask_yes_no(question, input=app.input, output=app.output)
+        try:
+            if word:
+                return await ask_for_word(question, word, input=app.input, output=app.output)
+            return await ask_yes_no(question, input=app.input, output=app.output)
+        finally:
+            self._printed.add_unknown()
 
     def _shorten_escape(self, processor: KeyProcessor) -> None:
         """Let Esc wait for a second key only as long as Alt needs to send one; Ctrl-X and vi's `g` still wait
@@ -261,13 +470,17 @@ class PromptLine:
         """Whether a line is being typed."""
         return self._session.app.is_running
 
-    def bind_key(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+    def bind_key(
+        self, key: str, act: Callable[[], None], *, in_menu: bool = True, when: Callable[[], bool] | None = None
+    ) -> None:
         """Bind a key, by prompt_toolkit's name such as "c-o", while a line is read.
 
         in_menu: also while completions are displayed, for which the key may have a meaning of its own.
+        when: whether the key has this meaning now.
         """
+        is_meant = has_focus(DEFAULT_BUFFER) & (Always() if in_menu else ~has_completions)
 
-        @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER) & (Always() if in_menu else ~has_completions))
+        @self._keys.add(key, filter=is_meant & Condition(when) if when else is_meant)
         def _(event: KeyPressEvent) -> None:
             act()
 
@@ -284,7 +497,7 @@ class PromptLine:
         else:
             # `run_in_terminal` leaves raw mode meanwhile: keys typed in that moment would be echoed, and the terminal
             # itself would act on Ctrl-R and Ctrl-W.
-            app.renderer.erase()
+            self._layout.close()
             try:
                 show()
             finally:
@@ -341,32 +554,62 @@ class PromptLine:
             with suppress(RuntimeError):  # the event loop was closed meanwhile
                 loop.call_soon_threadsafe(reopen_menu)
 
-    def stop_reading(self, error: BaseException) -> None:
-        """End the running `read` with this error; does nothing if none runs."""
-        if self._session.app.is_running and not self._session.app.is_done:
-            self._session.app.exit(exception=error)
+    def stop_reading(self, error: BaseException, *, erase: bool = False) -> str:
+        """End the running `read` with this error and return what was typed; does nothing if none runs.
+
+        erase: remove the line from the screen even if text was typed.
+        """
+        app, typed = self._session.app, self._session.default_buffer.text
+        if not app.is_running or app.is_done:
+            return ""
+        app.erase_when_done = erase or not typed
+        app.exit(exception=error)
+        return typed
 
     def _reserve_menu_rows(self, _: object = None) -> None:
-        """Make room for the open menu's rows below the line, and for none if there is no menu."""
-        state = self._session.default_buffer.complete_state
-        rows = min(_MENU_ROWS, self._session.app.output.get_size().rows - 4)
-        count = len(state.completions) + 1 if state is not None and state.completions else 0
-        self._session.reserve_space_for_menu = max(0, min(count, rows))
+        """Make room for the open menu's rows, and for none if there is no menu."""
+        buffer = self._session.default_buffer
+        state = buffer.complete_state
+        count = len(state.completions) if state is not None else 0
+        if self._session.app.is_done:
+            count = 0
+        elif not count and self._wants_menu() and self._menu.is_computing(buffer):
+            count = self._layout.menu_count  # what is drawn a moment later has as many, probably
+        self._session.reserve_space_for_menu = 0
+        text = buffer.text
+        is_low = "\n" not in text and get_cwidth(self._text + text) < self._get_size()[0] - 1
+        is_low = is_low and not self._extras.mention_labels
+        below = self._layout.make_room(count, 2 + len(self._render_held_rows()), is_low=is_low)
+        self._session.reserve_space_for_menu = below + 1 if below else 0
+
+    def _get_size(self) -> tuple[int, int]:
+        size = self._session.app.output.get_size()
+        return size.columns, size.rows
 
     def _after_render(self, _: object) -> None:
+        self._layout.note_drawn()
+        if self._is_accepted and not self._session.app.erase_when_done:
+            self._sent_row = self._render_sent_row()
         ready, self._on_ready = self._on_ready, None
         if ready:
             ready()
+        if self._has_default:
+            self._has_default = False
+            if self._wants_menu():  # typed while a turn ended
+                self._session.default_buffer.start_completion(select_first=False)
 
     def _render_prompt(self) -> StyleAndTextTuples:
         """Return the prompt; above it, until the line is sent, the texts held back since a turn was stopped."""
         prompt: StyleAndTextTuples = [(f"class:{'accepted.' * self._is_accepted}prompt", self._text)]
+        lines = self._render_held_rows()
+        return [*(("class:bottom-toolbar.text nobold", self._to_displayable(line) + "\n") for line in lines), *prompt]
+
+    def _render_held_rows(self) -> list[str]:
         waiting = self._held.list_waiting() if self._held is not None and not self._session.app.is_done else ()
         if not waiting:
-            return prompt
-        size = self._session.app.output.get_size()
-        lines = [*render_waiting_texts(waiting, size.columns - 1, size.rows), fit_parts((HELD_HINT,), size.columns)]
-        return [*(("class:bottom-toolbar.text nobold", self._to_displayable(line) + "\n") for line in lines), *prompt]
+            return []
+        columns, lines = self._get_size()
+        return [*render_waiting_texts(waiting, columns - 1, lines), fit_parts((tr(HELD_HINT),), columns)]
 
     @property
     def _is_accepted(self) -> bool:
@@ -384,7 +627,7 @@ class PromptLine:
         if self._session.app.is_done:
             return []  # an empty line that was entered stays in the scrollback
         room = self._session.app.output.get_size().columns - len(self._text) - 1
-        return [("class:placeholder", truncate_to_cells(self._to_displayable(PLACEHOLDER), room))]
+        return [("class:placeholder", self._to_displayable(fit_placeholder(room)))]
 
     def _render_continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         style = f"class:{'accepted.' * self._is_accepted}continuation"
@@ -394,10 +637,23 @@ class PromptLine:
         """Return the status line."""
         width = self._session.app.output.get_size().columns
         mode = self._extras.get_vi_mode(self._session.app) if self._vi else ""
-        line = self._to_displayable(fit_parts((self._hint, mode, *self._status()), width))
+        own = self._own_status()
+        line = self._to_displayable(fit_parts((self._hint, mode, *(() if own else self._status())), width))
         chips = self._to_displayable(fit_parts_counted(self._extras.mention_labels, width))
         named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
-        return [*named, ("class:bottom-toolbar.text", line)]
+        values = self._render_own_status(own, width - get_cwidth(line), bool(line)) if own else []
+        return [*named, ("class:bottom-toolbar.text", line), *values]
+
+    def _render_own_status(self, own: str, room: int, follows: bool) -> StyleAndTextTuples:
+        """Return the user's own line with its colours, as much of it as fits."""
+        text = f" {self._dot} {own}" if follows else own
+        rendered: StyleAndTextTuples = []
+        for style, character, *_ in to_formatted_text(ANSI(self._to_displayable(text))):
+            room -= get_cwidth(character)
+            if room < 0:
+                break
+            rendered.append((f"class:bottom-toolbar.text {style}", character))
+        return rendered
 
     def _to_displayable(self, line: str) -> str:
         return line.translate(ASCII_REPLACEMENTS) if self._text.isascii() else line
@@ -424,7 +680,7 @@ class PromptLine:
         if unfinished == "\\" and buffer.document.is_cursor_at_the_end:
             buffer.delete_before_cursor()
         buffer.insert_text("\n")
-        self._show_hint(_UNFINISHED_HINTS.get(unfinished, f"open {unfinished} · Enter on an empty line to send"))
+        self._show_hint(tr(_UNFINISHED_HINTS.get(unfinished, f"open {unfinished} · Enter on an empty line to send")))
 
     def _add_to_history(self, line: str) -> None:
         """Add the line to the history with its pastes expanded, unless they are too large to edit on a line."""
@@ -440,10 +696,10 @@ class PromptLine:
         if buffer.text:
             buffer.text = ""  # not `reset`, which would clear the undo steps: Ctrl-_ restores the line
         else:
-            self._show_hint(_EXIT_HINT)
+            self._show_hint(tr(_EXIT_HINT))
 
     def _update_hint(self, buffer: Buffer) -> None:
-        self._hint = SEARCH_HINT if self._extras.is_searching else self._line_hint(buffer.text)
+        self._hint = tr(SEARCH_HINT) if self._extras.is_searching else self._line_hint(buffer.text)
         self._extras.update_labels(buffer.text, buffer)
 
     def _show_hint(self, text: str) -> None:
@@ -480,6 +736,10 @@ class PromptLine:
         @bindings.add("backspace", filter=typing & Condition(lambda: self._measure_paste_before_cursor() > 0))
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.delete_before_cursor(self._measure_paste_before_cursor())
+
+        @bindings.add("escape", filter=typing & has_completions & ~vi_mode)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.cancel_completion()
 
         @bindings.add(
             "escape", filter=typing & Condition(lambda: self._held is not None and self._held.has_just_stopped())
@@ -530,7 +790,7 @@ async def ask_yes_no(question: str, *, input: Input | None = None, output: Outpu
 async def ask_for_word(question: str, word: str, *, input: Input | None = None, output: Output | None = None) -> bool:
     """Ask for a word on a line of its own. Any other answer means no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
-    prompt = f"{question} [type {word}] "
+    prompt = tr("{question} [type {word}] ", question=question, word=word)
     try:
         answer = await run_question(
             asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)

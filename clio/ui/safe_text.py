@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 _ESCAPE = LazyRegex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -169,7 +170,7 @@ def _count_blank_runs(lines: list[str]) -> list[str]:
         if line is not None and not line.strip(" "):
             blank.append(line)
             continue
-        result += [f"⟨{len(blank)} blank lines⟩"] if len(blank) > _MAX_BLANK_LINES else blank
+        result += [tr("⟨{count} blank lines⟩", count=len(blank))] if len(blank) > _MAX_BLANK_LINES else blank
         blank = []
         if line is not None:
             result.append(line)

@@ -34,20 +34,23 @@ from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.messages import ToolMessage
 from clio.sessions.state import Todo
+from clio.text.translation import tr
 from clio.ui.diff_view import render_diff
 from clio.ui.footer import Activity, render_status_row
-from clio.ui.hanging_text import render_user_message
+from clio.ui.hanging_text import HangingText, render_user_message
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_waiting_texts
-from clio.ui.line_rules import fit_parts, fit_parts_counted
+from clio.ui.line_rules import CLEAR_BELOW, fit_parts, fit_parts_counted, wrap_parts
 from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown, preload_markdown, render_markdown
 from clio.ui.painter import Painter, Part, TerminalSize, count_row_cells
 from clio.ui.pipe_screen import (
     ANSWER_RESTARTED,
     PipeScreen,
+    PlainMarkdown,
     TerminalOutput,
     format_retry,
     format_turn_footer,
 )
+from clio.ui.printed_rows import PrintedRows
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
 from clio.ui.tables import count_done, render_bar, render_pinned_todos, render_table, render_todos
 from clio.ui.terminal_signals import TerminalSignals
@@ -59,7 +62,6 @@ from clio.ui.turn_display import (
     run_in_background,
 )
 
-_CLEAR_BELOW = "\x1b[J"
 # Synchronized output (DEC mode 2026): the terminal shows everything between these at once, which avoids flicker. Other
 # terminals ignore them.
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
@@ -120,7 +122,7 @@ class LiveArea:
             above = sum(-(-count // columns) for count in cells[:-1])
             above += (cells[-1] - 1 if column is None else column) // columns
         up = min(above, lines - 1)
-        return "\r" + (f"\x1b[{up}A" if up else "") + _CLEAR_BELOW
+        return "\r" + (f"\x1b[{up}A" if up else "") + CLEAR_BELOW
 
     def _count_unchanged_rows(self, visible: Sequence[str], rows_below: int) -> int:
         """Count the leading rows that need no redrawing. From the cursor's row on, all rows are drawn."""
@@ -171,12 +173,19 @@ def render_result_blocks(result: CommandResult, theme: Theme, width: int) -> Ite
 
 def make_message_parts(text: str, style: str) -> list[Part]:
     """Return a message of clio's own, one part for each line."""
-    return [Part(body=Text(line, style)) for line in clean(text).rstrip("\n").split("\n")]
+    return [_make_message(line, style) for line in clean(text).rstrip("\n").split("\n")]
+
+
+def _make_message(line: str, style: str) -> Part:
+    """Return one line of clio's own; the rows after its first are indented, unless the line is."""
+    indent = len(line) - len(line.lstrip(" "))
+    return Part(body=HangingText(line, style=style, hang=indent + 2))
 
 
 FRAME_S = 0.05  # at most 20 frames a second
 _COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
 _STATUS_MIN_LINES = 6  # on a lower screen there is neither a status line nor a blank line above what the turn does
+_ROWS_BELOW_CALLS = 5  # a blank row, the working line, the input line, the status line, and one that stays above
 _LOW_SCREEN_LINES = 15  # on a lower screen the task list is not shown
 
 ScreenSection = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
@@ -199,6 +208,7 @@ class Screen:
         get_todos: returns the session's task list; called for every frame.
         prompt: the prompt of the input line, as between turns.
         signals: the title, the progress and the notifications of the terminal.
+        printed: notes what is printed, and keeps the input line on its row.
         clock: returns seconds; only differences matter.
     """
 
@@ -213,6 +223,7 @@ class Screen:
         get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
         prompt: str = "❯ ",
         signals: TerminalSignals | None = None,
+        printed: PrintedRows | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.theme = terminal.theme
@@ -220,6 +231,7 @@ class Screen:
         self._get_todos = get_todos
         self._prompt = prompt
         self._signals = signals or TerminalSignals()
+        self._printed = printed or PrintedRows(size)
         self._painter = Painter(self.theme, size)
         self._size = size
         self._clock = clock
@@ -269,7 +281,7 @@ class Screen:
             case Retrying():
                 self._end_stream()
                 self._queue_parts(
-                    "notes", Part(body=Text(f"↻ {format_retry(event, self._retry_reason)}", self.theme.warning))
+                    "notes", _make_message(f"↻ {format_retry(event, self._retry_reason)}", self.theme.warning)
                 )
                 self._retry_reason = event.reason
             case ToolStarted():
@@ -285,10 +297,10 @@ class Screen:
             case Notice(text=text, level=level):
                 self._end_stream()
                 style = self.theme.warning if level == "warning" else self.theme.faint
-                self._queue_parts("notes", Part(body=Text(clean_line(text), style)))
+                self._queue_parts("notes", _make_message(clean_line(text), style))
             case ContextTrimmed():
                 self._end_stream()
-                self._queue_parts("notes", Part(body=Text(event.description, self.theme.faint)))
+                self._queue_parts("notes", _make_message(event.description, self.theme.faint))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():
@@ -313,20 +325,28 @@ class Screen:
     def show_header(self, lines: Sequence[str]) -> None:
         """Print the lines of the first screen, the first one in a strong style, and a blank line below.
 
-        Each has one row: of parts separated by " · " those that fit.
+        Lines that are too long are wrapped between their parts, separated by " · ".
         """
-        fitted = [fit_parts(clean_line(line).split(" · "), self._painter.width - 1) for line in lines]
         styles = (self.theme.strong, *[self.theme.faint] * (len(lines) - 1))
-        self.show_rows([*map(Text, fitted, styles), Text("")])
+        width = self._painter.width - 1
+        rows = [
+            Text(row, style)
+            for line, style in zip(lines, styles, strict=True)
+            for row in wrap_parts(clean_line(line).split(" · "), width)
+        ]
+        self.show_rows([*rows, Text("")])
 
     def print_error(self, text: str) -> None:
         """Print an error line."""
         self._print_message(text, self.theme.bad)
 
-    def show_result(self, result: CommandResult) -> None:
-        """Print the result of a slash command; a failure is shown as an error."""
+    def show_result(self, result: CommandResult, *, continues: bool = False) -> None:
+        """Print the result of a slash command; a failure is shown as an error.
+
+        continues: it is the next piece of the result printed last, so no blank line is between them.
+        """
         for block in render_result_blocks(result, self.theme, self._painter.width):
-            self._queue_parts("notes", *block.parts, has_blank_before=block.has_blank_before)
+            self._queue_parts("notes", *block.parts, has_blank_before=block.has_blank_before and not continues)
         self._draw_if_due(now=True)
 
     def show_user_message(self, text: str, *, is_new_turn: bool = False) -> None:
@@ -339,6 +359,20 @@ class Screen:
         self._queue_parts("prompt", *render_user_message(text, self.theme))
         self._draw_if_due(now=True)
 
+    def expect_turn(self) -> None:
+        """Draw the input line and the status line before the first event of a turn, so that they never disappear."""
+        if self._turn_started is None:
+            self._activity = Activity()
+            self._turn_started = self._activity.since = self._clock()
+            self._ticker.start()
+            self._draw_if_due(now=True)
+
+    def abandon_turn(self) -> None:
+        """Remove what `expect_turn` drew, if the turn has ended without an event."""
+        if self._turn_started is not None:
+            self._end_stream()
+            self._leave_turn()
+
     def show_rows(self, rows: Iterable[Text]) -> None:
         """Print lines of one style each, such as theme samples; lines marked `no_wrap` are cut at the edge."""
         rows = list(rows)
@@ -346,6 +380,11 @@ class Screen:
             if row.no_wrap:
                 row.truncate(self._painter.width)
         self._queue_parts("notes", *(Part(body=row) for row in rows), has_blank_before=True)
+        self._draw_if_due(now=True)
+
+    def show_parts(self, parts: Iterable[Part]) -> None:
+        """Print parts that belong together, such as the end of a resumed conversation."""
+        self._queue_parts("notes", *parts, has_blank_before=True)
         self._draw_if_due(now=True)
 
     def toggle_reasoning(self) -> None:
@@ -356,10 +395,17 @@ class Screen:
         self._draw_if_due(now=True)
 
     def toggle_fold(self) -> bool:
-        """Unfold or fold the live calls; False if there is nothing to unfold."""
+        """Unfold or fold the live calls; False if there is nothing to unfold.
+
+        What is taller than the screen is printed instead, so that its beginning can be scrolled to.
+        """
         if self._turn_started is None or not self._calls.can_unfold:
             return False
         self._calls.toggle_fold()
+        columns, lines = self._painter.width, self._size()[1]
+        rows = (len(self._painter.render_rows(part)) for part in self._calls.render_rows(self._clock(), columns))
+        if sum(rows) > lines - _ROWS_BELOW_CALLS:
+            self._queue_parts("tools", *self._calls.print_finished(columns))
         self._draw_if_due(now=True)
         return True
 
@@ -402,14 +448,17 @@ class Screen:
         self._end_stream()
         self._queue_parts("tools", *self._calls.end_turn(self._painter.width))
         if event.status == "interrupted":
-            self._queue_parts("footer", Part(body=Text(clean_line(event.error or "interrupted"), self.theme.warning)))
+            self._queue_parts("footer", _make_message(clean_line(event.error or "interrupted"), self.theme.warning))
         elif event.status != "done":
-            self._queue_parts("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
-        self._queue_parts("footer", Part(body=Text(format_turn_footer(event), self.theme.faint)))
+            self._queue_parts("footer", _make_message(clean_line(event.error or event.status), self.theme.bad))
+        self._queue_parts("footer", _make_message(format_turn_footer(event), self.theme.faint))
+        self._leave_turn()
+        self._signals.end_turn(event)
+
+    def _leave_turn(self) -> None:
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._ticker.stop()
         self._draw_if_due(now=True)
-        self._signals.end_turn(event)
 
     def _add_streamed_text(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
@@ -453,7 +502,7 @@ class Screen:
         self._streaming = ""
         self._tail_version += 1
         if self._step_printed:
-            self._queue_parts("notes", Part(body=Text(ANSWER_RESTARTED, self.theme.faint)), has_blank_before=True)
+            self._queue_parts("notes", Part(body=Text(tr(ANSWER_RESTARTED), self.theme.faint)), has_blank_before=True)
         self._step_printed = False
 
     def _print_message(self, text: str, style: str) -> None:
@@ -480,16 +529,21 @@ class Screen:
         self._render_streamed_text()
         started = self._clock()  # after rendering, which has to be done anyway and must not delay the next frame
         self._cursor = None
-        rows = list(self._render_live_rows(started)) if self._turn_started is not None else []
         printed = "".join(self._queued_text)
         self._queued_text.clear()
+        self._printed.add(printed)
+        rows: list[str] = []
+        if self._turn_started is not None:
+            rows, bottom = list(self._render_turn_rows(started)), list(self._render_bottom_rows(started))
+            rows += [""] * self._printed.count_padding(len(rows) + len(bottom)) + bottom
         below = 1 if rows and self._size()[1] >= _STATUS_MIN_LINES else 0
         self._area.draw(rows, printed, column=self._cursor, rows_below=below)
+        self._printed.hold(len(rows))
         self._drawn_at = started
         self._interval = max(FRAME_S, _COST_FACTOR * (self._clock() - started))
 
-    def _render_live_rows(self, now: float) -> Iterator[str]:
-        """Yield the live rows."""
+    def _render_turn_rows(self, now: float) -> Iterator[str]:
+        """Yield the live rows of the answer and of the calls."""
         section = self._section
         tail = self._render_tail()
         if tail:
@@ -500,9 +554,6 @@ class Screen:
             yield from [""] * _needs_gap(section, "tools")
             for part in self._calls.render_rows(now, self._painter.width):
                 yield from self._painter.render_rows(part)
-        if self._size()[1] >= _STATUS_MIN_LINES:
-            yield ""
-        yield from self._render_bottom_rows(now)
 
     def _render_tail(self) -> list[str]:
         """Return the rows of the unfinished end of the answer, rendered again only if the text or the width has
@@ -522,10 +573,15 @@ class Screen:
         The last two are where they are between turns, too.
         """
         width, lines = self._painter.width, self._size()[1]
+        if lines >= _STATUS_MIN_LINES:
+            yield ""
         if lines > _LOW_SCREEN_LINES:
             yield from map(self._render_row, render_pinned_todos(self._get_todos(), width, self.theme))
         folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
-        hint = f"ctrl-t to {'hide' if self._reasoning.show == 'show' else 'show'} thinking" if folds else ""
+        hint = ""
+        if folds:
+            is_shown = self._reasoning.show == "show"
+            hint = tr("ctrl-t to hide thinking") if is_shown else tr("ctrl-t to show thinking")
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
         elapsed = now - (self._turn_started or now)
         yield self._render_row(render_status_row(self._activity.label, seconds, elapsed, (hint,), width, self.theme))
@@ -553,15 +609,17 @@ def open_screen(
     get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
     prompt: str = "❯ ",
     signals: TerminalSignals | None = None,
+    printed: PrintedRows | None = None,
 ) -> Screen | PipeScreen:
     """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
     if terminal.live:
         return Screen(
             stream, terminal, size,
             reasoning=reasoning, get_status_parts=get_status_parts, get_todos=get_todos, prompt=prompt,
-            signals=signals,
+            signals=signals, printed=printed,
         )  # fmt: skip
-    return PipeScreen(stream, stream, show_footer=True)
+    make_layout = (lambda: PlainMarkdown(terminal.theme, size)) if stream.isatty() else None
+    return PipeScreen(stream, stream, show_footer=True, make_layout=make_layout)
 
 
 def _needs_gap(before: ScreenSection, after: ScreenSection) -> bool:

@@ -5,10 +5,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
+from clio.text.translation import mark, tr
 from clio.ui.painter import assemble_text, count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
+from clio.ui.terminal_text import wrap_text
 from clio.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ _GAP = "  "
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _BLANKS = re.compile(rf"[^\S{_NO_BREAK_SPACE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
+_FORM_COLUMNS_FROM, _FORM_INDENT = 60, 4
 _MAX_WORD_CELLS = 40  # longer ones, such as addresses, are broken rather than stack the rows of the whole table
 
 
@@ -78,6 +83,8 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     width = max(width, 8)
     rows = [tuple(map(clean_line, row)) for row in table.rows]
     widths = [max(map(count_cells, column)) for column in zip(table.columns, *rows, strict=True)]
+    if table.has_forms and widths[0] + len(_GAP) + min(widths[1], _MAX_WORD_CELLS) > width:
+        return _render_forms(table.columns, rows, width)
     others = sum(size for index, size in enumerate(widths) if index != table.wide_column) + len(_GAP) * (
         len(widths) - 1
     )
@@ -94,6 +101,62 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     return heading, lines
 
 
+class TableRows:
+    """The rows of a table as one line each, for a list of thousands: a line is laid out when it is displayed.
+
+    Columns that do not fit are left out from the right; beside the wide column alone, rows become plain text.
+    heading: "" if the columns have none, or did not fit.
+    """
+
+    def __init__(self, table: Table, width: int) -> None:
+        width = max(width, 8)
+        sizes = [_measure_column((name, *cells)) for name, *cells in zip(table.columns, *table.rows, strict=True)]
+        wide = table.wide_column
+        count = len(sizes)
+        while (rest := _measure_rest(sizes[:count], wide, width)) < min(sizes[wide], _MIN_COLUMN_CELLS):
+            count -= 1
+            if count == wide:
+                break
+        self._table = structs.replace(table, columns=table.columns[:count], is_truncated=True)
+        self._width = width
+        self._sizes = [min(size, rest) if place == wide else size for place, size in enumerate(sizes[:count])]
+        has_heading = count > wide and any(self._table.columns)
+        self.heading = _render_row(self._table.columns, self._sizes, self._table)[0] if has_heading else ""
+
+    def __getitem__(self, number: int) -> str:
+        cells = tuple(map(clean_line, self._table.rows[number]))
+        if not self._sizes[self._table.wide_column :]:
+            return truncate_to_cells(" ".join(cells[: self._table.wide_column + 1]), self._width)
+        return _render_row(cells[: len(self._sizes)], self._sizes, self._table)[0]
+
+
+def _measure_column(cells: Sequence[str]) -> int:
+    """Return the columns of the widest cell. Text of printable ASCII is as wide as it is long."""
+    together = "".join(cells)
+    if together.isascii() and together.isprintable():
+        return max(map(len, cells))
+    return max(count_cells(clean_line(cell)) for cell in cells)
+
+
+def _measure_rest(sizes: Sequence[int], wide: int, width: int) -> int:
+    """Return how many cells the other columns leave for the wide one."""
+    return width - sum(sizes) + sum(sizes[wide : wide + 1]) - len(_GAP) * (len(sizes) - 1)
+
+
+def _render_forms(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> tuple[str, list[str]]:
+    """Return the heading and the rows; what a long form means is below it, in the column of the other meanings."""
+    has_columns = width >= _FORM_COLUMNS_FROM
+    indent = min(max(count_cells(form) for form, _ in rows), width // 3) + len(_GAP) if has_columns else _FORM_INDENT
+    lines: list[str] = []
+    for form, meaning in rows:
+        meanings = [" " * indent + line for line in wrap_cells(meaning, max(width - indent, 1))]
+        if count_cells(form) + len(_GAP) <= indent:
+            lines += [f"{form}{meanings[0][count_cells(form) :]}", *meanings[1:]]
+        else:
+            lines += [*wrap_text(form, width, hanging_indent=2 * _FORM_INDENT).split("\n"), *meanings]
+    return f"{columns[0]:<{indent}}{columns[1]}" if has_columns and columns[0] else "", lines
+
+
 def _render_row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
     """Return the lines of one row: one for each line of the wide cell."""
     size = widths[table.wide_column]
@@ -108,8 +171,16 @@ def _render_row(cells: Sequence[str], widths: Sequence[int], table: Table) -> li
 
 
 def _stack_row(columns: Sequence[str], row: Sequence[str], width: int) -> list[str]:
-    """Return a row as a paragraph with indented continuation lines; numbers get their heading as a noun."""
-    cells = [_add_unit(column, cell) for column, cell in zip(columns, row, strict=True) if cell.strip()]
+    """Return a row as a paragraph with indented continuation lines.
+
+    Numbers get their heading as a noun, and so do several prices.
+    """
+    prices = [cell for cell in row if cell.startswith("$")]
+    cells = [
+        f"{cell} {column.removeprefix('$ ')}" if cell in prices and len(prices) > 1 else _add_unit(column, cell)
+        for column, cell in zip(columns, row, strict=True)
+        if cell.strip()
+    ]
     first, *rest = wrap_cells(" · ".join(cells), width - 2)
     return [first, *(f"  {line}" for line in rest)]
 
@@ -121,8 +192,17 @@ def _add_unit(column: str, cell: str) -> str:
     return f"{cell} {column[:-1] if cell == '1' else column}"
 
 
+_MIN_LISTED = 2
+
+
 def wrap_cells(text: str, width: int) -> list[str]:
-    """Wrap the text at `width` cells; longer words are broken. No line begins with a "·"."""
+    """Wrap the text at `width` cells; longer words are broken. No line begins with a "·".
+
+    A list of three or more short parts is wrapped between its parts.
+    """
+    parts = text.split(" · ")
+    if len(parts) > _MIN_LISTED and all(2 * count_cells(part) <= width for part in parts):
+        text = " · ".join(part.replace(" ", _NO_BREAK_SPACE) for part in parts)
     return [
         line.replace(_NO_BREAK_SPACE, " ") for line in _wrap_words(text.replace(" · ", f"{_NO_BREAK_SPACE}· "), width)
     ]
@@ -156,7 +236,7 @@ def _take_fitting(word: str, width: int) -> str:
 
 STATUS_WORDS: dict[TodoStatus, str] = {
     "pending": "",
-    "in_progress": "in progress",
+    "in_progress": mark("in progress"),
     "completed": "done",
     "blocked": "blocked",
 }
@@ -166,7 +246,7 @@ _MAX_DONE = 3  # done items displayed in a folded list: the last ones
 
 def count_done(todos: tuple[Todo, ...]) -> str:
     """Return how many are done: "2 of 5 done"."""
-    return f"{sum(todo.status == 'completed' for todo in todos)} of {len(todos)} done"
+    return tr("{done} of {count} done", done=sum(todo.status == "completed" for todo in todos), count=len(todos))
 
 
 def render_plain_todos(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
@@ -175,7 +255,7 @@ def render_plain_todos(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterato
         if isinstance(part, str):
             yield part
             continue
-        word = STATUS_WORDS[part.status]
+        word = tr(STATUS_WORDS[part.status])
         note = f" ({clean_line(part.note)})" if part.note else ""
         yield f"{part.id}. {f'{word}: ' if word else ''}{clean_line(part.title)}{note}"
 
@@ -202,8 +282,10 @@ def fold_todos(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
 def _describe_hidden(run: list[Todo]) -> Iterator[str]:
     if run:
         done = sum(todo.status == "completed" for todo in run)
-        parts = [f"{done} done"] * bool(done) + [f"{len(run) - done} open"] * bool(len(run) - done)
-        yield f"… {' and '.join(parts)} hidden · /todo all to show"
+        parts = [tr("{done} done", done=done)] * bool(done) + [tr("{count} open", count=len(run) - done)] * bool(
+            len(run) - done
+        )
+        yield tr("… {parts} hidden · /todo all to show", parts=tr(" and ").join(parts))
 
 
 STATUS_MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
@@ -237,7 +319,7 @@ def render_pinned_todos(todos: tuple[Todo, ...], width: int, theme: Theme) -> "I
         title = truncate_to_cells(clean_line(todo.title), max(width - 4, _MIN_TODO_CELLS))
         yield assemble_text("  ", (PINNED_MARKS[todo.status], mark_style), " ", (title, style))
     if hides:
-        yield assemble_text(f"    {count_done(todos)} · /todo", style=theme.faint)
+        yield assemble_text(tr("    {done} · /todo", done=count_done(todos)), style=theme.faint)
 
 
 PINNED_MARKS: dict[TodoStatus, str] = {"pending": "☐", "in_progress": "▸", "completed": "☑", "blocked": "!"}

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from clio.errors import UserError
 from clio.storage.locks import error_cause
+from clio.text.translation import tr
 from clio.ui.keyboard import KeyWatch
 from clio.ui.safe_text import clean
 
@@ -19,12 +20,25 @@ _ITERATIONS_AFTER_END = 3
 """Iterations of the event loop to wait for. A signal sent before a program ended is handled one or two iterations after
 its end, because the end is reported to the loop directly and the signal through a socket the loop has to poll.
 """
-_holders: list[object] = []  # module level: a process has one terminal
+# module level: a process has one terminal
+_holders: list[object] = []
+_started_programs = 0
 
 
 def is_terminal_handed_over() -> bool:
     """Whether a Ctrl-C signal is meant for another program that has the terminal."""
     return bool(_holders)
+
+
+def count_started_programs() -> int:
+    """Return how many programs have had the terminal so far; each may have left anything on the screen."""
+    return _started_programs
+
+
+def note_started_program() -> None:
+    """Note that another program has the terminal."""
+    global _started_programs
+    _started_programs += 1
 
 
 @asynccontextmanager
@@ -110,8 +124,9 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
     afterwards. Raises UserError if there is no terminal, the editor cannot be run, or it ends with an error.
     """
     if not (sys.stdin and sys.stdin.isatty()):
-        raise UserError("an editor needs a terminal; give the new text on the command line instead")
+        raise UserError(tr("an editor needs a terminal; give the new text on the command line instead"))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _DEFAULT_EDITOR
+    note_started_program()
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
@@ -120,10 +135,12 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
         try:
             code = subprocess.run([*split_program(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
-            why = f"{error_cause(error)}; set EDITOR to one that can"
-            raise UserError(f"the editor {editor!r} cannot be run: {why}") from error
+            why = tr("{error_cause}; set EDITOR to one that can", error_cause=error_cause(error))
+            raise UserError(tr("the editor {editor!r} cannot be run: {why}", editor=editor, why=why)) from error
         if code:
-            raise UserError(f"the editor {editor!r} ended with exit code {code}; nothing was changed")
+            raise UserError(
+                tr("the editor {editor!r} exited with code {code}; nothing was changed", editor=editor, code=code)
+            )
         edited = path.read_bytes().decode("utf-8", "replace")
     return edited if edited != text else None
 
@@ -137,6 +154,7 @@ def show_in_pager(text: str, env: Mapping[str, str]) -> bool:
     env: PAGER names the program, by default less. Control sequences are removed from the text first.
     """
     data = (clean(text).rstrip("\n") + "\n").encode("utf-8", errors="replace")
+    note_started_program()
     for argv in _list_pagers(env):
         try:
             done = subprocess.run(argv, input=data, env={**os.environ, **env}, check=False)

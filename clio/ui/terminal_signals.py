@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clio.agent.user_interface import TurnFinished
 from clio.config.schema import Config, Notify
+from clio.text.translation import tr
 from clio.ui.painter import truncate_to_cells
 from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean_line
+
+if TYPE_CHECKING:
+    from clio.ui.user_scripts import NotifyScript
 
 State = Literal["idle", "working", "asking"]
 _TITLE_MARKS: Mapping[State, str] = {"idle": "", "working": "⋯ ", "asking": "? "}
@@ -37,6 +41,7 @@ class TerminalSignals:
         reports_focus: the terminal may be asked to report when its window comes to the front.
         notify: how to notify, with "auto" resolved.
         only_away: notify only if the window is known not to be in front.
+        script: the user's own command, told of the same events. project: its name, for that command.
         after_s: the least duration of a turn that is notified while it is not known whether the window is in front.
     """
 
@@ -50,6 +55,8 @@ class TerminalSignals:
         notify: Notify = "off",
         only_away: bool = False,
         after_s: float = 10.0,
+        script: "NotifyScript | None" = None,
+        project: str = "",
     ) -> None:
         self._write = write
         self._title = truncate_to_cells(clean_line(title), _TITLE_CELLS)
@@ -58,6 +65,8 @@ class TerminalSignals:
         self._notify: Notify = notify
         self._only_away = only_away
         self._after_s = after_s
+        self._script = script
+        self._project = project
         self._state: State = "idle"
         self._is_open = False
         self._in_front: bool | None = None
@@ -65,7 +74,12 @@ class TerminalSignals:
     @property
     def follows_focus(self) -> bool:
         """Whether it is of use that the terminal reports when its window comes to the front."""
-        return self._reports_focus and self._notify != "off"
+        return self._reports_focus and (self._notify != "off" or self._script is not None)
+
+    @property
+    def problem(self) -> str:
+        """Why the user's own command failed, once; "" if there is nothing to say."""
+        return self._script.take_problem() if self._script is not None else ""
 
     def open(self) -> None:
         """Set the title; the terminal keeps the former one for `close`."""
@@ -89,7 +103,8 @@ class TerminalSignals:
         if self._state == "working":
             self._show("asking")
             if self._in_front is False:
-                self._write(format_notification(self._notify, "clio", "has a question"))
+                self._write(format_notification(self._notify, "clio", tr("has a question")))
+                self._run_script(tr("has a question"), {"event": "question"})
 
     def end_question(self) -> None:
         """Show that clio works again."""
@@ -99,11 +114,19 @@ class TerminalSignals:
     def end_turn(self, event: TurnFinished) -> None:
         """Show that clio waits for the next message, and notify the user unless the window is in front."""
         self._show("idle")
-        if self._may_notify(event):
-            outcome = "is done" if event.status == "done" else "has ended"
+        may_notify = self._may_notify(event)
+        if may_notify or self._may_run_script(event):
+            outcome = tr("is done") if event.status == "done" else tr("has ended")
             reason = f": {event.error}" if event.error else ""
-            text = f"{outcome} after {format_seconds(event.seconds)}{reason}"
-            self._write(format_notification(self._notify, "clio", text))
+            text = tr(
+                "{outcome} after {seconds}{reason}",
+                outcome=outcome,
+                seconds=format_seconds(event.seconds),
+                reason=reason,
+            )
+            self._write(format_notification(self._notify if may_notify else "off", "clio", text))
+            facts = {"event": "turn", "status": event.status, "seconds": round(event.seconds, 1)}
+            self._run_script(text, facts)
 
     def note_focus(self, in_front: bool) -> None:
         """Take the terminal's report that its window has come to the front or has left it."""
@@ -113,6 +136,16 @@ class TerminalSignals:
         if event.status == "interrupted" or self._in_front:
             return False
         return self._in_front is False or (not self._only_away and event.seconds >= self._after_s)
+
+    def _may_run_script(self, event: TurnFinished) -> bool:
+        """Whether the user's command is told: while the window is behind, or if that is unknown, of long turns."""
+        if self._script is None or event.status == "interrupted" or self._in_front:
+            return False
+        return self._in_front is False or event.seconds >= self._after_s
+
+    def _run_script(self, text: str, facts: Mapping[str, object]) -> None:
+        if self._script is not None:
+            self._script.start(f"clio {text}", {"project": self._project, **facts})
 
     def _show(self, state: State) -> None:
         if state != self._state:
@@ -129,6 +162,11 @@ def make_signals(
     config: Config, env: Mapping[str, str], project: Path, write: Callable[[str], None], *, live: bool
 ) -> TerminalSignals:
     """Return the signals for this terminal. live: the terminal understands control sequences."""
+    script = None
+    if config.notify_command:
+        from clio.ui.user_scripts import NotifyScript
+
+        script = NotifyScript(config.notify_command)
     console = env.get("TERM", "") in ("linux", "vt100", "vt220", "ansi")  # consoles have no title
     return TerminalSignals(
         write,
@@ -138,6 +176,8 @@ def make_signals(
         notify=resolve_notify(config.notify, env),
         only_away=config.notify == "auto",
         after_s=config.notify_after_s,
+        script=script,
+        project=project.name,
     )
 
 

@@ -13,8 +13,9 @@ from rich.text import Text
 from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted
 from clio.config.schema import ShowReasoning
 from clio.context.command_results import weigh_error_line
-from clio.text.formatting import format_count
+from clio.text.translation import tr, tr_count
 from clio.ui.diff_view import render_diff
+from clio.ui.hanging_text import HangingText
 from clio.ui.line_rules import fit_parts
 from clio.ui.painter import Part, count_cells, truncate_to_cells
 from clio.ui.pipe_screen import format_seconds, get_spinner_frame
@@ -52,13 +53,17 @@ class WorkProgress(Struct):
     def format_line(self, now: float, width: int, hint: str = "") -> str:
         """Return a line such as "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc to interrupt · 120 of 300"."""
         bar = f"{self.label} {format_bar_and_time(self.share, now - self.started)}"
-        return fit_parts((bar, hint, f"{self.done:,} of {self.total:,}"), width)
+        return fit_parts((bar, hint, tr("{done:,} of {total:,}", done=self.done, total=self.total)), width)
 
 
 def format_bar_and_time(share: float, seconds: float, cells: int = _BAR_CELLS) -> str:
     """Return the bar of a share, 0 to 1, reached after `seconds`: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
     full = min(int(share * cells), cells)
-    left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_estimate_reliable(share, seconds) else ""
+    left = (
+        tr(" · {seconds} left", seconds=format_seconds(seconds * (1 - share) / share))
+        if _is_estimate_reliable(share, seconds)
+        else ""
+    )
     return f"{_FULL_CELL * full}{_EMPTY_CELL * (cells - full)} {round(share * 100)} %{left}"
 
 
@@ -180,7 +185,10 @@ _TAIL_ROWS, _UNFOLDED_TAIL_ROWS = 3, 20  # last lines of a running command
 _MAX_UNFOLDED_LINES = 400
 _COMMANDS = frozenset({"run_command", "job_output"})
 """Tools whose output is shown below their row; the results of others are for the model."""
-_EXPLORING = {"read_file": "file", "search_text": "search", "find_files": "search", "list_files": "folder"}
+_EXPLORING = {
+    "read_file": "file", "search_text": "search", "find_files": "search", "list_files": "folder",
+    "code_lookup": "search",
+}  # fmt: skip
 """Tools whose successful calls in a row fold into one row, and what they are counted as."""
 UNFOLD_KEY = "ctrl-o"
 
@@ -200,7 +208,7 @@ def render_running_row(title: str, progress: str, seconds: float, width: int, th
 
 def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`, with ✓ if the user approved it."""
-    summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
+    summary = tr("failed") if _is_shown_below(event, width) else clean_line(event.summary)
     mark = APPROVED if event.asked and event.ok else BULLET
     return _render_call_row(mark, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
@@ -220,12 +228,12 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
         if place == gap:
             yield _make_more_part(event.hidden_lines, theme)
         style = theme.bad if not event.ok and (shown_below or weigh_error_line(line) > 1) else theme.faint
-        text = Text(line.expandtabs(4), style)
+        text = line.expandtabs(4)
         if shown_below:
-            yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
+            yield Part(body=Padding(Text(text, style), (0, 0, 0, 2), expand=False))
         # the summary of a failed call may be the first line of its result: do not repeat it
         elif clean_line(line).strip("[]") != clean_line(event.summary):
-            yield Part(body=Text("  ", style).append_text(text), wraps=False)
+            yield Part(body=HangingText(f"  {text}", style=style, hang=4))
     if event.hidden_lines and gap is None:
         yield _make_more_part(event.hidden_lines, theme)
 
@@ -236,7 +244,7 @@ def _find_gap(lines: Sequence[str], event: ToolFinished) -> int | None:
 
 
 def _make_more_part(hidden: int, theme: Theme) -> Part:
-    return Part(body=Text(f"  … +{format_count(hidden, 'line')} · {UNFOLD_KEY}", theme.faint), wraps=False)
+    return Part(body=Text(f"  … +{tr_count(hidden, 'line')} · {UNFOLD_KEY}", theme.faint), wraps=False)
 
 
 def _is_shown_below(event: ToolFinished, width: int) -> bool:
@@ -409,7 +417,8 @@ class CallRows:
         if self._unfolded:
             for call in calls:
                 summary = clean_line(call.finished.summary) if call.finished is not None else ""
-                yield self._make_output_part(" … ".join(filter(None, (clean_line(call.title), summary))))
+                row = " … ".join(filter(None, (clean_line(call.title), summary)))
+                yield self._make_output_part(truncate_to_cells(row, max(width - 2, 1)))
 
     def _render_call(self, call: _Call, width: int) -> Iterator[Part]:
         if call.finished is None:
@@ -428,7 +437,7 @@ class CallRows:
             yield from render_call_details(call.finished, self._theme, width)
 
     def _make_output_part(self, line: str) -> Part:
-        return Part(body=Text(f"  {line.expandtabs(4)}", self._theme.faint), wraps=False)
+        return Part(body=HangingText(f"  {line.expandtabs(4)}", style=self._theme.faint, hang=4))
 
 
 def _count_explored(calls: Sequence[_Call]) -> str:
@@ -438,10 +447,10 @@ def _count_explored(calls: Sequence[_Call]) -> str:
         target = call.title.partition(" ")[2]
         titles.setdefault(call.kind, set()).add(target.partition(":")[0] if call.kind == "file" else target)
     counts = [
-        f"{len(found)} searches" if kind == "search" and len(found) > 1 else format_count(len(found), kind)
+        tr("{count} searches", count=len(found)) if kind == "search" and len(found) > 1 else tr_count(len(found), kind)
         for kind, found in titles.items()
     ]
-    return f"explored {', '.join(counts)}"
+    return tr("explored {counts}", counts=", ".join(counts))
 
 
 _MAX_LINE_CHARS = 2000  # characters after which a line without newline is broken, because each delta renders it again
@@ -492,7 +501,9 @@ class ReasoningStream:
         """Return the last line; the object can then take other reasoning. seconds: how long the reasoning took."""
         parts = [part for part in (self._make_part(self._partial),) if part is not None]
         if self.show == "fold" and seconds >= _MIN_REPORTED_S and any(text.strip() for text in self._folded_text):
-            parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
+            parts.append(
+                Part(body=Text(tr("thought for {seconds}", seconds=format_seconds(seconds)), self._theme.faint))
+            )
         self._folded_text, self._partial, self._started, self._gap = [], "", False, False
         return parts
 

@@ -43,7 +43,7 @@ def test_too_large_files_are_named_and_not_changed(
     place.write("big.bin", "x" * 2000)
     place.run("t1", "echo more >> big.bin; echo two > a.txt")
     assert any("big.bin" in sentence and "too large" in sentence for sentence in place.checkpoints.pop_messages())
-    assert place.verdicts("t1") == {"a.txt": "put", "big.bin": "lost"}
+    assert place.verdicts("t1") == {"a.txt": "restorable", "big.bin": "lost"}
     place.undo("t1", force=True)
     assert place.read("big.bin") == "x" * 2000 + "more\n"
     assert place.read("a.txt") == "one\n"
@@ -128,7 +128,7 @@ def test_clios_own_folder_is_not_covered(tmp_path: Path) -> None:
 def test_a_file_name_that_is_not_text_does_no_harm(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", r"""touch "$(printf 'bad\377name')"; echo two > a.txt""")
-    assert place.verdicts("t1") == {"a.txt": "put"}
+    assert place.verdicts("t1") == {"a.txt": "restorable"}
 
 
 def test_a_link_in_the_path_prevents_a_restore(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_between_turns_changes_by_jobs_and_by_the_user_are_unsure(tmp_path: Path
     place.checkpoints.end_turn(TurnRef(session=SESSION, message="t1")).result()
     place.write("a.txt", "by the job, or by me\n")
     place.jobs = False
-    assert place.verdicts("t1") == {"a.txt": "unsure", "job.txt": "put"}
+    assert place.verdicts("t1") == {"a.txt": "unsure", "job.txt": "restorable"}
 
 
 def test_an_edit_by_a_tool_while_a_job_runs_is_no_conflict(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_an_edit_by_a_tool_while_a_job_runs_is_no_conflict(tmp_path: Path) -> No
     place.run("t1", "true")
     place.edit("t1", ["a.txt", "build/out"], lambda: (place.write("a.txt", "2"), place.write("build/out", "x")))
     place.jobs = False
-    assert place.verdicts("t1") == {"a.txt": "put", "build/out": "put"}
+    assert place.verdicts("t1") == {"a.txt": "restorable", "build/out": "restorable"}
 
 
 def test_changes_after_the_end_of_a_command_are_unsure(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_changes_after_the_end_of_a_command_are_unsure(tmp_path: Path) -> None:
     wait_for_later_file_times(tmp_path)
     place.write("b.txt", "by the person\n")
     looking.set()
-    assert place.verdicts("t1") == {"a.txt": "put", "b.txt": "unsure"}
+    assert place.verdicts("t1") == {"a.txt": "restorable", "b.txt": "unsure"}
 
 
 def test_edits_by_the_user_between_calls_do_not_belong_to_the_turn(tmp_path: Path) -> None:

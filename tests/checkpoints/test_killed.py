@@ -76,7 +76,7 @@ def test_a_living_clio_is_not_taken_for_a_killed_one(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     other = place.open()
     place.edit("t1", ["a.txt"], lambda: (place.write("a.txt", "2"), other.recover()))
-    assert place.verdicts("t1") == {"a.txt": "put"}
+    assert place.verdicts("t1") == {"a.txt": "restorable"}
 
 
 def test_an_interrupted_restore_is_finished(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def run_many(place: Place, count: int) -> None:
 def test_the_oldest_turns_are_deleted_when_the_store_is_full(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     run_many(place, 10)
-    shrink_store(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
+    shrink_store(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), min_object_age_s=-1)
     turns = [turn.message for turn in place.checkpoints.list_turns()]
     usage = place.checkpoints.measure_usage()
     assert usage is not None
@@ -201,7 +201,7 @@ def test_the_oldest_turns_are_deleted_when_the_store_is_full(tmp_path: Path) -> 
 def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(tmp_path, FILES | {"c.txt": "c" * 900}, git=False)
     place.run("t1", "echo aa > a.txt")
-    shrink_store(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), young_s=-1)
+    shrink_store(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), min_object_age_s=-1)
     usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.bytes <= 10
@@ -215,7 +215,7 @@ def test_copies_leave_space_for_earlier_versions(tmp_path: Path) -> None:
     place = Place(tmp_path, {f"f{number}": str(number) * 1_000 for number in range(10)}, git=False)
     place.checkpoints = place.open(StoreLimits(max_bytes=8_000))
     place.run("t1", "rm f*")
-    assert sorted(place.verdicts("t1").values()) == ["lost"] * 6 + ["put"] * 4
+    assert sorted(place.verdicts("t1").values()) == ["lost"] * 6 + ["restorable"] * 4
     assert any("6 files" in sentence for sentence in place.checkpoints.pop_messages())
 
 

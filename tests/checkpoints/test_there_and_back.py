@@ -31,6 +31,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("git_", [True, False], ids=["git", "plain"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_command_is_undone_and_redone(tmp_path: Path, command: str, git_: bool) -> None:

@@ -45,7 +45,7 @@ def test_a_change_by_another_process_in_between_is_detected() -> None:
 
 def test_verdicts() -> None:
     (wanted,) = plan_undo([record("1", "turn", change("f", A, B))])
-    assert judge_step(wanted, B).verdict == "put"
+    assert judge_step(wanted, B).verdict == "restorable"
     assert judge_step(wanted, A).verdict == "same"
     assert judge_step(wanted, C).verdict == "edited"
     assert judge_step(wanted, None).verdict == "edited"

@@ -3,10 +3,12 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 
+from clio.agent.background_agents import BackgroundAgents
 from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
@@ -52,6 +54,7 @@ class Harness:
         self.efforts = EffortChoices(self.config)
         self.servers = open_mcp_servers(self.loaded, {}, clean=str)
         self.added = AddedCommands()
+        self.background = cast(BackgroundAgents, SimpleNamespace(agents={}))  # no conversation has started any
         self.skills = SkillCatalog(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 
     async def output_of(self, command: str) -> str:

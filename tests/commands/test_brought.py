@@ -37,7 +37,7 @@ def test_the_question_shows_all_of_it_and_a_yes_settles_it(harness: Harness) -> 
     )
     run_command(harness, "/trust --yes")
     assert keys(harness) == []
-    assert mentions(run_command(harness, "/trust").text, "Nothing", "waiting for trust")
+    assert mentions(run_command(harness, "/trust").text, "Nothing", "needs your trust")
 
 
 def test_the_command_line_trusts_them_too(

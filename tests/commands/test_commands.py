@@ -17,11 +17,11 @@ from clio.commands.command import (
     SetModel,
     SwitchSession,
     is_command,
-    list_forms,
+    list_usages,
     quote_code,
 )
 from clio.commands.registry import COMMANDS, complete_command_line, make_command_table, run_command
-from clio.commands.session_table import unique_id_length
+from clio.commands.session_table import compute_unique_id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import TrustRequest
 from clio.config.schema import ApprovalMode
@@ -86,7 +86,7 @@ def test_help_of_one_command_shows_its_forms(harness: Harness, command: object) 
     for found in COMMANDS:
         if found is command:
             for asked in (found.name, "/" + found.name):
-                assert rows(run_command(harness, f"/help {asked}")) == list_forms(found, f"/{found.name}")
+                assert rows(run_command(harness, f"/help {asked}")) == list_usages(found, f"/{found.name}")
 
 
 def test_names_are_unique_and_every_row_explains_itself() -> None:
@@ -111,8 +111,8 @@ def test_approve(harness: Harness) -> None:
 
 
 def test_model(harness: Harness) -> None:
-    assert mentions(run_command(harness, "/model").text, "`offline`", "`OPENAI_API_KEY`")
-    assert mentions(run_command(harness, "/model gpt-9").text, "No language model", "`OPENAI_API_KEY`")
+    assert mentions(run_command(harness, "/model").text, "No model is connected", "OPENAI_API_KEY")
+    assert mentions(run_command(harness, "/model gpt-9").text, "No model is connected", "OPENAI_API_KEY")
     assert not run_command(harness, "/model two words").ok
     assert run_command(harness, f"/model {harness.provider.model}").follow_up is None
 
@@ -287,8 +287,8 @@ def test_age(seconds: float, words: str) -> None:
 
 
 def test_ids_are_told_apart() -> None:
-    assert unique_id_length([]) == 8
-    assert unique_id_length(["0193a1b2-c3d4-7", "0193a1b2-c3d5-7"]) == 13
+    assert compute_unique_id_length([]) == 8
+    assert compute_unique_id_length(["0193a1b2-c3d4-7", "0193a1b2-c3d5-7"]) == 13
 
 
 def test_code_is_no_markup() -> None:

@@ -119,7 +119,7 @@ def test_trim_look_and_undo(harness: Harness) -> None:
     assert harness.session.window_ids == whole
     assert amounts(run_command(harness, "/context")) == before
     again = run_command(harness, "/context undo")
-    assert not again.ok and mentions(again.text, "nothing", "trimmed", "nothing to undo")
+    assert not again.ok and mentions(again.text, "Nothing", "trimmed", "nothing to undo")
 
 
 def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
@@ -131,7 +131,7 @@ def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
     work(harness, 14)
     result = run_command(harness, "/context undo")
     assert not result.ok
-    assert result.text.startswith("t1 does not fit: it would take ")
+    assert result.text.startswith("t1 does not fit: it needs ")
     assert len(harness.session.trims) == 1
 
 
@@ -206,9 +206,9 @@ def test_lines_longer_than_a_page_are_cut_across_pages(harness: Harness) -> None
         ("/context expand t1 ²", "not '²'"),
         ("/context restore", "Which trim? Write /context restore with one of t1"),
         ("/context restore all", "There is no trim 'all'"),
-        ("/context undo t1", "/context undo takes nothing"),
+        ("/context undo t1", "/context undo takes no argument"),
         ("/context exapnd t1", "'/context expand'"),
-        ("/session trim 50", "/session trim takes nothing"),
+        ("/session trim 50", "/session trim takes no argument"),
     ],
 )
 def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:

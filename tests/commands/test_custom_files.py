@@ -96,7 +96,7 @@ def test_files_that_are_no_commands_are_named(places: dict[str, Path], folders: 
     told = "\n".join(problems)
     assert mentions(told, ".clio/commands/link.md", "not used", "link")
     assert mentions(told, ".clio/commands/pipe.md", "not used", "not a file")
-    assert "'2fast' cannot be typed" in told
+    assert "'2fast' is not a valid command name" in told
     assert f"larger than {MAX_BYTES:,} bytes" in told
 
 

@@ -29,7 +29,7 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
 
 
 def test_a_folder_is_added_without_what_is_ignored(harness: Harness) -> None:
-    assert ok(harness, "/docs add notes").text == "Added `notes`: 1 file, 1 window."
+    assert ok(harness, "/docs add notes").text == "Added `notes`: 1 file, 1 passage."
     [source] = data(harness, "/docs list")
     assert (source["path"], source["files"], source["windows"], source["unread"]) == (
         "notes",
@@ -73,11 +73,11 @@ def test_what_is_removed_is_found_no_more_and_the_file_stays(harness: Harness) -
 
 def test_what_cannot_be_done_is_one_sentence(harness: Harness) -> None:
     assert mentions(refused(harness, "/docs add"), "document", "/docs add PATH")
-    assert refused(harness, "/docs add nothing.md").startswith("there is nothing at 'nothing.md'")
-    assert refused(harness, "/docs remove x") == "no document 'x' was added; added: none"
+    assert refused(harness, "/docs add nothing.md").startswith("There is nothing at 'nothing.md'")
+    assert refused(harness, "/docs remove x") == "No document 'x' was added; added: none"
     assert refused(harness, "/docs remove").startswith("Which document?")
     assert refused(harness, "/docs search").startswith("Search for what?")
-    assert refused(harness, "/docs list x").startswith("/docs list takes nothing")
+    assert refused(harness, "/docs list x").startswith("/docs list takes no argument")
     (harness.loaded.project / "empty").mkdir()
     assert refused(harness, "/docs add empty") == "'empty' contains no text"
 
@@ -96,7 +96,7 @@ def test_what_was_read_when_it_is_stopped_is_taken_in_and_the_rest_follows(harne
         is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
     )
     text = long_work(harness, "/docs add notes").work(track).text
-    assert mentions(text, "Added", "`notes`", "2 files, 2 windows", "Stopped", "3 files", "`/docs refresh notes`")
+    assert mentions(text, "Added", "`notes`", "2 files, 2 passages", "Stopped", "3 files", "`/docs refresh notes`")
     assert told == [(0, 5), (1, 5), (2, 5)]
     asked = iter([False, True])
     again = long_work(harness, "/docs refresh").work(WorkControl(is_stopped=lambda: next(asked)))
@@ -175,4 +175,4 @@ def test_documents_are_silent_where_memory_is_off(harness: Harness) -> None:
     harness.memory.begin(window_tokens=32_000, session=harness.session)
     harness.memory.is_off = True
     assert harness.memory.turn_fragments("which port does staging listen on") == []
-    assert "memory is off" in refused(harness, "/docs search staging")
+    assert "Memory is off" in refused(harness, "/docs search staging")

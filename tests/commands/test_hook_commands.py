@@ -23,7 +23,7 @@ def test_each_with_its_place_and_whether_it_runs(tmp_path: Path) -> None:
     assert table is not None
     assert list(table.rows) == [
         ("before_tool for edit_*|git", "./guard.sh", "~/.clio/hooks.yaml:2", "runs"),
-        ("stop", "make test", ".clio/hooks.yaml:2", "waits for clio config trust"),
+        ("stop", "make test", ".clio/hooks.yaml:2", "not trusted yet (clio config trust)"),
     ]
     harness.config = structs.replace(harness.config, hooks=False)
     table = run_command(harness, "/hooks").table

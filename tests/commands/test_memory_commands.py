@@ -142,7 +142,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory add pattern x --confidence", "--confidence needs a value"),
         ("/memory add discvery TEXT", "did you mean 'fact'? To save the text as a fact, write /memory add fact TEXT"),
         ("/memory list solu", "There is no kind 'solu' of memory; did you mean 'solution'?"),
-        ("/memory list rules patterns", "There is no kind 'rules patterns' of memory"),
+        ("/memory list rules ptterns", "There is no kind 'ptterns' of memory"),
         ("/memory list --al", "There is no option '--al' here; did you mean '--all'?"),
         ("/memory show", "Which memory? Write /memory show ID"),
         ("/memory show d-nothing", "There is no memory 'd-nothing'"),
@@ -151,7 +151,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory forget d-nothing --yes", "There is no memory 'd-nothing'"),
         ("/memory search", "Search for what? Write /memory search WORDS"),
         ("/memory stats now", "/memory stats (or count) takes no argument"),
-        ("/memory prune now", "/memory prune does not know 'now'"),
+        ("/memory prune now", "/memory prune: unknown argument 'now'"),
         ("/memory prune --days x", "--days takes a number from 0 to 100000, not 'x'"),
         ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
         ("/memory prune --dyas 2", "did you mean '--days'?"),
@@ -178,7 +178,7 @@ def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
     result = ok(harness, "/memory")
     assert result.text == "6 memories. Examples: = unchanged."
     assert [(row[0], row[1]) for row in rows(result)] == [
-        (id, "project fact" if kind == "discovery" else kind) for kind, id in ids.items()
+        (id, "fact" if kind == "discovery" else kind) for kind, id in ids.items()
     ]
     assert rows(result)[2] == (ids["pattern"], "pattern", "All writes are atomic", "90%", "now", "=")
     (harness.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
@@ -210,10 +210,10 @@ def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness
     assert listed.text.startswith("7 memories.")
     assert listed.table is not None and listed.table.columns[:4] == ("id", "kind", "what", "scope")
     assert [(row[1], row[2], row[3]) for row in rows(listed)] == [
-        ("project fact", "tests run with make test", "project"),
-        ("rule", "be kind", "project"),
         ("fact", "staging listens on 5433", "project"),
-        ("preference", "I prefer tabs", "user"),
+        ("fact", "tests run with make test", "project"),
+        ("rule", "be kind", "project"),
+        ("preference", "I prefer tabs (9 of 10)", "user"),
         ("event", "released on Friday", "user"),
         ("note", "the office cat is called Miso", "project"),
         ("keyed note", "first this", "project"),
@@ -221,13 +221,16 @@ def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness
     found = data(harness, "/memory list")
     assert (len(found["entries"]), found["memories"], found["notes"]) == (2, 4, 1)
     for words, kinds in (
-        ("fact", ["project fact", "fact"]),
-        ("discoveries", ["project fact"]),
+        ("fact", ["fact", "fact"]),
+        ("discoveries", ["fact"]),
         ("notes", ["note", "keyed note"]),
         ("keyed note", ["keyed note"]),
         ("preferences", ["preference"]),
         ("--scope user", ["preference", "event"]),
-        ("fact --scope project", ["project fact", "fact"]),
+        ("fact --scope project", ["fact", "fact"]),
+        ("--kind rule", ["rule"]),
+        ("rule event", ["rule", "event"]),
+        ("--type fact", ["fact", "fact"]),
     ):
         assert [row[1] for row in rows(ok(harness, f"/memory list {words}"))] == kinds, words
     assert [one["content"] for one in data(harness, "/memory list events")["typed"]] == ["released on Friday"]
@@ -238,7 +241,7 @@ def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> No
     facts = [MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(60)]
     learned_before(harness, 1, *facts, MemoryDraft(kind="rule", content="be kind"))
     result = ok(harness, "/memory list")
-    assert [row[1] for row in rows(result)] == ["project fact"] * 20 + ["rule"]
+    assert [row[1] for row in rows(result)] == ["fact"] * 20 + ["rule"]
     assert mentions(result.text, "61 memories", "21", "`/memory list --all`")
     assert len(data(harness, "/memory list")["entries"]) == 61
     assert len(rows(ok(harness, "/memory list --all"))) == 61
@@ -263,7 +266,7 @@ def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
             assert max(map(count_cells, [heading, *lines])) <= width, command
             if command == "/memory stats":
                 assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
-                assert "kind       project fact  121  █████████" in lines
+                assert "kind        fact        121  █████████" in lines
 
 
 def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> None:
@@ -278,16 +281,16 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
     harness.memory.store.add(MemoryDraft(key="plan", content="first the lexer"))
     result = ok(harness, "/memory stats")
     shown = {row[1]: row[2:] for row in rows(result)}
-    assert shown["project fact"] == ("3", "█████████")
-    assert shown["fact"] == shown["keyed note"] == ("1", "███")
-    assert shown["rule"] == ("1", "███")
-    assert shown["a day"] == ("6", "█████████")
+    assert shown["fact"] == ("4", "█████████")
+    assert shown["keyed note"] == ("1", "██▎")
+    assert shown["rule"] == ("1", "██▎")
+    assert shown["a day"] == ("8", "█████████")
     assert shown["a week"] == ("0", "")
-    assert shown["a month"] == ("2", "███")
-    assert shown["80–100%"][0] == "8"
+    assert shown["a month"] == ("2", "██▎")
+    assert shown["80–100%"][0] == "9"
     assert shown["unchanged"][0] == "1"
     assert shown["you"][0] == "6"
-    assert shown["the model"][0] == "2"
+    assert (shown["the model"][0], shown["unknown"][0]) == ("2", "1")
     assert mentions(result.text, "10 memories", "just now", "10 days ago")
     stats = data(harness, "/memory stats")
     assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (10, 3, 1)
@@ -306,7 +309,11 @@ def test_search_ranks_entries_and_notes(harness: Harness) -> None:
     hits = data(harness, "/memory search deploy")["hits"]
     assert [(hit["id"], hit["key"]) for hit in hits if hit["kind"] == "note"] == [("", "deploying")]
     assert data(harness, '/memory search "make ship"')["query"] == "make ship"
-    assert data(harness, "/memory search deploy --strict")["query"] == "deploy --strict"
+    for command in ("/memory search", "/note search"):
+        assert "'--strict'" in refused(harness, f"{command} deploy --strict")
+        assert ok(harness, f"{command} -- deploy --strict")
+    for query in ("-- deploy --strict", '"deploy --strict"'):
+        assert data(harness, f"/memory search {query}")["query"] == "deploy --strict"
     none = ok(harness, "/memory search zebra")
     assert none.table is None
     assert none.text.startswith("No memory matches `zebra`.")
@@ -321,7 +328,7 @@ def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
     second = add(harness, "solution ImportError: yaml => use uv sync")
     shown = dict(rows(ok(harness, f"/memory show {first}")))
     assert (shown["error"], shown["solution"]) == ("ImportError: yaml", "pip install pyyaml")
-    assert shown["said by"] == "you"
+    assert shown["stated by"] == "you"
     assert shown["session"].startswith("yaml trouble (") and shown["session"].endswith(before)
     assert shown["other solution"] == f"{second}: use uv sync"
     assert [row[1] for row in rows(ok(harness, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
@@ -441,7 +448,7 @@ def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: 
     ok(harness, f"/memory forget {id}")
     result = ok(harness, "/memory list archived")
     assert mentions(result.text, "1 memory", "archive")
-    assert [row[:3] for row in rows(result)] == [(id, "project fact", "We deploy with make ship")]
+    assert [row[:3] for row in rows(result)] == [(id, "fact", "We deploy with make ship")]
     assert [entry["id"] for entry in data(harness, "/memory list archive")["archived"]] == [id]
     assert data(harness, "/memory add discovery we deploy with make ship.")["restored"] is True
     assert data(harness, "/memory list archive")["archived"] == []
@@ -462,7 +469,7 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     dry = ok(harness, "/memory prune --dry-run")
     assert dry.follow_up is None
     assert mentions(dry.text, "2 memories", "90 days", "30%", "6")
-    assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "uncertain")]
+    assert [(row[2], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "uncertain")]
     asked = ok(harness, "/memory prune")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question == "Move 2 memories to the archive?"
@@ -587,9 +594,9 @@ def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> Non
     [
         (None, "There is no file "),
         ("folder", "is not a file; give the path of a bundle or an ltm.json"),
-        ("{", "This is no ltm.json ("),
-        ("[]", "This is no ltm.json ("),
-        ('{"patterns": {"discoveries": 3}}', "This is no ltm.json ("),
+        ("{", "This is not an ltm.json ("),
+        ("[]", "This is not an ltm.json ("),
+        ('{"patterns": {"discoveries": 3}}', "This is not an ltm.json ("),
         ('{"metadata": {"version": "9.0"}}', "version 9"),
     ],
 )
@@ -697,7 +704,7 @@ def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(harn
         assert not isinstance(result.data, dict) or result.data["came_with_repository"] is True, line
     table = ok(harness, f"/memory show {entry}").table
     assert table is not None
-    assert dict(row[:2] for row in table.rows)["said by"] == "you, says the repository"
+    assert dict(row[:2] for row in table.rows)["stated by"] == "you, according to the repository"
     assert LABEL not in ok(harness, "/memory add discovery another").text
 
 

@@ -204,7 +204,7 @@ def test_none_of_them_works_where_memory_is_off(harness: Harness, tmp_path: Path
     before = tree(tmp_path)
     assert "incognito" in refused(incognito, f"/memory {line}")
     ok(harness, "/memory off")
-    assert "memory is off" in refused(harness, f"/memory {line}")
+    assert "Memory is off" in refused(harness, f"/memory {line}")
     assert tree(tmp_path) == before
 
 
@@ -226,7 +226,7 @@ def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) ->
     asked = clio(place, "memory", "wipe", "--scope", "project")
     assert (asked.returncode, asked.stderr) == (
         2,
-        "clio: Delete all of it permanently? clio cannot ask here; add --yes\n",
+        "clio: delete all of it permanently? clio can't ask here; add --yes\n",
     )
     as_json = clio(place, "memory", "wipe", "--scope", "project", "--json")
     assert as_json.returncode == 2

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.commands.memory.edits import FormError, read_form, with_problem, write_form
+from clio.commands.memory.edits import FormError, add_problem_line, read_form, write_form
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)
@@ -92,8 +92,8 @@ def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) ->
 
 
 def test_the_problem_is_above_the_text_once() -> None:
-    text = with_problem(with_problem(write_form(FACT), "first"), "second")
+    text = add_problem_line(add_problem_line(write_form(FACT), "first"), "second")
     assert text.startswith("# NOT SAVED: second\n# continuation lines are indented")
     assert text.splitlines()[1:] == write_form(FACT).splitlines()[1:]
-    assert with_problem("text: x\n", "late") == "# NOT SAVED: late\ntext: x\n"
+    assert add_problem_line("text: x\n", "late") == "# NOT SAVED: late\ntext: x\n"
     assert read_form(text, FACT) == {}

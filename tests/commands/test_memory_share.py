@@ -47,7 +47,7 @@ def folder(harness: Harness) -> Path:
 
 
 def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
-    assert ok(harness, "/memory share").text.startswith("Nothing is shared; 2 memories could be.")
+    assert ok(harness, "/memory share").text.startswith("Nothing is shared; 2 memories can be shared:")
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
     assert result.table is not None and len(result.table.rows) == 2
@@ -97,8 +97,8 @@ def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
         assert words in text
     shown = ok(harness, f"/memory show {data['rivals'][0]}")
     assert shown.table is not None
-    assert ("said by", "Bob") in shown.table.rows
-    assert ("said otherwise", f"in {data['rivals'][1]}") in shown.table.rows
+    assert ("stated by", "Bob") in shown.table.rows
+    assert ("contradicted", f"in {data['rivals'][1]}") in shown.table.rows
 
 
 def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None:
@@ -111,8 +111,32 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
     assert ok(harness, "/memory list").text.startswith("3 memories.")
 
 
+def test_a_fact_is_shared_once_the_user_makes_it_shareable(harness: Harness) -> None:
+    [fact] = harness.memory.store.records(("fact",))
+    asked = ok(harness, "/memory share").text
+    assert mentions(asked, "1 fact", "private", f"`/memory share add {fact.id[-8:]}`")
+    assert mentions(ok(harness, f"/memory share add {fact.id[-8:]}").text, "shareable", "the quokka is mine")
+    assert "1 fact" not in ok(harness, "/memory share").text
+    shared = ok(harness, "/memory share on --yes")
+    assert len(shared.data["shared"]) == 3
+    assert any("the quokka is mine" in path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
+    ok(harness, "/memory share off --yes")
+    ok(harness, "/memory remember tea at four --type note")
+    note = harness.memory.store.records(("note",))[0].id
+    refused = run_command(harness, f"/memory share add {note}")
+    assert not refused.ok and mentions(refused.text, "a note is never shared")
+
+
+def test_making_a_fact_shareable_is_undone_as_one_change(harness: Harness) -> None:
+    before = harness.memory.store.records()
+    [fact] = harness.memory.store.records(("fact",))
+    ok(harness, f"/memory share add {fact.id}")
+    ok(harness, "/memory undo")
+    assert harness.memory.store.records() == before
+
+
 def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
-    assert "one of on, off, status, tidy" in run_command(harness, "/memory share everything").text
+    assert "one of on, add, off, status, tidy" in run_command(harness, "/memory share everything").text
     assert "can only be used with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
     assert ok(harness, "/memory share tidy").text.startswith("Deleted 0 files")
     assert [one.text for one, _ in complete_command_line(harness, "/memory share o")] == ["on", "off"]
@@ -147,7 +171,7 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     ann = Person(tmp_path / "ann")
     ann.gets(*said("The port is 8080", by="Bob"))
     places = MemoryPaths(project=ann.project, home=ann.home)
-    assert make_bundle(places, clean=str, now=NOW).head.counts == {"knowledge": 1}
+    assert make_bundle(places, redact=str, now=NOW).head.counts == {"knowledge": 1}
     with copied(ann.ltm.parent, ann.home) as (there, home):
         ground = ConsolidationStores(ann.project, there, home, redact=str, clock=lambda: NOW)
         ground.memories.ltm.forget([ground.memories.ltm.read().entries[0].id])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import ConsolidateNow, WorkControl
-from clio.commands.memory.commands import consolidation_result
+from clio.commands.memory.commands import make_consolidation_result
 from clio.commands.registry import complete_command_line, run_command
 from clio.entrypoints.background_work import consolidate_now
 from clio.memory.consolidation.consolidation import Report
@@ -48,13 +48,13 @@ def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
 
 
 def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
-    assert "Nothing was consolidated here yet" in run_command(harness, "/memory log").text
+    assert "Nothing has been consolidated here yet" in run_command(harness, "/memory log").text
     make_sessions(harness)
     dry = consolidate_now(harness, ConsolidateNow(dry_run=True), WorkControl())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
-    assert "Nothing was consolidated here yet" in run_command(harness, "/memory log").text
+    assert "Nothing has been consolidated here yet" in run_command(harness, "/memory log").text
     done = consolidate_now(harness, ConsolidateNow(), WorkControl())
-    assert done.text.startswith(f"consolidated: {len(FACTS)} turns replayed, {len(FACTS)} facts")
+    assert done.text.startswith(f"consolidated: {len(FACTS)} turns processed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
     assert "requested" in log.text and "8080" in log.text
@@ -64,7 +64,7 @@ def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> N
 def test_the_log_takes_a_number(harness: Harness) -> None:
     for number in range(5):
         harness.memory.consolidation.log.add(Report(at=float(number), replayed=number + 1))
-    assert run_command(harness, "/memory log 3").text.count("replayed") == 3
+    assert run_command(harness, "/memory log 3").text.count("processed") == 3
     for wrong in ("all", "1 2", "-1"):
         assert not run_command(harness, f"/memory log {wrong}").ok
 
@@ -76,7 +76,7 @@ def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
     told = run_command(harness, "/memory log").text
     assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
     assert "- warning: odd" in told
-    assert "warning: odd" in consolidation_result(Report(at=1.0, errors=("odd",))).text
+    assert "warning: odd" in make_consolidation_result(Report(at=1.0, errors=("odd",))).text
 
 
 def test_incognito_never_consolidates(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_history_of_a_preference_shows_its_scores(harness: Harness) -> None:
         ok(harness, f"/prefs add tabs --score {score}")
     id = harness.memory.preferences.find("tabs").id
     assert [(row[1], row[3]) for row in rows(harness, f"/memory history {id}")] == [
-        ("tabs (5.4 of 10)", ""), ("tabs (9 of 10)", "rated again"),
+        ("tabs (5.4 of 10)", ""), ("tabs (9 of 10)", "reinforced"),
     ]  # fmt: skip
 
 
@@ -125,9 +125,9 @@ def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) ->
     ("line", "said"),
     [
         ("/memory history", "Which memory?"),
-        ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
+        ("/memory history 0a1b2c3d", "There is no memory '0a1b2c3d'"),
         ("/memory history d-000000", "There is no memory 'd-000000'"),
-        ("/memory changes now", "/memory changes takes only options, not 'now'"),
+        ("/memory changes now", "/memory changes takes --since WHEN, --kind K and --all, not 'now'"),
         ("/memory changes --since soon", "'soon' is no time clio understands; write 2026-05-01"),
         ("/memory changes --kind learnd", "did you mean 'learned'?"),
     ],

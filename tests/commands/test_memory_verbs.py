@@ -9,7 +9,7 @@ import pytest
 
 from clio.commands.command import Confirm
 from clio.commands.registry import complete_command_line
-from clio.memory.store.record import MemoryDraft
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from tests.commands.harness import Harness, count_by_scope, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -80,7 +80,7 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     keep(harness, "I prefer tabs --type preference")
     keep(harness, "Deployed on Friday --type event")
     assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
-    assert len(whats(harness, "/memory recall --limit -1")) == 5
+    assert len(whats(harness, "/memory recall --limit 100")) == 5
     assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
     assert mentions(ok(harness, "/memory recall zebra").text, "No fact, event, note or preference", "`zebra`")
     assert mentions(ok(harness, "/memory recall --type note").text, "No memory has that type")
@@ -109,7 +109,7 @@ def test_forget_takes_entries_and_memories_and_asks_for_several(harness: Harness
     assert count_by_scope(harness)["total"] == 0
     ok(harness, "/memory undo")
     assert whats(harness, "/memory recall wombats") == ["Wombats dig"]
-    assert "there is no memory 'ffff0000'" in refused(harness, f"/memory forget {other} ffff0000")
+    assert "There is no memory 'ffff0000'" in refused(harness, f"/memory forget {other} ffff0000")
     assert count_by_scope(harness)["total"] == 1
 
 
@@ -119,7 +119,7 @@ def test_a_memory_moves_with_its_history(harness: Harness) -> None:
     assert mentions(ok(harness, f"/memory move {id} user").text, "your memory", "`The server listens on port 9090`")
     assert count_by_scope(harness) == {"total": 1, "project": 0, "user": 1}
     assert len(data(harness, f"/memory history {id}")) == 2
-    assert "is the user's already" in refused(harness, f"/memory move {id} user")
+    assert "already in user memory" in refused(harness, f"/memory move {id} user")
     assert "project or user, not 'team'" in refused(harness, f"/memory move {id} team")
 
 
@@ -136,6 +136,68 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     keep(harness, "Wombats dig --type fact")
     assert mentions(ok(harness, "/memory compact").text, "1 memory", "archive", "1 left", "`/memory undo`")
     assert data(harness, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
+
+
+def test_the_files_a_fact_is_about_are_shown_and_told_to_the_model(harness: Harness) -> None:
+    (harness.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
+    id = keep(harness, "The gateway port stands in the module --type fact --example a.py --example missing.py")
+    listed = ok(harness, "/memory list")
+    assert listed.table is not None
+    assert (listed.table.rows[0][-1], "= unchanged" in listed.text) == ("=", True)
+    shown = ok(harness, f"/memory show {id}").table
+    assert shown is not None
+    assert ("example", "a.py") in shown.rows and ("example", "missing.py") in shown.rows
+    assert ("they are", "unchanged") in shown.rows
+    assert data(harness, "/memory stats")["freshness"]["fresh"] == 1
+    assert data(harness, "/memory search gateway")["hits"][0]["text"].endswith("(e.g. a.py, missing.py)")
+    (harness.loaded.project / "a.py").unlink()
+    assert data(harness, f"/memory show {id}")["freshness"] == "gone"
+
+
+def test_pruning_covers_facts_and_notes_and_spares_what_the_user_set(harness: Harness) -> None:
+    past = MemorySystem(
+        harness.loaded.project,
+        harness.store,
+        incognito=False,
+        ltm=True,
+        home=harness.loaded.home,
+        clock=lambda: time.time() - 120 * DAY_S,
+    )
+    past.store.add(MemoryDraft(content="the model saw a wombat", kind="fact"), Provenance(asserted_by="model"))
+    past.store.add(MemoryDraft(content="deploys happen on Friday", kind="discovery"), Provenance(asserted_by="model"))
+    past.store.add(MemoryDraft(content="the user saw a quokka", kind="fact"), Provenance(asserted_by="user"))
+    past.store.add(MemoryDraft(content="a tool saw a numbat", kind="note", confidence=0.1), scope="user")
+    ok(harness, "/note set plan first this")
+    dry = data(harness, "/memory prune --dry-run")
+    assert {one.get("content") or one["text"]: one["because"] for one in dry["removed"]} == {
+        "the model saw a wombat": "old", "deploys happen on Friday": "old", "a tool saw a numbat": "uncertain",
+    }  # fmt: skip
+    assert dry["kept"] == 2
+    assert mentions(ok(harness, "/memory prune --yes").text, "3 memories", "2 left")
+    assert len(data(harness, "/memory list archive")["archived"]) == 3
+    assert [one["because"] for one in data(harness, "/memory changes --kind archived")] == ["uncertain", "old", "old"]
+    assert "pruned 3 memories" in ok(harness, "/memory undo").text
+    assert count_by_scope(harness)["total"] == 5
+
+
+def test_forget_says_what_a_wrong_id_may_mean(harness: Harness) -> None:
+    id = keep(harness, "The staging server listens on 8080 --type fact")
+    entry = data(harness, "/memory add We deploy with make ship")["entry"]["id"]
+    other = data(harness, "/memory add The linter is ruff")["entry"]["id"]
+    ok(harness, '/note set "deploy plan" Friday')
+    assert mentions(refused(harness, "/memory forget the staging server"), "is not an id", id, "listens on 8080")
+    assert mentions(refused(harness, "/memory forget d-"), "matches 2 ids", entry, other, "The linter is ruff")
+    assert mentions(refused(harness, f"/memory forget {entry[:-1]}x"), "did you mean", entry, "make ship")
+    assert mentions(refused(harness, "/memory forget deploy"), "did you mean", "deploy plan")
+    assert mentions(ok(harness, "/memory forget deploy plan").text, "Deleted the note", "deploy plan")
+    assert mentions(ok(harness, f"/memory forget {id[:4]}").text, "Moved to the archive", "listens on 8080")
+    for command in ("forget", "show", "edit"):
+        again = refused(harness, f"/memory {command} {id}")
+        assert mentions(again, "in the archive already", f"/memory restore {id}"), command
+    assert mentions(refused(harness, f"/memory restore {entry}"), "not in the archive")
+    assert len(harness.memory.store.records(("discovery",))) == 2
+    ok(harness, f"/memory restore {id[:4]}")
+    assert count_by_scope(harness)["total"] == 3
 
 
 def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
@@ -158,11 +220,21 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
         ("/memory remember x --importance 7", "--importance takes a number from 0 to 1, not '7'"),
         ("/memory remember x --importance nan", "--importance takes a number from 0 to 1, not 'nan'"),
         ("/memory remember x --scope team", "project or user, not 'team'"),
-        ("/memory recall x --limit many", "--limit takes a number from -1 to 100,000|--limit takes a number from -1"),
-        ("/memory recall x --limit 1.5", "--limit takes a whole number, or -1 for all, not '1.5'"),
+        ("/memory recall x --limit many", "--limit takes a whole number of at least 1, not 'many'"),
+        ("/memory recall x --limit 1.5", "--limit takes a whole number of at least 1, not '1.5'"),
+        ("/memory recall x --limit 0", "--limit takes a whole number of at least 1, not '0'"),
+        ("/memory recall x --limit -1", "--limit takes a whole number of at least 1, not '-1'"),
+        ("/memory search x --limit 3", "There is no option '--limit' here"),
+        ("/memory remember -t fact x", "There is no option '-t' here"),
+        ("/memory add -x text", "write -- before the text"),
+        ("/memory list zzz", "choose one of fact, solution, pattern"),
+        ("/memory list fact zzz", "There is no kind 'zzz'"),
+        ("/memory changes x", "takes --since WHEN, --kind K and --all, not 'x'"),
+        ("/memory share on --days 3", "--days can only be used with /memory share tidy"),
+        ("/memory forget --all", "there is only --yes"),
         ("/memory history", "Which memory?"),
-        ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
-        ("/memory forget xy", "ids of project memory begin with a letter and a dash"),
+        ("/memory history 0a1b2c3d", "There is no memory '0a1b2c3d'"),
+        ("/memory forget xy", "There is no memory 'xy'; /memory list shows the ids"),
         ("/memory move 0a1b2c3d", "Move which memory, and where?"),
         ("/memory count x", "/memory stats (or count) takes no argument"),
         ("/memory compact x", "/memory compact takes no argument"),
@@ -213,7 +285,7 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
     found = json.loads(at_the_door(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
-    assert at_the_door(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours.\n")
+    assert at_the_door(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours. Last confirmed")
     gone = at_the_door(place, "forget", memory["id"])
     assert gone.stdout.endswith("· clio memory undo\n")
     wrong = at_the_door(place, "history", "0a1b2c3d")

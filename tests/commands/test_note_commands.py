@@ -60,15 +60,15 @@ def test_setting_again_replaces_and_can_be_taken_back(harness: Harness) -> None:
     [
         ("/note set", "A note needs a key and a text: write /note set KEY TEXT"),
         ("/note set plan", "A note needs a key and a text"),
-        ('/note set "" text', "the key is empty"),
-        (f"/note set {'k' * 1_001} text", "the key has 1,001 characters"),
+        ('/note set "" text', "The key is empty"),
+        (f"/note set {'k' * 1_001} text", "The key has 1,001 characters"),
         ("/note show", "Which note? Write /note show KEY; /note list shows the keys"),
         ("/note show deploi", "There is no note 'deploi'; did you mean 'deploy'?"),
-        ("/note delete nothing like it", "There is no note 'nothing like it'; choose one of deploy"),
+        ("/note delete nothing like it", "There is no note 'nothing like it'; there is only deploy"),
         ("/note delete", "Which note? Write /note delete KEY"),
         ("/note edit", "Which note? Write /note edit KEY"),
         ("/note search", "Search for what? Write /note search WORDS"),
-        ("/note list all", "/note list takes nothing; /note show all shows one note"),
+        ("/note list all", "/note list takes no argument; /note show all shows one note"),
         ("/note shw", "did you mean '/note show'?"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_text_that_cannot_be_stored_is_shown_again(harness: Harness) -> None:
     assert isinstance(opened, EditText)
     result = opened.then("an hour of writing")
     assert not result.ok
-    assert "the key has 1,001 characters" in result.text
+    assert "key has 1,001 characters" in result.text
     assert result.verbatim == "an hour of writing"
     assert isinstance(result.follow_up, EditText)
 

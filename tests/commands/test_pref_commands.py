@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import Confirm
-from clio.commands.memory.memory_text import short_id
+from clio.commands.memory.memory_text import get_short_id
 from clio.commands.registry import complete_command_line, run_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -50,7 +50,7 @@ def test_a_preference_is_added(harness: Harness, words: str, item: str, reason: 
 
 def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
-    assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
+    assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "60 %", "new", "40 %", "old")
     rule = ok(harness, "/prefs add never use tabs").text
     assert mentions(rule, "changed", "`never use tabs`", "0.5", "hard limit")
     assert items(harness, "/prefs") == ["never use tabs"]
@@ -130,11 +130,11 @@ def test_filters(harness: Harness) -> None:
         ("/prefs add x --score 50%", "--score takes a number from 0 to 10"),
         ("/prefs add x --scor 5", "did you mean '--score'?"),
         ('/prefs add "a" "b" "c"', "takes an item and a reason"),
-        ("/prefs update tabs", "Nothing to change was given"),
+        ("/prefs update tabs", "Nothing to change;"),
         ("/prefs update", "Which preference?"),
-        ("/prefs update spaces --score 3", "there is no memory 'spaces'"),
+        ("/prefs update spaces --score 3", "There is no memory 'spaces'"),
         ("/prefs remove", "Which preference?"),
-        ("/prefs remove spaces", "there is no memory 'spaces'"),
+        ("/prefs remove spaces", "There is no memory 'spaces'"),
         ("/prefs apply", "Which were used?"),
         ("/prefs touch spaces", "There is no preference 'spaces'"),
         ("/prefs top many", "/prefs top takes a whole number of at least 1, not 'many'"),
@@ -148,7 +148,7 @@ def test_filters(harness: Harness) -> None:
         ("/prefs config set-floor 1", "preference_floor must be a number from 0 to below 1, not '1'"),
         ("/prefs config sett", "/prefs config takes show"),
         ("/prefs clear all", "/prefs clear takes only --yes"),
-        ("/prefs info x", "/prefs info takes nothing"),
+        ("/prefs info x", "/prefs info takes no argument"),
         ("/prefs reccal", "did you mean '/prefs recall'?"),
         ("/scenario codin", "There is no task type 'codin'; did you mean 'coding'?"),
     ],
@@ -224,8 +224,8 @@ def test_completion(harness: Harness) -> None:
 
     assert "recall" in offered("/prefs re")
     assert offered("/prefs touch da") == ["dark mode"]
-    assert short_id(record) in offered("/prefs update ")
-    assert offered(f"/prefs update {short_id(record)} --sc") == ["--score", "--scenarios"]
+    assert get_short_id(record) in offered("/prefs update ")
+    assert offered(f"/prefs update {get_short_id(record)} --sc") == ["--score", "--scenarios"]
     assert offered("/prefs recall --type ta") == ["taboo"]
     assert offered("/prefs recall --scenario cod") == ["coding"]
     assert offered("/scenario re") == ["review"]

@@ -9,6 +9,7 @@ import pytest
 from clio.commands.command import CommandResult
 from clio.commands.registry import complete_command_line, run_command
 from clio.memory.store.record import MemoryDraft
+from clio.messages import AssistantMessage, ToolCall, ToolMessage
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import make_place
@@ -72,6 +73,25 @@ def test_the_command_that_opens_an_answer_opens_it(harness: Harness) -> None:
             assert opened.ok and "gateway" in shown, hit
         else:
             assert run_command(harness, hit["open"]).ok
+
+
+def test_lookups_that_found_nothing_and_hits_far_weaker_than_the_best_are_left_out(tmp_path: Path) -> None:
+    harness = make_harness(tmp_path)
+    harness.talk("what is the codename?")
+    searched = ToolCall(id="c1", name="search_text", arguments='{"pattern": "codename"}')
+    harness.session.append(AssistantMessage(content="", tool_calls=(searched,)))
+    harness.session.append(ToolMessage(tool_call_id="c1", content="no matches", summary="no matches"))
+    harness.start()
+    harness.talk("the printer of the office is upstairs")
+    harness.start()
+    harness.memory.store.add(MemoryDraft(content="the codename of the office project is Heron", kind="fact"))
+    found = data(harness, "codename office project")
+    texts = [hit["text"] for hit in found["hits"]]
+    assert texts[0] == "the codename of the office project is Heron"
+    assert not any("searched" in text for text in texts)
+    everything = data(harness, "codename office project --all")
+    assert len(everything["hits"]) > len(texts)
+    assert f"{len(everything['hits']) - len(texts)} weak hit" in found["left_out"][0] and not everything["left_out"]
 
 
 def test_as_of_a_day_before_anything_was_said_nothing_is_known(harness: Harness) -> None:

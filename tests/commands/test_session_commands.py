@@ -108,7 +108,8 @@ def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
     earlier(harness, "hello")
     nothing = run_command(harness, "/session search wombat")
     assert nothing.ok
-    assert "No session contains `wombat`" in nothing.text
+    assert "No earlier session contains `wombat`. This session is left out; --all" in nothing.text
+    assert "No session contains `wombat`." in run_command(harness, "/session search wombat --all").text
     assert data(nothing)["sessions"] == []
     assert not run_command(harness, "/session search").ok
 

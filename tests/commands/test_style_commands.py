@@ -149,7 +149,7 @@ def test_reset_forgets_one_or_after_a_question_all(harness: Harness) -> None:
     ok(harness, asked.then)
     assert harness.memory.styles.state().contexts == {}
     assert harness.memory.styles.is_on
-    assert ok(harness, "/style reset").text == "Nothing was learned about styles yet."
+    assert ok(harness, "/style reset").text == "Nothing has been learned about styles yet."
 
 
 def test_only_styles_someone_wrote_can_be_deleted(harness: Harness, own: Path) -> None:
@@ -222,4 +222,4 @@ def test_the_subcommand_turns_styles_on_for_every_later_clio(place: Place) -> No
 def test_the_subcommand_forgets_nothing_unasked(place: Place) -> None:
     as_json(place, "style", "on")
     done = clio(place, "style", "reset")
-    assert (done.returncode, done.stdout) == (0, "Nothing was learned about styles yet.\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing has been learned about styles yet.\n")

@@ -58,7 +58,7 @@ def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
         ("before_tol:\n  - run: x\n", "hooks.yaml:1: unknown event 'before_tol'; did you mean 'before_tool'"),
         ("stop: x\n", "hooks.yaml:1: stop needs a list of hooks"),
         ("stop:\n  - x\n", "hooks.yaml:2: a hook is written as 'run: COMMAND', not 'x'"),
-        ("stop:\n  - match: edit_file\n    run: x\n", "hooks.yaml:2: match names tools, and stop has none"),
+        ("stop:\n  - match: edit_file\n    run: x\n", "hooks.yaml:2: match selects tools, and stop has none"),
         ("stop:\n  - run: ' '\n", "hooks.yaml:2: the hook has no command"),
         ("stop:\n  - run: [x]\n", "hooks.yaml:2: run must be text, not a list"),
         ("stop:\n  - run: x\n    timeout: 3\n", "hooks.yaml:3: unknown key 'timeout'; did you mean 'timeout_s'"),

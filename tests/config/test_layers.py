@@ -103,7 +103,7 @@ def test_a_file_named_on_the_command_line_replaces_the_users(harness: Harness, t
     loaded = harness.load(config_file=other)
     assert (loaded.config.max_steps, loaded.config.ltm, loaded.config.approve) == (100, False, "all")
     assert loaded.files == (other, harness.project_file)
-    with pytest.raises(ConfigError, match=r"--config '.*gone\.yaml': there is no such file"):
+    with pytest.raises(ConfigError, match=r"--config '.*gone\.yaml': no such file"):
         harness.load(config_file=tmp_path / "gone.yaml")
 
 

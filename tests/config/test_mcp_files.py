@@ -69,7 +69,7 @@ mcpServers:
         ("mcpServers: {a: {command: x, type: http}}", "needs a url"),
         ("mcpServers: {a: {command: x, timeout_s: never}}", "timeout_s"),
         ("mcpServers: {'a b': {command: x}}", "a name must begin with"),
-        ("mcpServers: {session: {command: x}}", "another meaning after an @"),
+        ("mcpServers: {session: {command: x}}", "reserved after an @"),
         ("mcpServers: [a]", "must be a mapping"),
         ("servers: {}", "unknown key 'servers'"),
         ("mcpServers: {a: {command: [}", "mcp.yaml"),

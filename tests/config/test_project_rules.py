@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, Config, SettingField
+from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, SECTIONS, Config, SettingField
 from clio.config.trust import PROJECT_RULES, trust_project
 from tests.config.harness import Harness
 
@@ -33,6 +33,8 @@ def values_of(field: SettingField) -> list[str]:
             return [f"{{mine: {{{name}: {values_of(one)[0]}}}}}" for name, one in MODEL_FIELDS.items()]
         case "keys":
             return ["{reasoning: f2}"]
+        case "section":
+            return [f"{{{name}: {values_of(one)[0]}}}" for name, one in SECTIONS[field.name].items()]
         case "text":
             return ["x", "offline", "/tmp/x"]
 
@@ -49,6 +51,8 @@ def is_narrower_or_equal(name: str, now: Config, before: Config) -> bool:
             return new == old or old == "off"
         case "sandbox_caches" | "sandbox_network" | "private_network":
             return new is False or new == old
+        case "background_approvals":
+            return new in (old, "refuse")
         case "redact":
             return new is True or new == old
         case _:
@@ -88,7 +92,7 @@ def is_same(config: Config, name: str, value: str) -> bool:
     return value == "[]" or plain == now or str(now) == plain or (name == "models" and "tools: true" in value)
 
 
-@pytest.mark.parametrize("line", ["checkpoint_mb: 1", "checkpoint_days: 1", "preference_floor: 0.9"])
+@pytest.mark.parametrize("line", ["checkpoint_mb: 1", "checkpoint_days: 1", "job_days: 1", "preference_floor: 0.9"])
 def test_limits_of_shared_stores_are_the_users_even_with_trust(tmp_path: Path, line: str) -> None:
     harness = Harness(tmp_path)
     before = harness.load().config

@@ -29,6 +29,7 @@ cache_ttl                  5m                           default
 transport                  auto                         default
 fetch_encodings            auto                         default
 approve                    ask                          default
+background_approvals       ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3
 sandbox                    off                          default
@@ -44,17 +45,21 @@ models.big.tools           false                        ~/.clio/config.yaml:2
 fallback                   none                         default
 fallback_cooldown_s        300                          default
 light_model                none                         default
+session_titles             true                         default
 ltm                        true                         default
 instructions               true                         default
 hooks                      true                         default
 checks                     auto                         default
+language_servers           auto                         default
 scenario                   none                         default
+plugins                    none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default
 notice                     true                         default
 sleep                      true                         default
 sleep_idle_s               120                          default
 sleep_use_model            false                        default
+sync                       off                          default
 embedder                   hashed                       default
 embedding_model            none                         default
 embedding_folder           none                         default
@@ -66,20 +71,31 @@ incognito                  false                        default
 redact                     true                         default
 redact_patterns            none                         default
 private_network            false                        default
+web_search                 off                          default
+web_search_url             none                         default
 checkpoints                true                         default
 checkpoint_mb              500                          default
 checkpoint_days            30                           default
+job_days                   30                           default
 command_timeout_s          120                          default
 editing                    emacs                        default
 attribution                none                         default
 color                      true                         default
+language                   auto                         default
 theme                      auto                         default
 hyperlinks                 auto                         default
 screen_reader              false                        default
 reasoning                  fold                         default
 notify                     auto                         default
 notify_after_s             10                           default
+notify_command             none                         default
+status_line                none                         default
 terminal_title             true                         default
+telemetry.endpoint         none                         default
+telemetry.headers_env      none                         default
+telemetry.traces           true                         default
+telemetry.metrics          true                         default
+telemetry.content          false                        default
 debug                      false                        default
 
 Not in effect until this project is trusted (trust it with: clio config trust):

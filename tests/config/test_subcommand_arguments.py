@@ -3,9 +3,10 @@
 import pytest
 
 from clio.config import command_line
-from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text, help_text, wrap_help
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS, command_help_text, help_text
 from clio.entrypoints.subcommand import format_help
 from clio.errors import UsageError
+from clio.ui.terminal_text import wrap_text
 from tests.support.rows import each_row
 
 
@@ -36,7 +37,7 @@ def test_flags_are_told_from_words(
     argv: tuple[str, ...], words: tuple[str, ...] | None, given: dict[str, object]
 ) -> None:
     if words is None:
-        with pytest.raises(UsageError, match=r"does not belong to 'clio sessions'"):
+        with pytest.raises(UsageError, match=r"is not an option of 'clio sessions'"):
             command_line.parse_arguments(argv)
     else:
         assert parsed(*argv) == (words, given)
@@ -45,9 +46,9 @@ def test_flags_are_told_from_words(
 @each_row(
     ("argv", "says"),
     [
-        (("-p", "fix", "memory"), "'memory' does not belong to the prompt; put the whole prompt in quotes after -p"),
-        (("-c", "sessions"), "--continue does not belong to 'clio sessions'; see clio sessions --help"),
-        (("--output", "json", "notes"), "--output does not belong to 'clio notes'; see clio notes --help"),
+        (("-p", "fix", "memory"), "unexpected argument 'memory'; put the whole prompt in quotes after -p"),
+        (("-c", "sessions"), "--continue is not an option of 'clio sessions'; see clio sessions --help"),
+        (("--output", "json", "notes"), "--output is not an option of 'clio notes'; see clio notes --help"),
         (("memroy",), "unknown sub-command 'memroy'; did you mean 'memory'?"),
         (
             ("memroy", "add", "we", "deploy", "with", "make"),
@@ -56,7 +57,7 @@ def test_flags_are_told_from_words(
         ),
         (("sesions", "list"), "unknown sub-command 'sesions list'; did you mean 'sessions'?"),
         (("memory", "list", "--cwd"), "--cwd needs a value; see clio --help"),
-        (("--modle=x", "memory"), "unknown flag '--modle'; did you mean '--model'?"),
+        (("--modle=x", "memory"), "unknown option '--modle'; did you mean '--model'?"),
     ],
 )
 def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
@@ -91,6 +92,6 @@ def test_the_help_of_an_unknown_sub_command_names_the_known_one() -> None:
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100])
 def test_help_is_wrapped_between_words_and_loses_none(columns: int) -> None:
-    wrapped = wrap_help(help_text(), columns)
+    wrapped = wrap_text(help_text(), columns)
     assert max(map(len, wrapped.splitlines())) <= columns
     assert "".join(wrapped.split()) == "".join(help_text().split())

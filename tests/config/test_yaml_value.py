@@ -32,7 +32,7 @@ def test_only_the_value_changes(before: str) -> None:
 
 
 def test_a_value_that_would_need_other_changes_is_not_set() -> None:
-    with pytest.raises(ConfigError, match="could not be set in f; write it there by hand"):
+    with pytest.raises(ConfigError, match="could not be set in f; add this line by hand"):
         set_yaml_value(b"model: x\n...\n", "preference_floor", "0.05", "f")
     with pytest.raises(ConfigError, match="f:1: unknown key 'modle'"):
         set_yaml_value(b"modle: x\n", "preference_floor", "0.05", "f")

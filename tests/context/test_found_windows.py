@@ -165,7 +165,7 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Cl
     found.save_window(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
     assert book(tmp_path, clock).fit_limits(HERE, SAID).context_window == 8_192
     assert len(told) == 1
-    assert "set aside as 'windows.json.corrupt-" in told[0]
+    assert "renamed to 'windows.json.corrupt-" in told[0]
 
 
 def test_offline_has_no_window_to_find(tmp_path: Path, clock: Clock) -> None:

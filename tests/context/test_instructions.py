@@ -122,7 +122,7 @@ def test_what_is_outside_of_the_repository_is_not_imported_by_it(house: House) -
     found = house.find()
     assert [file.source for file in found.files] == ["AGENTS.md"]
     assert len(found.problems) == 3
-    assert all("outside of the project" in problem for problem in found.problems)
+    assert all("outside the project" in problem for problem in found.problems)
 
 
 def test_a_users_own_file_imports_what_they_like(house: House) -> None:
@@ -139,14 +139,14 @@ def test_imports_end_at_five_deep_and_thirty_files(house: House) -> None:
         house.write(f"shop/{'AGENTS.md' if depth == 0 else f'd{depth}.md'}", f"{depth} @d{depth + 1}.md")
     found = house.find()
     assert [file.text[0] for file in found.files] == ["0", "1", "2", "3", "4", "5"]
-    assert "at a depth of more than 5" in found.problems[0]
+    assert "nested more than 5 levels deep" in found.problems[0]
     house.write("shop/AGENTS.md", " ".join(f"@many{number:02}.md" for number in range(20)))
     for number in range(20):
         house.write(f"shop/many{number:02}.md", f"@more{number:02}.md")
         house.write(f"shop/more{number:02}.md", "end")
     found = house.find()
     assert len(found.files) == instructions.MAX_FILES
-    assert "30 files of instructions are the most" in found.problems[0]
+    assert "at most 30 instruction files are read" in found.problems[0]
 
 
 def test_what_is_no_text_is_named_and_not_read(house: House) -> None:
@@ -176,7 +176,7 @@ def teller(house: House, start: str = "", window_tokens: int = 128_000) -> Folde
         house.person,
         TokenEstimator(),
         start=house.project / start,
-        clean=lambda text: text.replace("hunter2", "[gone]"),
+        redact=lambda text: text.replace("hunter2", "[gone]"),
         window_tokens=window_tokens,
     )
 

@@ -86,7 +86,7 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, content: 
     keeper.save_ratio("a", 3.0)
     assert keeper.get_ratio("a") == 3.0
     assert len(told) == 1
-    assert "set aside as 'token_ratios.json.corrupt-" in told[0]
+    assert "renamed to 'token_ratios.json.corrupt-" in told[0]
     assert [path.read_text(encoding="latin-1") for path in tmp_path.glob("*.corrupt-*")] == [content]
 
 

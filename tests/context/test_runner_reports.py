@@ -217,6 +217,7 @@ class Cases(unittest.TestCase):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [["-q"], [], ["-v"], ["-rN"], ["--tb=short"]])
 def test_a_real_run_of_pytest(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "test_made.py").write_text(MODULE, encoding="utf-8")

@@ -199,7 +199,7 @@ def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
     window = make_window(session, 8_192)
     window.build()
     stm = list(session.window_ids)
-    with pytest.raises(UserError, match=r"t1 does not fit: it would take [\d,]+ tokens"):
+    with pytest.raises(UserError, match=r"t1 does not fit: it needs [\d,]+ tokens"):
         window.undo_trim()
     assert (session.window_ids, len(session.trims)) == (stm, 1)
 

@@ -125,7 +125,7 @@ def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
     assert isinstance(head, AssistantMessage)
     assert json.loads(head.tool_calls[0].arguments)["path"] == "a.py"
     assert len(head.tool_calls[0].arguments) < 200
-    assert "made good later" in result.content
+    assert "fixed later" in result.content
     assert f'from="{failed[1].id}"' in result.content
     assert "\n" not in result.content
 

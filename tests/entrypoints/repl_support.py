@@ -12,7 +12,7 @@ from tests.support.forked_clio import run_clio
 from tests.support.pty_session import PtySession
 
 ROOT = Path(__file__).parent.parent.parent
-_HEADER = re.compile(r"^clio \d\S*\n(?:.*\n)+?/help for commands.*\n\n?", re.M)
+_HEADER = re.compile(r"^clio \d\S*\n(?:.*\n)+?/help for commands.*\n(?:  .*\n)?\n?", re.M)
 
 
 @dataclass
@@ -37,13 +37,16 @@ class Place:
             env |= {"OPENAI_BASE_URL": self.server.url, "OPENAI_API_KEY": "test-key", "CLIO_MODEL": "test-model"}
         return env | more
 
-    def clio(self, *options: str, columns: int = 80, lines: int = 24, code: str = "", **env: str) -> PtySession:
-        """Start clio, or a program that starts it."""
+    def clio(
+        self, *options: str, columns: int = 80, lines: int = 24, code: str = "", setup: str = "", **env: str
+    ) -> PtySession:
+        """Start clio, or a program that starts it. setup: code that a forked clio runs first."""
         start = ["-c", code] if code else ["-m", "clio"]
         sets_up_python = any(name.startswith(("LANG", "LC_", "PYTHON")) for name in env)
         forked = not (code or self.starts_python or sets_up_python)
         argv = [*options] if forked else [sys.executable, *start, *options]
-        return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines, forked=forked)
+        size = {"columns": columns, "lines": lines}
+        return PtySession(argv, cwd=self.project, env=self.env(**env), **size, forked=forked, setup=setup)
 
 
 def at_prompt(session: PtySession) -> None:

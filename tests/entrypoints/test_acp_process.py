@@ -68,7 +68,8 @@ def place(tmp_path: Path) -> Place:
 
 def test_junk_is_answered_and_survived(place: Place) -> None:
     agent = Lines(place, "--provider", "offline")
-    for junk in (b"hello", b"{", b"\xff\xfe\x00", b"[" * 100_000, b"[1, 2]", b"42", b'"text"', b"null"):
+    ids = (b'{"jsonrpc": "2.0", "id": %s, "method": "initialize"}' % id for id in (b"1e400", b"NaN", b"[]", b"{}"))
+    for junk in (b"hello", b"{", b"\xff\xfe\x00", b"[" * 100_000, b"[1, 2]", b"42", b'"text"', b"null", *ids):
         agent.send(junk)
         answer = agent.read()
         assert answer["id"] is None and answer["error"]["code"] in (-32700, -32600), junk

@@ -145,7 +145,7 @@ def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Plac
     script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
     with Session(place, server, EDITOR=editor(place, script)) as session:
         clio = session.clio
-        for said in ("ended with exit code 3", "unchanged"):
+        for said in ("exited with code 3", "unchanged"):
             clio.send("e")
             clio.wait_for(said)
             clio.wait_for("s yes, for this session")
@@ -180,7 +180,7 @@ def test_a_file_that_changed_while_the_editor_was_open_is_refused(place: Place, 
         session.clio.send("e")
         session.clio.wait_for("this version")
         session.clio.send("y")
-        assert "changed on disk just now" in session.finish()
+        assert "has just changed on disk" in session.finish()
         assert session.written == OLD + "mine\n"
 
 

@@ -335,6 +335,7 @@ def branched(repo: Path) -> Path:
     return repo
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "head", "holds", "lacks"),
     [
@@ -406,7 +407,7 @@ def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None
     ("words", "sentence"),
     [
         ("nonsense", "'nonsense' is neither a revision nor a file"),
-        ("--staged a.py", "takes no further words"),
+        ("--staged a.py", "takes no argument"),
         ("HEAD main side", "takes one range"),
         ("HEAD..HEAD", "there is nothing to review in HEAD..HEAD"),
         ("", "there is nothing to review in the uncommitted changes"),
@@ -455,7 +456,7 @@ def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:
         "feat: three", "", "Commits:", "", "- fix: two", "- feat: three", "",
         "Files:", "", "- `a.py` (+1 −1)", "- `c.py` (+1 −0)",
     ]  # fmt: skip
-    assert result.text.endswith("without a model: none is connected.")
+    assert result.text.endswith("without a model: no model is connected.")
 
 
 @pytest.mark.fast

@@ -95,7 +95,7 @@ def test_a_rating_is_no_line_to_come_back_to(place: Place, server: ChatServer) -
         clio.wait_for("Answered.")
         clio.line("+")
         clio.wait_for("Saved: +")
-        clio.wait_for("/style on")
+        clio.wait_for(r"/style\s+on", regex=True)
         clio.key("up")
         clio.wait_for(r"❯ explain it\s+test-model", regex=True)
     kept = (place.home / ".clio" / "history").read_text(encoding="utf-8").splitlines()

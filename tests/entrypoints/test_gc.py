@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -88,9 +89,11 @@ def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: py
     before = everything(clio, home)
     dry = gc(capsys)
     assert everything(clio, home) == before, "nothing goes unless it is said"
-    assert dry["freed_bytes"] == 0 and isinstance(dry["may_go_bytes"], int) and dry["may_go_bytes"] > 5_000
+    usages = cast(list[dict[str, object]], dry["usages"])
+    assert {tuple(usage) for usage in usages} == {("folder", "kind", "files", "bytes", "can_be_freed")}
+    assert dry["freed_bytes"] == 0 and isinstance(dry["can_be_freed_bytes"], int) and dry["can_be_freed_bytes"] > 5_000
     done = gc(capsys, "--yes")
-    assert done["freed_bytes"] == dry["may_go_bytes"] and done["problems"] == []
+    assert done["freed_bytes"] == dry["can_be_freed_bytes"] and done["problems"] == []
     gone = before - everything(clio, home)
     assert {path for path in gone if "objects" not in path.parts} == waste
     assert len(gone) == len(waste) + 1

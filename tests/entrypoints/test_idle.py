@@ -51,7 +51,7 @@ def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path
     make_session(place)
     settings(place, "sleep_idle_s: 1\n")
     with place.clio() as clio:
-        clio.wait_for("consolidated: 1 turn replayed", 60)
+        clio.wait_for("consolidated: 1 turn processed", 60)
         assert "/memory undo" in clio.text
         clio.line("/memory log")
         clio.wait_for("while idle")
@@ -97,7 +97,7 @@ def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path:
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
-            assert "consolidated: 1 turn replayed" in clio.everything
+            assert "consolidated: 1 turn processed" in clio.everything
         assert "8080" in facts(place)
         with place.clio() as clio:
             at_prompt(clio)
@@ -122,13 +122,13 @@ def test_every_exit_learns_from_its_session_and_idle_time_from_the_current_one(t
                 at_prompt(clio)
                 clio.key("ctrl-d")
                 assert clio.wait_exit() == 0
-                assert "consolidated: 1 turn replayed, 1 fact" in clio.everything
+                assert "consolidated: 1 turn processed, 1 fact" in clio.everything
             assert sentence.rstrip(".") in facts(place)
         (place.home / ".clio" / "config.yaml").write_text("sleep_idle_s: 1\n", encoding="utf-8")
         with place.clio() as clio:
             at_prompt(clio)
             clio.line("The wiki is hosted at wiki.local.")
-            clio.wait_for("consolidated: 1 turn replayed, 1 fact", 60)
+            clio.wait_for("consolidated: 1 turn processed, 1 fact", 60)
             clio.line("/memory undo")
             clio.wait_for("Undone: the consolidation of")
             at_prompt(clio)
@@ -154,12 +154,12 @@ class Sleeper:
     def __init__(self, *, lasts: bool = True) -> None:
         self.begun = threading.Event()
         self.ended = threading.Event()
-        self.nights = 0
+        self.runs = 0
         self.told: list[str] = []
         self._lasts = lasts
 
-    def night(self, stop: Callable[[], bool]) -> Report:
-        self.nights += 1
+    def consolidate(self, stop: Callable[[], bool]) -> Report:
+        self.runs += 1
         self.begun.set()
         wait_until(lambda: not self._lasts or stop())
         self.ended.set()
@@ -169,7 +169,7 @@ class Sleeper:
         self.told.append(line)
 
     def idle(self, after_s: float | None = 0.02, is_busy: Callable[[], bool] = lambda: False) -> IdleConsolidation:
-        return IdleConsolidation(after_s, is_busy=is_busy, night=self.night, tell=self.tell)
+        return IdleConsolidation(after_s, is_busy=is_busy, consolidate=self.consolidate, tell=self.tell)
 
 
 async def happened(event: threading.Event) -> None:
@@ -187,7 +187,7 @@ def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
             await happened(sleeper.ended)
             await happened(sleeper.begun)
         await idle.close()
-        assert sleeper.nights == 2
+        assert sleeper.runs == 2
 
     asyncio.run(run())
 
@@ -200,12 +200,12 @@ def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
             for _ in range(30):
                 idle.note_key()
                 await loop.pass_time(0.15)
-            assert sleeper.nights == 0
+            assert sleeper.runs == 0
         await loop.pass_time(60)
-        assert sleeper.nights == 0
+        assert sleeper.runs == 0
         with idle.watch_idle_time():
             await loop.pass_time(0.2)
-            assert sleeper.nights == 1
+            assert sleeper.runs == 1
         await idle.close()
 
     run_stepped(run)
@@ -219,10 +219,10 @@ def test_it_waits_for_what_runs() -> None:
         with idle.watch_idle_time():
             for _ in range(3):
                 await loop.pass_time(1.0)
-            assert sleeper.nights == 0
+            assert sleeper.runs == 0
             busy = False
             await loop.pass_time(1.0)
-            assert sleeper.nights == 1
+            assert sleeper.runs == 1
         await idle.close()
 
     run_stepped(run)
@@ -239,7 +239,7 @@ def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_lin
         assert sleeper.told == []
         with idle.watch_idle_time():
             await wait_until_async(lambda: sleeper.told)
-            assert [line.partition(",")[0] for line in sleeper.told] == ["consolidated: 1 turn replayed"]
+            assert [line.partition(",")[0] for line in sleeper.told] == ["consolidated: 1 turn processed"]
         await idle.close()
 
     asyncio.run(run())
@@ -252,7 +252,7 @@ def test_it_consolidates_once_until_a_key_is_pressed() -> None:
         with idle.watch_idle_time():
             for _ in range(3):
                 await loop.pass_time(1.0)
-            assert sleeper.nights == 1
+            assert sleeper.runs == 1
         await idle.close()
 
     run_stepped(run)

@@ -94,6 +94,13 @@ def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server:
     assert "quiet" not in said(server)
 
 
+def test_pieces_of_the_output_of_an_own_command_are_printed_as_one(place: Place) -> None:
+    with place.clio() as clio:
+        begun(clio).line("!for n in 1 2 3; do printf 'piece '; sleep 0.2; echo $n; sleep 0.2; done; printf end")
+        clio.wait_for("exit 0")
+        assert "\npiece 1\npiece 2\npiece 3\nend\nexit 0" in clio.everything
+
+
 def test_esc_stops_a_typed_command_and_what_it_started(place: Place) -> None:
     with place.clio() as clio:
         begun(clio).line("!echo begun; sh -c 'echo $$ > child.pid; sleep 1000'")
@@ -223,7 +230,7 @@ def test_a_picture_comes_from_the_clipboard_or_a_sentence(place: Place, server: 
         clio.wait_for("see @clipboard:1")
         (tools / "shot.png").write_bytes(b"words")
         clio.send("\x16")
-        clio.wait_for("no picture is on the clipboard")
+        clio.wait_for("no image on the clipboard")
         clio.key("enter")
         clio.wait_for("a cat")
     assert re.match(r"data:image/png;base64,", said(server)[1]["image_url"]["url"])

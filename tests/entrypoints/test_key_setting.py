@@ -52,7 +52,7 @@ def test_the_line_is_edited_with_ctrl_g(place: Place) -> None:
         ("{reasning: f2}", "did you mean 'reasoning'"),
         ("{reasoning: c-c}", "not 'c-c'"),
         ("{reasoning: x}", "not 'x'"),
-        ("{reasoning: c-o}", "c-o is the key of output"),
+        ("{reasoning: c-o}", "c-o is already bound to output"),
         ("[f2]", "a mapping from an action to a key"),
     ],
 )
@@ -61,3 +61,23 @@ def test_a_wrong_key_is_refused_with_its_line(place: Place, keys: str, told: str
     done = clio(place, "-p", "hello")
     assert done.returncode == 2
     assert "config.yaml:1" in done.stderr and told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "projects", "told"),
+    [
+        ("{reasoning: f2}", "{output: f2}", "keys.output: f2 is already bound to reasoning (~/.clio/config.yaml:1)"),
+        ("{reasoning: f2}", "{output: c-t}", ""),  # the usual key of reasoning is free
+        ("{reasoning: f2}", "{editor: c-o}", "c-o is already bound to output"),
+    ],
+)
+def test_a_key_of_two_actions_is_refused_across_files(place: Place, own: str, projects: str, told: str) -> None:
+    (place.home / ".clio" / "config.yaml").write_text(f"keys: {own}\n", encoding="utf-8")
+    (place.project / ".clio").mkdir(exist_ok=True)
+    (place.project / ".clio" / "config.yaml").write_text(f"keys: {projects}\n", encoding="utf-8")
+    clio(place, "config", "trust")
+    done = clio(place, "config", "show")
+    assert done.returncode == (2 if told else 0), done.stderr
+    assert told in done.stderr
+    if told:
+        assert ".clio/config.yaml:1: keys." in done.stderr

@@ -215,7 +215,7 @@ def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
     ("arguments", "said"),
     [
         (("mcp", "--incognito"), "incognito mode has no memory to offer; start clio mcp without --incognito"),
-        (("--read-only", "-p", "x"), "--read-only belongs to 'clio mcp'"),
+        (("--read-only", "-p", "x"), "--read-only works only with 'clio mcp'"),
         (("mcp", "--cwd", "nowhere"), "there is no such folder"),
     ],
 )
@@ -301,6 +301,18 @@ def test_what_an_agent_says_is_no_rule_of_the_user(harness: Harness) -> None:
     [record] = harness.memory.store.records(TYPED_KINDS)
     assert (record.explicit, record.score) == (False, None)
     assert harness.memory.preferences.hard_limits() == []
+
+
+def test_an_agent_cannot_lift_a_limit_or_remove_a_preference_of_the_user(harness: Harness) -> None:
+    limit = harness.memory.preferences.add("never push to main", score=0.0, explicit=True, provenance=BY_USER).record
+    taste = harness.memory.preferences.add("tabs", score=9.0, provenance=BY_USER).record
+    noted = harness.ask("remember", content="Prefers short answers", type="preference").data["memory"]
+    for ids in ([limit.id], [taste.id], [noted["id"], limit.id]):
+        with pytest.raises(ToolRetry, match="clio memory forget"):
+            harness.ask("forget", id=ids)
+    assert len(harness.memory.preferences.each()) == 3
+    harness.ask("forget", id=[noted["id"]])
+    assert [one.content for one in harness.memory.preferences.hard_limits()] == ["never push to main"]
 
 
 def test_ids_outlive_redaction(harness: Harness) -> None:

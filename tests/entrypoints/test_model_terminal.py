@@ -105,6 +105,6 @@ def test_without_a_live_terminal_the_table_is_printed(place: Place) -> None:
         clio.line("/effort")
         clio.wait_for("medium")
         clio.line("/effort medium")
-        clio.wait_for("Effort `medium`")
+        clio.wait_for("Effort medium")
         clio.key("ctrl-d")
         clio.wait_exit()

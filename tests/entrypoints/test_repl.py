@@ -89,7 +89,7 @@ def test_a_dumb_terminal(place: Place, server: ChatServer) -> None:
         clio.line("write a file")
         clio.wait_for("yes, for this")
         clio.line("y")
-        clio.wait_for("Written **well**.")
+        clio.wait_for("Written well.")
         clio.line("/session list")
         clio.wait_for("this one")
         clio.line("/exit")

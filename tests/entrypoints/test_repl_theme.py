@@ -74,7 +74,7 @@ def test_an_incognito_clio_writes_nothing(harness: Harness) -> None:
 
 def test_without_colour_it_is_reported_why(harness: Harness) -> None:
     place = Place(harness, GREY, env={"NO_COLOR": "1"})
-    assert mentions(place.theme("dark"), "color", "off", "environment NO_COLOR")
+    assert mentions(place.theme("dark"), "colour", "off", "environment NO_COLOR")
     assert GREY.current.palette is get_builtin_palette("none")
 
 

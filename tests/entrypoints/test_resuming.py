@@ -14,12 +14,13 @@ from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.entrypoints.repl.components import terminal_size
-from clio.entrypoints.repl.start import SessionResume, render_session_summary, summarize_session
+from clio.entrypoints.repl.start import SessionResume, render_session, summarize_session
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import PlanMode
 from clio.sessions.store import open_session_store
+from clio.ui.hanging_text import HangingText
 from clio.ui.screen import Screen, open_screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -79,8 +80,11 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
     )
     assert done.stdout.splitlines() == [
         "session Retries · 2 messages",
+        "",
         "❯ does the client retry?",
-        "  it doubles the delay",
+        "",
+        "◆ it doubles the delay",
+        "",
         "set()",
     ], done.stderr
 
@@ -131,7 +135,7 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
     again.close()
     shown = capsys.readouterr().out
     assert "session Retries · 3 messages" in shown
-    assert "● read_file clio/retry.py … interrupted" in shown
+    assert "● read clio/retry.py … interrupted" in shown
 
 
 def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,20 +149,20 @@ def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.Captu
     shown = capsys.readouterr().out
     screen = open_screen(sys.stdout, terminal, terminal_size)
     assert isinstance(screen, Screen)
-    screen.show_rows(render_session_summary(session, terminal.theme))
+    screen.show_parts(render_session(session, terminal.theme, terminal_size()[0]))
     assert shown.count("\n") > 8
-    assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out)  # a frame drawn in one go
+    # a frame is drawn in one go; the blank line before the prompt follows with the prompt
+    assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out) + "\n"
 
 
 def test_the_users_messages_look_as_in_the_conversation(place: Place) -> None:
     session = said()
     session.append(UserMessage(content="and\nhow long?"))
     session.close()
-    rows = list(render_session_summary(session, LIVE.theme))
-    assert [row.plain for row in rows] == [
-        "session Retries · 3 messages", "❯ does the client retry?", "  it doubles the delay", "❯ and", "  how long?"
-    ]  # fmt: skip
-    assert [row.style == LIVE.theme.user_message for row in rows] == [False, True, False, True, True]
+    parts = list(render_session(session, LIVE.theme, 80))
+    users = [part.body for part in parts if isinstance(part.body, HangingText)]
+    assert [row.plain for row in users] == ["❯ does the client retry?", "❯ and", "  how long?"]
+    assert all(row.style == LIVE.theme.user_message for row in users)
 
 
 def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +174,7 @@ def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch:
     assert one.show(session.id)
     one.close()
     narrow.seek(0)
-    assert narrow.read().splitlines()[:2] == ["session Retries - 2 messages", "> does the client retry?"]
+    assert narrow.read().splitlines()[:3] == ["session Retries - 2 messages", "", "> does the client retry?"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -184,7 +188,7 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
     with clio() as shell:
         shell.send("and how long?\r")
         shell.wait_for(
-            r"session Retries · 2 messages\n❯ does the client retry\?\n  it doubles the delay\n\n?❯", regex=True
+            r"session Retries · 2 messages\n\n❯ does the client retry\?\n\n◆ it doubles the delay\n\n❯", regex=True
         )
         shell.wait_for(r"\d requests? · ", regex=True)
         with clio() as second:

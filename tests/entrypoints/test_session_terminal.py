@@ -130,9 +130,9 @@ def test_sessions_and_memories_are_chosen_from_a_list(place: Place) -> None:
         clio.wait_for("Saved to project memory")
         clio.line("/memory")
         clio.wait_for("1 memory: show which one?")
-        clio.wait_for("│ staging listens on port 5433")
+        clio.wait_for_screen("› [^\n]*staging listens on port 5433")
         clio.send("\r")
-        clio.wait_for("first said")
+        clio.wait_for("first stated")
 
 
 def test_a_note_is_changed_in_the_editor(place: Place) -> None:

@@ -74,6 +74,7 @@ def check_start(place: Place, server: ChatServer, seed: int) -> None:
     assert server.requests[-1].body["messages"][-1]["content"].strip().endswith(f"{typed} end".strip())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_typed_during_the_start_is_on_the_line(place: Place, server: ChatServer, seed: int) -> None:
     server.add(text("Answered."))

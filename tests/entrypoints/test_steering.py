@@ -1,6 +1,7 @@
 """Stopping, steering and queueing in the real shell: a real terminal, a real server, real processes."""
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -127,6 +128,67 @@ def test_steering_that_comes_too_late_is_the_next_turn(place: Place, server: Cha
     assert [said(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
 
 
+def test_a_command_line_that_comes_too_late_is_not_sent_to_the_model(place: Place, server: ChatServer) -> None:
+    """Between turns `!` runs a command, so a line typed while a turn ends is on the prompt as it was typed."""
+    server.add(text("Nearly done with it all.", pause_s=0.5), text("Second."))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("indent it")
+        clio.wait_for("Nearly")
+        clio.line("!echo first > entered.txt")
+        clio.wait_for("steering: echo first")
+        clio.line("!sort -r nothing")
+        clio.line("later")
+        clio.wait_for("Second.")
+        clio.wait_for(r"queued 1: !echo first[^\n]*\n[^\n]+\n❯ !sort -r nothing\n", regex=True)
+        clio.key("ctrl-c")
+        clio.wait_for(r"❯ Ask[^\n]*\n", regex=True)
+        assert not (place.project / "entered.txt").exists()
+        clio.key("enter")
+        _until(clio, (place.project / "entered.txt").exists)
+    assert [said(server, number)[-1] for number in range(len(server.requests))] == ["indent it", "later"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "rest", "shows"),
+    [
+        ("!echo 漢字 > en", "tered.txt", "Enter to run"),
+        ("/memory remember the se", "cond way", ""),
+        ("#the se", "cond way", "Enter to save"),
+    ],
+)
+def test_a_line_with_a_prefix_that_a_turn_ends_is_what_it_was(
+    place: Place, server: ChatServer, typed: str, rest: str, shows: str
+) -> None:
+    server.add(text("Nearly done with it all.", pause_s=0.3))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("indent it")
+        clio.wait_for("Nearly")
+        clio.send(typed)
+        clio.wait_for(rf"1 request[\s\S]*❯ {re.escape(typed)}[^\n]*\n[\s\S]*{shows}", regex=True)
+        clio.line(rest)
+        if typed.startswith("!"):
+            _until(clio, (place.project / "entered.txt").exists)
+        else:
+            clio.wait_for(r"memory[^\n]*\n[\s\S]*❯ Ask", regex=True)
+    assert len(server.requests) == 1
+
+
+def test_a_text_to_remember_steers_nothing(place: Place, server: ChatServer) -> None:
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done"), text("Done with it."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("work")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.line("#we deploy on Fridays")
+        clio.key("enter")
+        clio.wait_for("queued 1: #we deploy on Fridays")
+        (place.project / "go").touch()
+        clio.wait_for(r"Done with it[\s\S]*Fridays[\s\S]*❯ Ask", regex=True)
+    assert len(server.requests) == 2 and said(server, 1) == ["work"]
+
+
 def test_a_secret_that_steers_is_replaced(place: Place, server: ChatServer) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     server.add(command("while [ ! -e go ]; do sleep 0.05; done"), text("Fine."))
@@ -158,6 +220,23 @@ def test_commands_that_look_run_after_the_step(place: Place, server: ChatServer)
         clio.wait_for("Looking further")
         assert "after this step" not in clio.text
         assert "queued 1: /session name later" in clio.text
+
+
+def test_a_message_entered_after_escape_is_sent(place: Place, server: ChatServer) -> None:
+    """The turn may take a moment to end; what was queued before is held."""
+    server.add(command("trap '' TERM; echo deaf; echo; while :; do sleep 0.01; done"), text("Here again."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("go")
+        clio.wait_for(r"running [\d.]+ s", regex=True)
+        clio.line("before")
+        clio.wait_for("queued 1: before")
+        clio.key("escape")
+        clio.wait_for("interrupted")
+        clio.line("are you there?")
+        clio.wait_for("Here again.")
+        clio.wait_for(r"queued 1: before\n[^\n]+\n❯ Ask", regex=True)
+    assert said(server, 1)[-1] == "are you there?"
 
 
 def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None:

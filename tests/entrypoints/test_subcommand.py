@@ -113,7 +113,7 @@ def test_a_session_in_use_is_not_renamed(place: Place) -> None:
 
 def test_deleting_needs_a_yes(place: Place) -> None:
     session = said(place, "hello")
-    assert "clio cannot ask here; add --yes" in refused(place, "sessions", "delete", "1")
+    assert "clio can't ask here; add --yes" in refused(place, "sessions", "delete", "1")
     assert "add --yes" in refused(place, "sessions", "delete", "1", "--json")
     assert (place.project / ".clio" / "sessions" / f"{session}.json").exists()
     assert printed(place, "sessions", "delete", "1", "--yes") == "Deleted 'hello' (1 message).\n"
@@ -149,17 +149,32 @@ def test_an_export_replaces_nothing_unasked(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["1", "talk.txt"], "names no form of an export; use .html, .md or .json, or add --format"),
-        (["1", "gone/talk.md"], "There is no folder"),
-        (["1", "gone/"], "There is no folder"),
-        (["1", "x.md", "--format", "pdf"], "There is no export format 'pdf'; choose one of html, md, json"),
-        (["1"], "Which session, and to which file? Write clio sessions export ID PATH"),
-        (["nobody", "x.md"], "No session matches 'nobody'; clio sessions list"),
+        (["1", "talk.txt"], "does not end in an export format; use .html, .md or .json, or add --format"),
+        (["1", "gone/talk.md"], "there is no folder"),
+        (["1", "gone/"], "there is no folder"),
+        (["1", "x.md", "--format", "pdf"], "there is no export format 'pdf'; choose one of html, md, json"),
+        (["1"], "which session, and to which file? Write clio sessions export ID PATH"),
+        (["nobody", "x.md"], "no session matches 'nobody'; clio sessions list"),
     ],
 )
 def test_an_export_that_cannot_be_says_why(place: Place, arguments: list[str], says: str) -> None:
     said(place, "hello")
     assert says in refused(place, "sessions", "export", *arguments)
+
+
+def test_what_needs_a_conversation_is_not_offered_on_the_command_line() -> None:
+    from clio.commands.registry import find_command
+    from clio.entrypoints.completions.scripts import make_completion_script
+    from clio.entrypoints.subcommand import format_help
+
+    for name, inside in (("memory", ("off", "on")), ("mcp", ("reload",))):
+        table = find_command(name)
+        assert table is not None
+        offered = format_help(name)
+        for sub in inside:
+            assert sub in [one.name for one in table.subcommands]
+            assert f"clio {name} {sub} " not in offered
+    assert "recall and save nothing until" not in make_completion_script("fish")
 
 
 def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
@@ -174,18 +189,21 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["sessions", "lst"], "clio sessions does not know 'lst'; did you mean 'clio sessions list'?"),
-        (["session", "trim"], "clio sessions does not know 'trim'; choose one of list, search, "),
-        (["sessions", "show"], "Which session?"),
-        (["sessions", "show", "nobody"], "No session matches 'nobody'"),
-        (["sessions", "search"], "Search for what?"),
-        (["sessions", "list", "--al"], "There is no option '--al' here; did you mean '--all'?"),
-        (["memory", "lsit"], "clio memory does not know 'lsit'; did you mean 'clio memory list'?"),
-        (["notes", "shwo"], "clio note does not know 'shwo'; did you mean 'clio note show'?"),
+        (["sessions", "lst"], "clio sessions: unknown argument 'lst'; did you mean 'clio sessions list'?"),
+        (["session", "trim"], "clio sessions: unknown argument 'trim'; choose one of list, search, "),
+        (["sessions", "show"], "which session?"),
+        (["sessions", "show", "nobody"], "no session matches 'nobody'"),
+        (["sessions", "search"], "search for what?"),
+        (["sessions", "list", "--al"], "there is no option '--al' here; did you mean '--all'?"),
+        (["memory", "lsit"], "clio memory: unknown argument 'lsit'; did you mean 'clio memory list'?"),
+        (["memory", "offf"], "choose one of list, search, show, add"),
+        (["memory", "off"], "turned off and on inside a conversation. clio --incognito starts one without memory"),
+        (["memory", "forget", "x", "--yse"], "there is no option '--yse' here; did you mean '--yes'?"),
+        (["notes", "shwo"], "clio note: unknown argument 'shwo'; did you mean 'clio note show'?"),
         (["sessions", "list", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
-        (["sessions", "search", "x", "--incognito"], "Incognito mode reads no earlier session"),
-        (["sessions", "fork", "1", "--incognito"], "Incognito mode changes nothing on disk"),
-        (["sessions", "name", "1", "x", "--incognito"], "Incognito mode changes nothing on disk"),
+        (["sessions", "search", "x", "--incognito"], "incognito mode reads no earlier session"),
+        (["sessions", "fork", "1", "--incognito"], "incognito mode changes nothing on disk"),
+        (["sessions", "name", "1", "x", "--incognito"], "incognito mode changes nothing on disk"),
     ],
 )
 def test_mistakes_are_a_sentence_and_exit_code_two(place: Place, arguments: list[str], says: str) -> None:

@@ -82,7 +82,7 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         assert b"\x1b[1;4;38;2;95;0;175mTitle" in drawn  # a heading, and a keyword of code
         assert re.search(rb"\x1b\[38;2;95;0;175(;48;2;\d+;\d+;\d+)?mdef", drawn)
         clio.line("/theme")
-        clio.wait_for(r"→ light .*\n +high-contrast .*\n +none ", regex=True)
+        clio.wait_for(r"→ +light .*\n +high-contrast .*\n +none ", regex=True)
         clio.wait_for("enter to choose")
         clio.key("escape")
         assert "rgb" not in clio.everything and "2c" not in clio.everything

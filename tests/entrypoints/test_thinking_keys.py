@@ -63,6 +63,7 @@ def test_thoughts_shown_from_the_start_come_before_the_answer(place: Place, serv
     assert THOUGHTS[-1] in shown
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_thinking_switched_at_random_times_is_never_torn(place: Place, server: ChatServer, seed: int) -> None:
     rng = random.Random(seed)

@@ -1,31 +1,57 @@
-"""One long session in a terminal of each size, screen by screen, with wide letters wherever letters can stand."""
+"""Every state of the terminal at three widths: what is typed, and the screen on record that shows it.
+
+tests/support/walk.py says how the screens are recorded again, and what is checked on each beside its record.
+"""
 
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from tests.entrypoints.repl_support import Place
-from tests.support.chat_server import ChatServer, Part, Pause, Recorded, Reply, chunk, stall, text, tool_calls
+from tests.support.chat_server import (
+    ChatServer,
+    Part,
+    Pause,
+    Recorded,
+    Reply,
+    Script,
+    chunk,
+    error,
+    stall,
+    text,
+    tool_calls,
+)
 from tests.support.harness import make_repository
-from tests.support.walk import STEADY, Walk
+from tests.support.walk import IDLE, STEADY, Step, Walk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SIZES = {40: 20, 80: 24, 120: 40}
+"""Columns, and the lines of a terminal of so many."""
 BILL = (5_400, 96, 4_096)
 PRICES = (
     'def total(prices, discount):\n    """合計: sum after a discount in percent 🎉."""\n'
     + "    return sum(prices) - discount\n"
     + "".join(f"\n\ndef rule_{number}(price):\n    return price * {number}\n" for number in range(4))
 )
+CHECK = """
+for n in 1 2 3 4 5; do echo step $n of 5; done
+while [ ! -e ../go ]; do sleep 0.02; done
+for n in $(seq 20); do echo tests/test_$n.py passed; done
+echo 'E   AssertionError: total was 190, not 180'
+for n in $(seq 20); do echo done $n; done
+exit 1
+"""
 FILES = {
     ".gitignore": ".clio/\n",
     "prices.py": PRICES,
     "価格表/一覧.py": "価格 = [40, 60]\n",
     "cafe\u0301.md": "# Cafe\u0301\n\nopen till late\n",
     "🎉 party.md": "cake\n",
+    "check.sh": CHECK,
     "tests/test_prices.py": "from prices import total\n",
 }
 ANSWER = """# Totals
@@ -56,15 +82,39 @@ EDITED = (
 TODOS = ["count in whole cents", "round half to even, 端数処理 for all the currencies there are", "test odd sums 🎉"]
 
 
-def held(thought: str, words: str, at: int, gates: tuple[threading.Event, threading.Event]) -> Reply:
-    """An answer that waits at the first gate after its thought, and at the second after so many characters."""
+PROGRESS = [{"id": 1, "status": "completed"}, {"id": 2, "status": "in_progress"}]
+
+
+class Gates:
+    """Places where an answer waits until the walk has seen enough."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.passed = 0
+
+    def open(self, walk: Walk) -> None:
+        """Let the answer go on."""
+        self.opened += 1
+
+    def wait(self) -> Iterator[Part]:
+        """Part of an answer: silence until the gate is open."""
+        self.passed += 1
+        number = self.passed
+        while self.opened < number:
+            yield Pause(0.01)
+
+
+gates = Gates()
+
+
+def held(*parts: str | dict[str, Any]) -> Reply:
+    """An answer that waits at a gate after each of these texts or chunks but the last one, which is a text."""
 
     def render(request: Recorded) -> Iterator[Part]:
-        for delta, gate in zip(({"reasoning_content": thought}, {"content": words[:at]}), gates, strict=True):
-            yield chunk(delta)
-            while not gate.is_set():
-                yield Pause(0.02)
-        yield from list(text(words[at:], usage=BILL).render(request))
+        for part in parts[:-1]:
+            yield chunk(part if isinstance(part, dict) else {"content": part})
+            yield from gates.wait()
+        yield from list(text(str(parts[-1]), usage=BILL).render(request))
 
     return Reply(render)
 
@@ -73,184 +123,357 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> Reply:
     return tool_calls(wanted, usage=BILL)
 
 
+def run(command: str) -> Reply:
+    return calls(("run_command", {"command": command}))
+
+
 def say(words: str) -> Reply:
     return text(words, usage=BILL)
 
 
-class Session:
-    """The walk of one size: each method is one item, in the order in which they are called."""
+def idle(before: str) -> str:
+    """This is shown, and then nothing runs and the line is empty."""
+    return rf"{before}{IDLE}"
 
-    def __init__(self, walk: Walk, server: ChatServer, size: tuple[int, int]) -> None:
-        self.walk = walk
-        self.clio = walk.terminal
-        self.server = server
-        self.size = size
 
-    def ready(self) -> None:
-        """Wait for an empty prompt."""
-        self.clio.wait_for(r"❯ Ask[^\n]*\n+(?:[^\n]*\n)?test-model · [^\n]*\Z", regex=True)
+def resume_narrower(walk: Walk) -> None:
+    """The answer goes on in a terminal of fewer columns."""
+    walk.resize(walk.columns - 7)
+    gates.open(walk)
 
-    def look(self, name: str, shows: str, since: str = "", *, counts: bool = True) -> None:
-        self.walk.look(name, shows, since, counts=counts)
 
-    def beginning(self) -> None:
-        self.look("first-start", r"for commands[^\n]*\n+❯ Ask[^\n]*\n+test-model · ask")
-        self.clio.line("/contxt")
-        self.look("mistyped", r"/context[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /contxt")
-        self.clio.line("/help")
-        self.look("help", r"keys[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /help")
+AT_PROMPT = rf"\A{IDLE}"
 
-    def answer(self) -> None:
-        gates = threading.Event(), threading.Event()
-        self.server.add(held("I look at total first.\n\nThen 端数処理.\n", ANSWER, ANSWER.index("| 👩"), gates))
-        self.clio.line("what is 合計 of cafe\u0301 🎉?")
-        self.clio.wait_for("thinking")
-        self.clio.send("\x14")
-        self.look("thinking", "Then 端数処理")
-        columns, lines = self.size
-        self.clio.resize(columns - 7, lines)
-        gates[0].set()
-        self.look("narrow", "漢字[\\s\\S]*writing")
-        self.clio.resize(columns, lines)
-        self.look("wide", "漢字[\\s\\S]*writing")
-        gates[1].set()
-        self.clio.wait_for("引用")
-        self.ready()
-        self.look("answer", r"1 request[\s\S]*❯", "❯ what is")
 
-    def typing(self) -> None:
-        clio = self.clio
-        clio.send("why @pr")
-        self.look("mention-menu", "prices.py[\\s\\S]*test-model")
-        clio.send("\t and @価")
-        self.look("mention-wide", "一覧")
-        clio.send("\t and @cafe")
-        self.look("mention-combining", r"@cafe[\s\S]*caf\u00e9\.md")
-        clio.send("\t")
-        self.look("mentions", r"\+ [^\n]*prices.py")
-        clio.key("ctrl-c")
-        clio.send("\x1b[200~" + "wide 漢字\n" * 60 + "\x1b[201~ and this?")
-        self.look("pasted", r"\[pasted")
-        clio.key("ctrl-c")
-        clio.send("/the")
-        self.look("commands", "/theme")
-        clio.send("\t ")
-        self.look("options", "high-contrast")
-        clio.key("ctrl-c")
-        clio.key("ctrl-r")
-        clio.send("cont")
-        self.look("search", "contxt")
-        clio.key("escape")
-        self.ready()
-        clio.line("!printf '漢字\\ta\\n🎉\\tb\\n'; ls; exit 3")
-        self.look("own-command", r"exit 3[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ !printf")
+def touch(name: str) -> Callable[[Walk], None]:
+    """Let the command go on that waits for this file."""
+    return lambda walk: (Path(walk.terminal.cwd) / name).touch()
 
-    def change(self) -> None:
-        self.server.add(
-            calls(
-                ("read_file", {"path": "prices.py"}),
-                ("read_file", {"path": "価格表/一覧.py"}),
-                ("read_file", {"path": "cafe\u0301.md"}),
-                ("search_text", {"pattern": "no such word anywhere in all of this project, 漢字漢字漢字漢字漢字"}),
-            ),
+
+EXPLORE = calls(
+    ("read_file", {"path": "prices.py"}),
+    ("read_file", {"path": "価格表/一覧.py"}),
+    ("read_file", {"path": "cafe\u0301.md"}),
+    ("search_text", {"pattern": "no such word anywhere in all of this project, 漢字漢字漢字漢字漢字"}),
+)
+ASK = {"question": "Which rounding?", "options": ["half to even", "half up, as the old till does", "always down"]}
+THOUGHT = "I look at total first.\n\nThen 端数処理.\n"
+
+TALK = (
+    Step(name="first-start", shows=r"for commands[\s\S]*❯ Ask[^\n]*\n+test-model · ask"),
+    Step(name="mistyped", typed="/contxt⏎", shows=idle("/context"), since="❯ /contxt"),
+    Step(name="help", typed="/help⏎", shows=idle("keys"), since="❯ /help"),
+    # an answer; a terminal that becomes narrower may cut what is above
+    Step(typed="/clear⏎", act=Walk.forget, shows=r"\A\n*❯ Ask"),
+    Step(
+        name="waiting",
+        typed="what is 合計 of cafe\u0301 🎉?⏎",
+        replies=[
+            held({}, {"reasoning_content": THOUGHT}, ANSWER[: ANSWER.index("| 👩")], ANSWER[ANSWER.index("| 👩") :])
+        ],
+        shows="waiting",
+    ),
+    Step(act=gates.open, shows="thinking"),
+    Step(name="thinking", typed="⌃t", shows="Then 端数処理"),
+    Step(name="narrow", act=resume_narrower, shows="漢字[\\s\\S]*writing"),
+    Step(name="streaming", act=lambda walk: walk.resize(walk.columns), shows="漢字[\\s\\S]*writing"),
+    Step(name="answer", act=gates.open, shows=idle("1 request"), since="❯ what is"),
+    # typing
+    Step(name="mention-menu", typed="why @pr", shows="prices.py[\\s\\S]*test-model"),
+    Step(name="mention-wide", typed="⇥ and @価", shows="一覧"),
+    Step(name="mention-combining", typed="⇥ and @cafe", shows=r"caf\u00e9\.md\n❯ [^\n]*@cafe"),
+    Step(name="mentions", typed="⇥", shows=r"\+ [^\n]*prices.py"),
+    Step(name="pasted", typed="⌃c\x1b[200~" + "wide 漢字\n" * 60 + "\x1b[201~ and this?", shows=r"\[pasted"),
+    Step(name="commands", typed="⌃c/the", shows="/theme"),
+    Step(name="options", typed="⇥ ", shows="high-contrast"),
+    Step(name="history", typed="⌃c⌃rcont", shows="contxt"),
+    Step(typed="⎋", shows=AT_PROMPT),
+    Step(
+        name="own-command",
+        typed="!x=$(ls); printf '漢字\\ta\\n🎉\\tb\\n%s\\n' \"$x\"; exit 3⏎",
+        shows=idle("exit 3"),
+        since="❯ !x=$(ls)",
+    ),
+    # reads, and a change
+    Step(
+        name="explored",
+        typed="make the discount a percentage⏎",
+        replies=[
+            EXPLORE,
+            held({}, "The discount becomes a share."),
+        ],
+        shows=r"explored 3[\s\S]*waiting",
+    ),
+    Step(name="explored-unfolded", typed="⌃o", shows="一覧.py … 1 line"),
+    Step(act=gates.open, shows=idle("becomes a share")),
+    Step(
+        name="approval",
+        typed="yes, do it⏎",
+        replies=[
             calls(("write_file", {"path": "prices.py", "content": EDITED})),
-            calls(("run_command", {"command": "touch 四.txt; echo 漢字; echo '🎉 done'; exit 2"})),
+            run("touch 四.txt; echo 漢字; echo '🎉 done'; exit 2"),
             say("The discount is a percentage now (`prices.py:3`)."),
-        )
-        self.clio.line("make the discount a percentage")
-        self.look("approval", "n no")
-        self.clio.send("h")
-        self.look("hunks", "hunk 1 of")
-        self.clio.send("a")
-        self.look("approval-command", r"\? run[\s\S]*n no")
-        self.clio.send("y")
-        self.clio.wait_for("percentage now")
-        self.ready()
-        self.look("turn", r"4 requests[\s\S]*❯", "❯ make the")
-        self.clio.line("/last list")
-        self.look("last-list", r"/last list[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /last list")
-        self.clio.line("/last")
-        self.look("last", r"/last\n[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /last")
-
-    def steering(self) -> None:
-        self.server.add(stall("I look at how `total` is used first"))
-        self.clio.line("who uses it?")
-        self.clio.wait_for("is used")
-        self.clio.line("then write the changelog in 日本語, with all that was decided, and 🎉 at its end")
-        self.clio.wait_for("queued 1")
-        self.clio.line("!keep the signature as it is")
-        self.clio.wait_for("steering")
-        self.clio.send("and run the 漢字")
-        self.look("queue", "steering[\\s\\S]*❯ and run the 漢字")
-        self.clio.key("escape")
-        self.look("stopped", r"interrupted[\s\S]*❯ and run", "❯ who uses")
-        self.clio.send("\x15")
-        self.clio.key("up")
-        self.clio.key("ctrl-c")
-        self.clio.key("up")
-        self.clio.key("ctrl-c")
-
-    def undoing(self) -> None:
-        self.ready()
-        self.clio.line("/diff")
-        self.look("diff", r"prices.py[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /diff")
-        self.clio.line("/undo")
-        self.look("undo", r"Undid[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /undo")
-        self.clio.line("/redo")
-        self.look("redo", r"Restored[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /redo")
-        self.clio.line("/rewind")
-        self.look("rewind", r"you said[\s\S]*enter to choose", "❯ /rewind")
-        self.clio.key("escape")
-        self.ready()
-
-    def planning(self) -> None:
-        todos = [{"title": title} for title in TODOS]
-        first = [{"id": 1, "status": "completed"}, {"id": 2, "status": "in_progress"}]
-        self.server.add(
-            calls(("todo_operations", {"operation": "write", "todos": todos})),
+        ],
+        shows="n no",
+    ),
+    Step(name="hunks", typed="h", shows="hunk 1 of"),
+    Step(name="approval-command", typed="a", shows=r"\? run[\s\S]*n no"),
+    Step(name="approval-details", typed="?", shows=r"\? run[\s\S]*n no"),
+    Step(name="turn", typed="y", shows=idle(r"3 requests"), since="❯ yes, do"),
+    Step(name="last-list", typed="/last list⏎", shows=idle("exit 2"), since="❯ /last list"),
+    Step(name="last", typed="/last⏎", shows=idle("Call 2"), since="❯ /last"),
+    # commands
+    Step(
+        name="approval-fails",
+        typed="test it⏎",
+        replies=[
+            run("sh check.sh"),
+            held({}, "One test fails."),
+        ],
+        shows="n no",
+    ),
+    Step(name="running", typed="y", shows="step 5 of 5"),
+    Step(name="running-unfolded", typed="⌃o", shows="step 1 of 5"),
+    Step(name="failed", typed="⌃o", act=touch("../go"), shows=r"exit 1[\s\S]*waiting"),
+    Step(name="failed-unfolded", typed="⌃o", shows=r"done 9\n[\s\S]*done 20[\s\S]*waiting"),
+    Step(name="failed-turn", act=gates.open, shows=idle("One test fails"), since="❯ test it"),
+    Step(
+        name="output",
+        typed="and count⏎",
+        replies=[run("seq 30"), held({}, "Thirty.")],
+        shows=r"\+\d+ lines[\s\S]*waiting",
+    ),
+    Step(name="output-unfolded", typed="⌃o", shows=r" 20\n[\s\S]*waiting"),
+    Step(act=gates.open, shows=idle("Thirty")),
+    # a question of the model
+    Step(
+        name="question",
+        typed="round it⏎",
+        replies=[calls(("ask_user", ASK)), say("Half to even it is.")],
+        shows="always down[\\s\\S]*Which|Which[\\s\\S]*always down",
+    ),
+    Step(name="question-answered", typed="1⏎", shows=idle("to even it is"), since="❯ round it"),
+    # typed while it works
+    Step(typed="who uses it?⏎", replies=[stall("I look at how `total` is used first")], shows="is used"),
+    Step(typed="then write the changelog in 日本語, with all that was decided, and 🎉 at its end⏎", shows="queued 1"),
+    Step(typed="!keep the signature as it is⏎", shows="steering"),
+    Step(name="queue", typed="and run the 漢字", shows="steering[\\s\\S]*❯ and run the 漢字"),
+    Step(name="stopped", typed="⎋", shows=r"interrupted[\s\S]*❯ and run", since="❯ who uses"),
+    Step(typed="⌃u↑⌃c↑⌃c", shows=AT_PROMPT),
+    # back
+    Step(name="diff", typed="/diff⏎", shows=idle("prices.py"), since="❯ /diff"),
+    Step(name="undo", typed="/undo⏎", shows=idle("Undid"), since="❯ /undo"),
+    Step(name="redo", typed="/redo⏎", shows=idle("Restored"), since="❯ /redo"),
+    Step(name="rewind", typed="/rewind⏎", shows=r"you said[\s\S]*enter to choose"),
+    Step(typed="⎋", shows=AT_PROMPT),
+    # a plan, and its list of tasks
+    Step(
+        name="plan",
+        typed="/plan count money in whole cents⏎",
+        replies=[
+            calls(("todo_operations", {"operation": "write", "todos": [{"title": title} for title in TODOS]})),
             say("Three steps."),
-            calls(("todo_operations", {"operation": "update", "todos": first})),
-            say("One is done."),
+            calls(("todo_operations", {"operation": "update", "todos": PROGRESS})),
+            held("One is done so far.\n\n", "The rest follows."),
+        ],
+        shows="yes, approval mode",
+        since="❯ /plan",
+    ),
+    Step(name="todo-pinned", typed="y", shows="One is done"),
+    Step(act=gates.open, shows=idle("rest follows")),
+    Step(name="todo", typed="/todo⏎", shows=idle("1 of 3 done"), since="❯ /todo"),
+    Step(name="plan-mode", typed="/plan⏎", shows=r"test-model · plan[^\n]*\Z", since="❯ /plan"),
+    Step(typed="/plan off⏎", shows=AT_PROMPT),
+    # what it came to, and lists to choose from
+    Step(name="context", typed="/context⏎", shows=idle("next trim"), since="❯ /context", counts=False),
+    Step(name="cost", typed="/cost⏎", shows=idle("project, 30 days"), since="❯ /cost"),
+    Step(typed="#discounts are percentages everywhere⏎", shows=idle("memory")),
+    *(
+        step
+        for command in ("/theme", "/model", "/effort", "/memory")
+        for step in (
+            Step(name=f"pick-{command[1:]}", typed=f"{command}⏎", shows="enter to choose", since=f"❯ {command}"),
+            Step(typed="⎋", shows=AT_PROMPT),
         )
-        self.clio.line("/plan count money in whole cents")
-        self.look("plan", "yes, approval mode", "❯ /plan")
-        self.clio.send("y")
-        self.clio.wait_for("One is done.")
-        self.ready()
-        self.clio.line("/todo")
-        self.look("todo", r"1 of 3 done[\s\S]*❯ Ask[^\n]*\n+test-model", "❯ /todo")
-
-    def looking(self) -> None:
-        for command, shows in (("/context", "next trim"), ("/cost", "project, 30 days")):
-            self.clio.line(command)
-            self.look(
-                command[1:], rf"{shows}[\s\S]*❯ Ask[^\n]*\n+test-model", f"❯ {command}", counts=command != "/context"
-            )
-        self.clio.line("/theme")
-        self.look("theme", "enter to choose", "❯ /theme")
-        self.clio.key("escape")
-        self.ready()
-        self.clio.key("ctrl-d")
-        assert self.clio.wait_exit() == 0
+    ),
+    # a busy server
+    Step(
+        name="retry",
+        typed="go on⏎",
+        replies=[error(429, headers={"Retry-After": "30"})],
+        shows="retrying in",
+    ),
+    Step(name="retry-stopped", typed="⎋", shows=r"interrupted[\s\S]*❯", since="❯ go on"),
+    Step(name="refused", varies=True, act=lambda walk: walk.server.stop(), typed="⌃uand now?⏎", shows=r"\(1 of 4\)"),
+    Step(typed="⎋", shows=r"interrupted[\s\S]*❯", since="❯ and now"),
+    Step(typed="⌃u", shows=AT_PROMPT),
+)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 15), (200, 60)])
-def test_a_walk_through_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
-    with ChatServer() as server:
+class Start(Struct, frozen=True, kw_only=True):
+    """A clio of its own, and what happens in it. keys: what ends it; "" if it ends by itself.
+
+    breaks: whether the terminal breaks long lines, which are whole for a reader's voice or in a list of paths.
+    """
+
+    options: Sequence[str] = ()
+    env: Mapping[str, str] = {}
+    replies: Sequence[Script] = ()
+    steps: Sequence[Step]
+    keys: str = "⌃d"
+    breaks: bool = False
+
+
+SMALL = "Run `make test`:\n\n1. look at **total**\n2. write\n\n```python\nx = 2  # half\n```\n"
+CHANGE = calls(("edit_file", {"path": "prices.py", "old_string": "- discount", "new_string": "- discount / 100"}))
+
+
+def plainly(name: str, prompt: str) -> tuple[Step, ...]:
+    """An answer, a question about a change and its result, where the screen is simpler."""
+    return (
+        Step(shows=rf"{prompt}[^\n]*(\n[^\n]*)?\Z"),
+        Step(
+            name=f"{name}-answer",
+            typed="what is it?⏎",
+            shows=rf"x = 2[\s\S]*request[\s\S]*\n{prompt}[^\n]*(\n[^\n]*)?\Z",
+        ),
+        Step(name=f"{name}-approval", typed="halve it⏎", shows=r"edit prices.py[\s\S]*\b(?:n|no)\b[^\n]*(\n[^\n]*)?\Z"),
+        Step(name=f"{name}-approved", typed="y⏎", shows=rf"Halved[\s\S]*request[\s\S]*\n{prompt}[^\n]*(\n[^\n]*)?\Z"),
+    )
+
+
+PLAIN_REPLIES = (say(SMALL), CHANGE, say("Halved."))
+STARTS = (
+    Start(
+        env={"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "CLIO_MODEL": ""},
+        options=["--provider", "offline"],
+        steps=[
+            Step(name="no-model", shows=r"for commands[\s\S]*❯ Ask[^\n]*\noffline · ask"),
+            Step(name="no-model-answer", typed="where is total?⏎", shows=r"requests[\s\S]*❯ Ask[^\n]*\noffline"),
+        ],
+    ),
+    Start(
+        replies=[say("Whole cents, then."), say("Half to even.")],
+        steps=[
+            Step(shows=AT_PROMPT),
+            Step(name="remembered", typed="never use floats for money⏎", shows=idle("1 request"), since="❯ never"),
+            Step(typed="#we deploy on Fridays⏎", shows=idle("Fridays ·")),
+        ],
+    ),
+    Start(
+        replies=[say("Half to even.")],
+        steps=[
+            Step(name="start-memory", shows=idle("2 memories")),
+            Step(typed="how is it rounded?⏎", shows=idle("1 request")),
+            Step(name="why", typed="/memory why⏎", shows=idle("tokens"), since="❯ /memory", counts=False),
+            Step(name="pick-session", typed="/session⏎", shows="enter to choose", since="❯ /session"),
+            Step(typed="⎋", shows=AT_PROMPT),
+        ],
+    ),
+    Start(options=["-c"], steps=[Step(name="resumed", shows=idle("how is it rounded"))]),
+    Start(
+        options=["-r"],
+        steps=[
+            Step(name="pick-resume", shows="enter to choose"),
+            Step(name="pick-resume-filtered", typed="floats", shows=r"filter: floats"),
+            Step(typed="⎋", shows=AT_PROMPT),
+        ],
+    ),
+    Start(
+        options=["--max-cost", "0.03"],
+        replies=[text("Hi.", usage=(12_000, 450)), say("never sent")],
+        steps=[
+            Step(typed="hi⏎", shows=idle(r"\$0\.029")),
+            Step(name="limit", typed="more⏎", shows=idle("stopped by"), since="❯ more"),
+        ],
+    ),
+    Start(options=["--help"], steps=[Step(name="usage", shows="exit codes")], keys=""),
+    Start(options=["doctor"], steps=[Step(name="doctor", shows=r"problem|note|ok", varies=True)], keys="", breaks=True),
+    Start(env={"NO_COLOR": "1"}, replies=PLAIN_REPLIES, steps=plainly("no-color", "❯")),
+    Start(env={"TERM": "dumb"}, replies=PLAIN_REPLIES, steps=plainly("dumb", ">"), keys="/exit⏎", breaks=True),
+    Start(options=["--screen-reader"], replies=PLAIN_REPLIES, steps=plainly("reader", "you:"), breaks=True),
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    """A project under git, and a server that knows two models."""
+    gates.__init__()
+    with ChatServer(models=[{"id": "test-model"}, {"id": "other-model"}]) as server:
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         make_repository(place.project, FILES)
         # What confines commands is another on each machine, and the first question says which.
         (place.home / ".clio").mkdir()
         (place.home / ".clio" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
-        with place.clio(columns=size[0], lines=size[1], code=STEADY, XTERM_VERSION="XTerm(379)") as clio:
-            walk = Walk(clio, size[0])
-            session = Session(walk, server, size)
-            session.beginning()
-            session.answer()
-            session.typing()
-            session.change()
-            session.steering()
-            session.undoing()
-            session.planning()
-            session.looking()
-            assert not walk.wrong, "\n\n".join(walk.wrong)
+        yield place
+
+
+@pytest.mark.parametrize("columns", SIZES)
+def test_a_walk_through_a_conversation(place: Place, columns: int) -> None:
+    assert place.server is not None
+    with place.clio(columns=columns, lines=SIZES[columns], setup=STEADY, XTERM_VERSION="XTerm(379)") as clio:
+        walk = Walk(clio, columns, place.server)
+        walk.run(TALK)
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+        assert not walk.wrong, "\n\n".join(walk.wrong)
+
+
+@pytest.mark.parametrize("columns", SIZES)
+def test_starts_and_plain_terminals(place: Place, columns: int) -> None:
+    assert place.server is not None
+    (place.home / ".clio" / "history").touch()
+    (place.home / ".clio" / "prices.yaml").write_text('"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n')
+    wrong: list[str] = []
+    for start in STARTS:
+        place.server.replies[:] = start.replies
+        lines = SIZES[columns]
+        with place.clio(*start.options, columns=columns, lines=lines, setup=STEADY, **start.env) as clio:
+            walk = Walk(clio, columns, place.server, breaks=start.breaks)
+            walk.run([*start.steps, Step(typed=start.keys, shows="")])
+            assert clio.wait_exit() in (0, 1)
+            wrong += walk.wrong
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("columns", SIZES)
+def test_the_input_line_stays_on_its_row(place: Place, columns: int) -> None:
+    """On a full screen: idle, waiting, writing, running a command, after questions, and idle again."""
+    assert place.server is not None
+    lines = SIZES[columns]
+    filling = "\n\n".join(f"line {number}" for number in range(lines))
+    place.server.add(
+        say(filling),
+        held({}, "I run it first"),
+        held({"content": "\n\n".join(["Then I look"] * 9)}, "It is done."),
+    )
+    place.server.add(run("sh check.sh"), held({}, "One test fails."), calls(("ask_user", ASK)), held({}, filling))
+    with place.clio("--approve", "all", columns=columns, lines=lines, setup=STEADY) as clio:
+        walk = Walk(clio, columns, place.server)
+        printed: list[str] = []
+
+        def look(typed: str, shows: str) -> None:
+            walk.run([Step(typed=typed, shows=shows)])
+            rows = clio.lines
+            assert rows[lines - 2].startswith("❯") and rows[lines - 1].startswith("test-model"), rows
+            everything = clio.everything.splitlines()
+            assert everything[: len(printed)] == printed
+            printed[:] = everything[: -lines // 2]
+
+        walk.run([Step(shows=AT_PROMPT), Step(typed="fill⏎", shows=idle("1 request"))])
+        look("", idle("1 request"))
+        look("first⏎", "waiting")
+        gates.open(walk)
+        look("", idle("1 request"))
+        look("second⏎", "Then I look[\\s\\S]*writing")
+        gates.open(walk)
+        look("", idle("1 request"))
+        look("test it⏎", "step 5 of 5")
+        look("typed ahead", "❯ typed ahead")
+        touch("../go")(walk)
+        look("", "exit 1[\\s\\S]*waiting")
+        gates.open(walk)
+        look("⌃u", idle("2 requests"))
+        walk.run([Step(typed="ask me⏎", shows="always down"), Step(typed="1", shows="waiting")])
+        gates.open(walk)
+        look("", idle("2 requests"))

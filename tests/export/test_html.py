@@ -81,7 +81,7 @@ def test_the_page_has_all_of_a_session(store: SessionStore) -> None:
         "Tokens of 4 requests",
         "step 2 · 11,500 in · 95 out",
         "failed · exit 1 in 2.3 s",
-        "8 messages left the model&#x27;s window, about 4,321 tokens freed",
+        "8 messages removed from the context window, about 4,321 tokens freed",
         "1 of 4 done",
         "exported 2025-10-10 08:53 UTC",
         "<h4>What I changed</h4>",

@@ -70,6 +70,7 @@ def colour(browser: Browser, name: str, selector: str = "body") -> Any:
     return browser.run(f"getComputedStyle(document.querySelector({selector!r})).{name}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "dark"), [(360, False), (1200, True)])
 @pytest.mark.parametrize("name", ["shop", "hostile", "wide"])
 def test_a_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:

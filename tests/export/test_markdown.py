@@ -37,7 +37,7 @@ def test_the_whole_talk_is_there(store: SessionStore) -> None:
         "### clio · 2025-10-09 08:53 · step 1 · qwen3-coder:30b · 9,400 in · 92 out\n",
         "<details><summary>read_file shop/prices.py · 3 lines</summary>\n\n- path: `shop/prices.py`\n",
         "<details><summary>run_command pytest -q tests/test_prices.py · failed: exit 1 in 2.3 s</summary>\n",
-        "> **8 messages left the model's window, about 4,321 tokens freed** (t1)\n",
+        "> **8 messages removed from the context window, about 4,321 tokens freed** (t1)\n",
         "| 2.675 | 2.67 | 2.68 |\n",
     ):
         assert part in text, part

@@ -144,6 +144,7 @@ def list_shown(browser: Browser) -> list[str]:
     return shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("name", ["shop", "hostile"])
@@ -224,7 +225,7 @@ def test_the_timeline_is_a_view_of_its_own_and_is_searched_too(browser: Browser,
 def test_kinds_and_trust_are_named_as_in_the_lists() -> None:
     confirmed = make_memory("Money is in cents", trust="confirmed in 2 sessions")
     page = render(confirmed, make_memory("Old", trust="unverified"))
-    assert '<span class="kind">project fact</span>' in page
+    assert '<span class="kind">fact</span>' in page
     assert '<span class="badge confirmed">confirmed in 2 sessions</span>' in page
     assert '<span class="badge">unverified</span>' in page
 

@@ -10,6 +10,7 @@ from clio.config.options import Options
 from clio.config.project_links import find_worktree_link
 from clio.config.trust import TrustStore, trust_project
 from clio.errors import UsageError, UserError
+from clio.git.agent_worktrees import merge_agent_work, read_agent_work, remove_unchanged_worktree
 from clio.git.worktrees import (
     check_worktree_name,
     count_own_commits,
@@ -165,3 +166,35 @@ def test_the_latest_session_is_one_that_began_here(repo: Path) -> None:
     here.delete(here.latest() or "")
     assert here.latest() is None  # what began in the worktree is not gone on with here
     assert SessionStore(folder).latest() == there.latest()
+
+
+def test_an_agents_change_of_the_same_length_in_the_same_second_is_merged(repo: Path) -> None:
+    folder, _ = open_worktree(repo, "agent-1")
+    index = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+    changed = folder / "a.py"
+    # git compares whole seconds and the size; in the second of the index itself it reads the file.
+    seconds = int(changed.stat().st_mtime)
+    changed.write_text("two\n", encoding="utf-8")
+    for path in (changed, index):
+        os.utime(path, (seconds, seconds))
+    assert read_agent_work(repo, 1).files == ("a.py",)
+    assert not remove_unchanged_worktree(repo, 1)
+    merge_agent_work(repo, 1)
+    assert (repo / "a.py").read_text(encoding="utf-8") == "two\n"
+
+
+def test_a_repository_that_an_agent_made_is_not_lost_by_a_merge(repo: Path) -> None:
+    folder, _ = open_worktree(repo, "agent-1")
+    make(folder / "inner", {"precious.txt": "work\n"})
+    write(folder, {"a.py": "two\n"})
+    with pytest.raises(UserError, match="repository of its own"):
+        merge_agent_work(repo, 1)
+    assert (folder / "inner" / "precious.txt").read_text(encoding="utf-8") == "work\n"
+    assert (repo / "a.py").read_text(encoding="utf-8") == "one\n"
+
+
+def test_text_that_looks_like_such_a_folder_is_merged(repo: Path) -> None:
+    folder, _ = open_worktree(repo, "agent-1")
+    write(folder, {"a.py": "new file mode 160000\nindex 1234567..abcdefa 160000\n"})
+    merge_agent_work(repo, 1)
+    assert "160000" in (repo / "a.py").read_text(encoding="utf-8")

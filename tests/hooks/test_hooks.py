@@ -25,7 +25,7 @@ class Harness:
             hooks,
             project=folder,
             env=os.environ,
-            clean=lambda text: text.replace("hunter2", "[gone]"),
+            redact=lambda text: text.replace("hunter2", "[gone]"),
             tell=lambda text, warning: self.said.append((text, warning)),
         )
 
@@ -88,7 +88,7 @@ def test_the_first_refusal_counts_and_later_hooks_do_not_run(tmp_path: Path) -> 
     assert not (tmp_path / "asked").exists()
     assert harness.said == [
         ("the hook hooks.yaml:1 at before_tool adds 5 characters", False),
-        ("the hook hooks.yaml:1 at before_tool refused: not [gone]", True),
+        ("the hook hooks.yaml:1 at before_tool blocked this: not [gone]", True),
     ]
 
 

@@ -119,10 +119,10 @@ def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytes
     [
         (["claud"], "clio cannot import from 'claud'; did you mean 'clio import claude'?"),
         (["claude", "nowhere"], "'nowhere' does not exist; name a file or a folder of claude"),
-        (["claude", "a", "b"], "Only one path is accepted, not also 'b'; put quotes around a path with spaces"),
+        (["claude", "a", "b"], "only one path is accepted, not also 'b'; put quotes around a path with spaces"),
         (["claude", "--facts", "maybe"], "--facts takes yes or no, not 'maybe'; without it you are asked"),
         (["claude"], "claude has no data in its usual place; write clio import claude PATH"),
-        (["--all"], "Import from which agent? Write clio import claude|codex|gemini|aider|clio, then --all"),
+        (["--all"], "import from which agent? Write clio import claude|codex|gemini|aider|specstory|clio, then --all"),
         (["aider", "--incognito"], "incognito mode stores nothing, so it imports nothing; leave out --incognito"),
     ],
 )
@@ -157,6 +157,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
 
 
 def test_it_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "|import|" in help_text()
+    assert " import," in help_text()
     assert main(["import", "--help"]) == 0
     assert "clio import claude [PATH]" in capsys.readouterr().out

@@ -47,7 +47,7 @@ class HostilePeer(Peer):
             case "tools/call" if params["name"] == "refuse":
                 self._send({"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": ALL}})
             case "tools/call" if params["name"] == "ask":
-                fields = {"yes": {"type": "string", "description": ALL, "enum": [ALL, "no"]}}
+                fields = {"yes": {"type": "string", "description": ALL, "enum": ["yes", "no"]}}
                 form = {"message": ALL, "requestedSchema": {"type": "object", "properties": fields}}
                 self._ask(number, "elicitation/create", form)
             case "tools/call":

@@ -10,7 +10,7 @@ from tests.support.harness import Harness
 
 _UNSEEN = "[\\s\u200b-\u200f\u2060-\u206f\ufeff\U000e0000-\U000e01ef]*"
 _PART = re.compile(r'^<(?P<name>\w+) source="[^"<>]*">\n.*?^</(?P=name)>$', re.MULTILINE | re.DOTALL)
-_FOLDERS = "\n\nWhat the project asks of agents in this folder"
+_FOLDERS = "\n\nThe project's instructions for this folder"
 _SAID_BELOW = re.compile("[<\uff1c]" + _UNSEEN + "(?:hook_note|folder_instructions)", re.IGNORECASE)
 
 

@@ -116,7 +116,7 @@ def test_a_folders_instructions_come_below_the_result_that_led_there(make_harnes
     system, _ = messages_of(harness.server.requests[0], "system", "user")
     assert SPELLED in part_of(system, "project_instructions")
     *_, result = messages_of(harness.server.requests[1], "system", "user", "assistant", "tool")
-    read, _, told = result.rpartition("What the project asks of agents in this folder")
+    read, _, told = result.rpartition("The project's instructions for this folder")
     assert "<folder_instructions" not in read and SPELLED in read
     assert told.endswith("</folder_instructions>") and closings(told, "folder_instructions") == 1
     allowed_nothing(harness)

@@ -65,7 +65,7 @@ def test_what_a_server_says_stays_what_it_says(
     assert fail.startswith(FRAME) and refuse.startswith("evil: ")
     assert '"decline"' in ask, "nobody answered its question"
     [question] = harness.user.questions
-    assert question.startswith("The MCP server 'evil' asks: ")
+    assert question.startswith("The MCP server 'evil' asks, in its own words:\n\n```")
     *_, named = messages_of(mentioned, "system", "user", "assistant", *["tool"] * 4, "assistant", "user")
     part_of(named, "mcp_resource")
     *_, asked = messages_of(

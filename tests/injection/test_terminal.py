@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from clio.ui.line_rules import CLEAR_BELOW
 from clio.ui.safe_text import StreamCleaner, clean, escape_controls
 from tests.injection.corpus import TERMINAL, WORD, Trick
 from tests.injection.editor_ways import editor_ways
@@ -47,6 +48,7 @@ def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
 
 def _harm(trick: Trick, written: str) -> str:
     """The first sign that does something; "" where there is none."""
+    written = written.replace(CLEAR_BELOW, "")  # clio's own way to clear what is below the rows
     for raw in trick.raw:
         if raw in written and raw not in _TOO_SHORT:
             return raw

@@ -15,7 +15,7 @@ ASKED = "\n\n".join(["Look at this.", *(order for order in ORDERS if not closing
 # What lines of a summary and of a note begin with; what is quoted comes behind one of these.
 _OWN = re.compile(
     r"|Record of the earlier part |(?:Answers of the assistant"
-    r"|What the assistant said while it worked|Failing tests|Failed and not made good in this part"
+    r"|What the assistant said while it worked|Failing tests|Failed and not fixed in this part"
     r"|Earlier commands|Requests of the user|Questions to the user, with the answers"
     r"|Commits, oldest first|Files changed|Open todos \(0 of 18 done\)|Last command|Archived|last commits):"
     r"|- |  \| |  → |State of the working tree, as data:$|branch |  [0-9a-f]{7} |progress noted \d"

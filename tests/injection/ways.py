@@ -26,7 +26,7 @@ from clio.agent.user_interface import (
 )
 from clio.cli import report_error
 from clio.commands.command import Bar, BarPart, CommandContext, CommandResult, Table
-from clio.entrypoints.subcommand import print_result, print_sentence
+from clio.entrypoints.subcommand import print_result
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
@@ -40,8 +40,10 @@ from clio.ui.pipe_screen import PipeScreen
 from clio.ui.prompt_io import PromptIO, Questions
 from clio.ui.reader.prompt import ReaderPromptIO
 from clio.ui.reader.screen import ReaderScreen
+from clio.ui.safe_text import clean
 from clio.ui.terminal_handoff import show_in_pager
 from clio.ui.terminal_signals import format_notification
+from clio.ui.terminal_text import print_error
 from clio.ui.theme import Terminal
 from tests.ui.stage import Stage, end, start
 
@@ -141,7 +143,7 @@ def _captured(show: Callable[[], object]) -> str:
 
 
 def _sub_command(text: str) -> str:
-    return _captured(lambda: (print_result(result(text), text), print_sentence(text)))
+    return _captured(lambda: (print_result(result(text), text), print_error(clean(text))))
 
 
 def _error(text: str) -> str:

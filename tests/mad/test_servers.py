@@ -60,6 +60,7 @@ def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, 
     assert len(server.requests) == 1, "it is not asked again"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("transport", ["lean", "openai"])
 @pytest.mark.parametrize(
     ("answer", "bound", "words"),
@@ -70,7 +71,7 @@ def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, 
         (lambda: mad.packed(10), ("MAX_CHARS", 100_000), "more than 100,000 characters"),
         (mad.endless_nothing, ("MAX_EMPTY", 1_000), "1,000 events in a row without content"),
         (mad.many_calls, ("MAX_CALLS", 50), "more than 50 tool calls"),
-        (mad.endless_comments, ("MAX_SILENCE_S", 0.3), "sent nothing for"),
+        (mad.endless_comments, ("MAX_SILENCE_S", 0.3), "no data for"),
     ],
 )
 def test_what_never_ends_is_ended(
@@ -84,7 +85,7 @@ def test_what_never_ends_is_ended(
     monkeypatch.setattr(failure, *bound)
     finished, _, server = turn(tmp_path, answer(), transport)
     assert (finished.status, finished.exit_code) == ("failed", 1)
-    assert words in finished.error and "connection closed" in finished.error
+    assert words in finished.error and "connection to 127.0.0.1:" in finished.error
     assert len(server.requests) == 1
 
 

@@ -97,8 +97,8 @@ def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
             ]
             assert json.loads(await say("ask")) == {"action": "accept", "content": {"name": "Ada", "age": 30}}
             assert asked == [
-                ("The MCP server 'peer' asks: Who?\nname", ()),
-                ("The MCP server 'peer' asks: Who?\nage (Enter: 30)", ()),
+                ("The MCP server 'peer' asks, in its own words:\n\n```\nWho?\n\nname\n```", ()),
+                ("The MCP server 'peer' asks, in its own words:\n\n```\nWho?\n\nage\n```\n\n(Enter: 30)", ()),
             ]
             assert "not supported" in (await say("sample")).lower()
             seen = json.loads(await say("env"))
@@ -151,7 +151,7 @@ def test_a_catalog_is_stored_before_closing_ends(tmp_path: Path, monkeypatch: py
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()) as (servers, _):
-            with pytest.raises(ServerDown, match=r"exit code 7: out of memory.*unknown whether the call"):
+            with pytest.raises(ServerDown, match=r"exited with code 7: out of memory.*unknown whether the call"):
                 await servers.call("peer", "die", {}, ignore)
             assert (await servers.call("peer", "add", {"a": 5}, ignore)).text == "5"
 
@@ -164,9 +164,9 @@ def test_a_server_that_keeps_failing_is_restarted_with_delays(tmp_path: Path, mo
     async def work() -> None:
         async with opened(tmp_path, peer(env={"PYTHONPATH": "/nowhere"}, name="gone")) as (servers, told):
             assert len(told) == 1
-            assert mentions(told[0], "'gone'", "exit code 1")
+            assert mentions(told[0], "'gone'", "exited with code 1")
             assert servers.offered == ()
-            with pytest.raises(ServerDown, match="exit code 1"):
+            with pytest.raises(ServerDown, match="exited with code 1"):
                 await servers.call("gone", "add", {}, ignore)
             with pytest.raises(ServerDown, match="started again in 50 s"):
                 await servers.call("gone", "add", {}, ignore)

@@ -110,7 +110,7 @@ def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_befor
     (tmp_path / ".clio" / "memory" / "plan.json").write_text(
         '{"key": "plan", "content": "theirs", "timestamp": 1}', encoding="utf-8"
     )
-    with pytest.raises(UserError, match="written since"):
+    with pytest.raises(UserError, match="has been changed since"):
         memory.undo()
     note = memory.store.get_note("plan")
     assert note is not None and note.content == "theirs"
@@ -178,7 +178,7 @@ def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> 
     (tmp_path / ".clio" / "ltm.json").write_text('{"metadata": {"version": "9.0"}}', encoding="utf-8")
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["hard_limits"]
     [sentence] = memory.take_notices()
-    assert sentence.startswith("project knowledge is left out: ") and "update clio" in sentence
+    assert sentence.startswith("project memory is left out: ") and "update clio" in sentence
     assert "gate code" in memory.turn_fragments("what is the gate code?")[-1].text
     assert memory.take_notices() == []
 

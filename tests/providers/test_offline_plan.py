@@ -1,6 +1,16 @@
 """What the offline provider searches for a question."""
 
-from clio.providers.offline import find_search_words, plan_lookups
+import asyncio
+
+from clio.messages import ToolMessage
+from clio.providers.offline import (
+    LookupResult,
+    OfflineProvider,
+    compose_answer,
+    find_search_words,
+    plan_further_lookups,
+    plan_lookups,
+)
 from tests.support.rows import each_row
 
 
@@ -19,6 +29,10 @@ from tests.support.rows import each_row
         ("show README.md:3-9", "show", "read_file", "README.md"),
         ("run `pytest -q`", "show", "run_command", "pytest -q"),
         ("list the files", "show", "list_files", None),
+        ('replace "MAX = 3" with "MAX = 5" in src/retry.py', "edit", "edit_file", "MAX = 5"),
+        ("Change `a = 'x'` to `a = ''` in the file `b.py`.", "edit", "edit_file", "a = ''"),
+        ('replace "x" with "" in b.py', "edit", "edit_file", ""),
+        ("replace the tests with better ones", "search", "memory_operations", None),
         ("where is the retry policy?", "search", "memory_operations", "retry policy"),
         ("¿?", "nothing", None, None),
         ("Hi!", "nothing", None, None),
@@ -57,3 +71,32 @@ def test_a_question_about_the_past_leaves_the_code_alone() -> None:
 )
 def test_words_worth_looking_for(question: str, words: list[str]) -> None:
     assert find_search_words(question) == words
+
+
+def test_the_window_is_the_users_or_larger_than_any_conversation() -> None:
+    assert asyncio.run(OfflineProvider().limits()).context_window == 1_000_000
+    limits = asyncio.run(OfflineProvider(8_000).limits())
+    assert (limits.context_window, limits.max_output_tokens, limits.source) == (8_000, 2_000, "config")
+
+
+def test_lines_of_a_file_are_shown_once() -> None:
+    source = ['"""The retry policy."""', "", "", "def retry():", "    pass"]
+    hits = [
+        "retry.py",
+        f"1:{source[0]}",
+        f"4:{source[3]}",
+        "12:retry()",
+        "",
+        "other.py",
+        "31:# the retry policy, again",
+    ]
+    plan = plan_lookups("where is the retry policy?")
+    search = next(lookup for lookup in plan.lookups if lookup.tool == "search_text")
+    found = LookupResult(lookup=search, result=ToolMessage(tool_call_id="1", content="\n".join(hits)))
+    reads = plan_further_lookups(plan, [found])
+    assert [(read.arguments["path"], read.arguments["offset"]) for read in reads] == [("retry.py", 1), ("other.py", 30)]
+    numbered = "\n".join(f"{number}|{line}" for number, line in enumerate(source, 1))
+    read = LookupResult(lookup=reads[0], result=ToolMessage(tool_call_id="2", content=numbered))
+    answer = compose_answer(plan, [[found], [read]], introduce=False)
+    assert answer.count("def retry():") == 1
+    assert "- `other.py:31` `# the retry policy, again`" in answer

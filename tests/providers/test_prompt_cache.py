@@ -105,6 +105,7 @@ def test_newer_openai_models_read_at_breakpoints_only() -> None:
     assert cache.bill(chat(LONG + "changed"), 2.0).read == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", [case for case in CASES if case.pause_s < 300], ids=lambda case: case.name)
 def test_a_session_reads_what_it_sent_before(case: Any, tmp_path: Path) -> None:
     make_project(tmp_path / "project", 400)

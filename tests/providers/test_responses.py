@@ -543,7 +543,7 @@ def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
     (tmp_path / LESSONS_FILE_NAME).write_text('{"schema": "clio.servers", "version": 1, "models": 7}', encoding="utf-8")
     told_of: list[str] = []
     LessonBook(tmp_path, told_of.append).lessons_for("h:1", "m")
-    assert len(told_of) == 1 and f"set aside as '{LESSONS_FILE_NAME}.corrupt-" in told_of[0]
+    assert len(told_of) == 1 and f"renamed to '{LESSONS_FILE_NAME}.corrupt-" in told_of[0]
     models = {"h m": {"learned": 1e9, "lessons": {"efforts": 7}}}
     document = {"schema": "clio.servers", "version": 1, "models": models}
     document["servers"] = {"h": {"learned": 1e9, "protocol": "smoke"}}

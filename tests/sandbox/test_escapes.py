@@ -78,6 +78,7 @@ def surroundings(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLIO", str(os.getpid()))
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("attack", FILES.values(), ids=FILES.keys())
 def test_nothing_outside_changes(held: Sandbox, field: Range, attack: str) -> None:
     before = field.intact()
@@ -86,6 +87,7 @@ def test_nothing_outside_changes(held: Sandbox, field: Range, attack: str) -> No
     assert not Path("x-from-inside").exists()
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("attack", DECIDING.values(), ids=DECIDING.keys())
 def test_what_decides_which_programs_run_is_as_before(held: Sandbox, field: Range, attack: str) -> None:
     before = field.intact()

@@ -99,7 +99,7 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
     tree.read_objects(known.blobs.values())
     (root / "deep" / "AGENTS.md").write_text("be kind\n", encoding="utf-8")
     below = FolderInstructions(
-        root, root.parent, TokenEstimator(), start=root, clean=lambda text: text, window_tokens=100_000
+        root, root.parent, TokenEstimator(), start=root, redact=lambda text: text, window_tokens=100_000
     )
     assert "be kind" in below.render_for(ReadFiles(paths=(root / "deep" / "a",)))
     assert trap.sprung() == set()
@@ -184,5 +184,5 @@ def test_a_filter_that_cannot_be_switched_off_is_not_looked_past(tmp_path: Path,
         with (root / ".git" / "config").open("a", encoding="utf-8") as file:
             file.write(f'[filter "{name}{number}"]\n\tclean = cat\n')
     assert read_git_activity(root) is None
-    with pytest.raises(UserError, match="cannot be switched off"):
+    with pytest.raises(UserError, match="cannot be disabled"):
         read_state(root)

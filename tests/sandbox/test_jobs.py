@@ -81,6 +81,7 @@ async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
     return "; ".join(str(path) for path in (field.project / ".git").rglob("*.set-aside-*"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn, commit_by_the_model])
 def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> None:
     before = field.intact()

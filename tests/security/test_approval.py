@@ -192,7 +192,7 @@ def test_all_refuses_a_program_that_only_the_run_can_tell_where_a_rule_may_forbi
     action = RunCommand(command="$CMD push", cwd=root)
     verdict = policy(root, "all", deny=("git push",)).judge(action)
     assert isinstance(verdict, Deny)
-    assert "written out" in verdict.reason
+    assert "written literally" in verdict.reason
     assert kind(policy(root, "all").judge(action)) == "allow"
 
 
@@ -214,7 +214,7 @@ def test_the_reason_and_the_rule_of_a_question(root: Path) -> None:
         "medium", "git commit changes the repository", "git commit <safe>"
     )
     assert judge.judge(RunCommand(command="pytest -q | tail", cwd=root)) == Ask(
-        "medium", "pytest runs the project's or a package's code", "pytest <safe>"
+        "medium", "pytest runs code of the project or of a package", "pytest <safe>"
     )
     two = judge.judge(RunCommand(command="make && pytest", cwd=root))
     assert isinstance(two, Ask)

@@ -88,6 +88,8 @@ def test_verdict_in_ask(workspace: Workspace) -> None:
 def test_verdict_in_all(workspace: Workspace) -> None:
     """The never-list is refused; what clio obeys, deletes unseen or finds outside the project is asked about."""
     asked = {
+        "cat <<EOF\n`rm -rf src`\nEOF",
+        "ls {a,b} && {rm,-rf,src}",
         "echo hi > .clio/config.yaml",
         "echo hi > $OUT",
         "tar -xf a.tar -C /",

@@ -21,6 +21,7 @@ SOURCES = {
     "git/repository.py": (".git/config",),
     "config/project_links.py": (),
     "checks/checkers.py": (),
+    "lsp/catalog.py": (),
 }
 """Where the code says that something waits for trust, and the files each is about; none where none decides."""
 AGENT = "---\ndescription: d\n---\nDo it.\n"

@@ -132,6 +132,7 @@ def spellings(program: str, sub: str) -> list[str]:
     return lines
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", SUBCOMMANDS)
 def test_no_spelling_escapes(program: str, project: Path) -> None:
     sub = SUBCOMMANDS[program]

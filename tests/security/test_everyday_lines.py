@@ -42,6 +42,7 @@ def test_the_tables_are_large() -> None:
     assert len(set(ASKED)) == len(ASKED) >= 400
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", ["ask", "edits", "plan"])
 def test_no_line_that_does_more_than_read_runs_without_a_question(mode: ApprovalMode, tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")

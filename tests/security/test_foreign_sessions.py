@@ -51,6 +51,7 @@ def remembered(ground: Ground) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("sealed_before", [False, True])
 def test_sessions_of_a_repository_teach_nothing(ground: Ground, *, tracked: bool, sealed_before: bool) -> None:

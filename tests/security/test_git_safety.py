@@ -73,7 +73,7 @@ def judge(root: Path, line: str, cwd: Path | None = None) -> Allow | Ask:
     return verdict
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", TRICKS)
 def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: str, tricks: Tricks) -> None:
     make_root, folder = TRICKS[name]

@@ -58,6 +58,7 @@ def ground(tmp_path: Path):
         yield Ground(tmp_path, server)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.skipif(os.name == "nt", reason="pipes and devices have no names there")
 @pytest.mark.parametrize("name", sorted(PROJECTS))
 def test_nothing_is_gained_without_trust(ground: Ground, name: str) -> None:

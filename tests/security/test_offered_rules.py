@@ -130,6 +130,7 @@ def offered(project: Path, line: str) -> str | None:
     return verdict.rule
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("line", HOSTILE)
 def test_an_offered_rule_covers_the_line_and_nothing_hostile(line: str, project: Path) -> None:
     rule = offered(project, line)

@@ -158,6 +158,7 @@ ADVERSARIAL = {  # how each text begins, and what follows over and over
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", sorted(ADVERSARIAL))
 def test_hostile_texts_end(name: str) -> None:
     """A hundred thousand letters made to mislead take 3 s at most; an expression that backtracks, a minute."""

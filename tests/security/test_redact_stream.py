@@ -209,6 +209,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_work_of_a_stream_is_bounded_by_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that is open without an end is not looked at again and again."""

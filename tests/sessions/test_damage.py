@@ -157,7 +157,7 @@ def test_a_newer_version_is_refused_and_not_changed(tmp_path: Path, part: str) -
     path.write_bytes(re.sub(rb'"version":\d', b'"version":9', path.read_bytes(), count=1))
     before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
     for _ in range(2):
-        with pytest.raises(NewerDocument, match=r"by a later clio: it has version 9, .* left as it is; update clio"):
+        with pytest.raises(NewerDocument, match=r"by a newer clio \(version 9; .* left unchanged; update clio"):
             store.open(session_id)
         with pytest.raises(NewerDocument):
             store.read(session_id)
@@ -228,7 +228,7 @@ def test_a_journal_that_ends_in_zeros_is_reported(tmp_path: Path) -> None:
     again = store.open(session.id)
     assert again.messages == said[:3]
     [warning] = again.warnings
-    assert "were lost and are cut off" in warning and journal.name in warning
+    assert "were damaged and have been removed" in warning and journal.name in warning
     again.append(said[3])
     again.close()
     assert store.read(session.id) == tuple(said)

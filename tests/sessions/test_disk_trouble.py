@@ -88,7 +88,7 @@ def test_a_session_is_saved_once_a_full_disk_has_space_again(tmp_path: Path, end
     store = store_in(tmp_path)
     full, kept, later = run(FULL_DISK, str(store.folder), end)
     [info] = store.list()
-    assert full.startswith(f"the file may not grow ('{store.folder / info.id}")
+    assert full.startswith(f"the file size limit is reached ('{store.folder / info.id}")
     assert kept == "21 True"
     assert later == "None"
     session = store.open(info.id)
@@ -105,8 +105,8 @@ def test_a_disk_that_stays_full_is_reported(tmp_path: Path) -> None:
     full, _, closed = run(FULL_DISK, str(store.folder), "close full")
     [info] = store.list()
     place = store.folder / info.id
-    assert full.startswith(f"the file may not grow ('{place}.journal.jsonl')")
-    assert closed.startswith(f"the file may not grow ('{place}/blobs/")  # each names what failed last
+    assert full.startswith(f"the file size limit is reached ('{place}.journal.jsonl')")
+    assert closed.startswith(f"the file size limit is reached ('{place}/blobs/")  # each names what failed last
     assert files(store.folder) == [f"{info.id}.journal.jsonl"]
     session = store.open(info.id)
     words = [message.content for message in session.messages if isinstance(message, UserMessage)]

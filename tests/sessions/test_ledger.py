@@ -101,7 +101,7 @@ def test_a_ledger_of_a_newer_clio_is_not_changed(ledger: Ledger) -> None:
     assert ledger.path is not None
     ledger.path.parent.mkdir()
     ledger.path.write_text('{"schema":"clio.costs","version":9}\n', encoding="utf-8")
-    with pytest.raises(NewerDocument, match="later clio"):
+    with pytest.raises(NewerDocument, match="newer clio"):
         ledger.add([spent()])
     assert ledger.path.read_text(encoding="utf-8") == '{"schema":"clio.costs","version":9}\n'
 

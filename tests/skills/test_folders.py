@@ -164,7 +164,7 @@ def test_links_out_of_the_project_are_not_followed(project: Path) -> None:
     (skills / "loop" / "SKILL.md").symlink_to(skills / "loop" / "SKILL.md")
     found = find(project)
     assert found.skills == ()
-    assert sum("a link that leads out of the project" in problem for problem in found.problems) == 2
+    assert sum("a link to a place outside the project" in problem for problem in found.problems) == 2
     assert len(found.problems) == 3
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clio.skills.skills import CAP_TOKENS, Skill, SkillCatalog, describe_skill_trust, make_skills_fragment
+from clio.skills.skills import CAP_TOKENS, Skill, SkillCatalog, make_skill_trust_request, make_skills_fragment
 from clio.tokens import TokenEstimator
 
 
@@ -34,7 +34,7 @@ def test_a_projects_skill_waits_for_trust_and_a_new_description_asks_again(tmp_p
 
 
 def test_the_whole_description_is_shown_before_it_is_trusted() -> None:
-    assert describe_skill_trust(skill("a", "x" * 1_000)).value == "x" * 1_000
+    assert make_skill_trust_request(skill("a", "x" * 1_000)).value == "x" * 1_000
 
 
 def test_the_list_is_bounded_sorted_by_the_caller_and_the_same_bytes_again() -> None:

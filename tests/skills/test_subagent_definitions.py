@@ -7,7 +7,7 @@ import pytest
 from clio.commands.command import EditText
 from clio.commands.registry import run_command
 from clio.config.trust import TrustStore
-from clio.skills.skills import SubagentCatalog, UnreadableFile, describe_subagent_trust, parse_subagent_definition
+from clio.skills.skills import SubagentCatalog, UnreadableFile, make_subagent_trust_request, parse_subagent_definition
 from tests.commands.harness import make_harness
 from tests.support.wording import mentions
 
@@ -88,9 +88,7 @@ def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
     folder.mkdir(parents=True)
     (folder / "x.md").symlink_to(house.home.parent / "secret.md")
     found, problems = house.folders.find()
-    assert found == () and [mentions(text, ".clio/agents/x.md", "link", "out of the project") for text in problems] == [
-        True
-    ]
+    assert found == () and [mentions(text, ".clio/agents/x.md", "link", "outside") for text in problems] == [True]
 
 
 def test_definitions_are_listed_shown_and_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +107,6 @@ def test_definitions_are_listed_shown_and_created(tmp_path: Path, monkeypatch: p
     assert not run_command(harness, "/agents new ../x").ok
     assert not run_command(harness, "/agents show nobody").ok
     assert (
-        describe_subagent_trust(SubagentCatalog(harness.loaded.project, harness.loaded.home, {}).find()[0][0]).key
+        make_subagent_trust_request(SubagentCatalog(harness.loaded.project, harness.loaded.home, {}).find()[0][0]).key
         == "agent explore"
     )

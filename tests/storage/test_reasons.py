@@ -38,10 +38,10 @@ def test_a_clause_of_a_longer_sentence() -> None:
     assert error_cause(full) == "the disk is full ('/p/a.json')"
     nameless = OSError(errno.EFBIG, "File too large")
     assert (error_cause(nameless), suggest_fix(nameless)) == (
-        "the file may not grow",
-        "raise the limit on the size of files, then try again",
+        "the file size limit is reached",
+        "raise the file size limit, then try again",
     )
-    said = "the output, or a file of clio's, could not be used: the file may not grow; raise"
+    said = "the output, or a file of clio's, could not be used: the file size limit is reached; raise"
     assert format_os_error(nameless).startswith(said)
     assert (error_cause(ValueError("odd")), suggest_fix(ValueError("odd"))) == ("odd", "check it, then try again")
     lockless = LocksUnsupported(errno.ENOLCK, "none", "/p/a.lock")

@@ -40,13 +40,23 @@ class ForkedTerminal(fdspawn):
     """A clio in a pseudo-terminal, with what `PtySession` needs of `pexpect.spawn`."""
 
     def __init__(
-        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], *, lines: int, columns: int, timeout_s: float
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        *,
+        lines: int,
+        columns: int,
+        timeout_s: float,
+        setup: str = "",
     ) -> None:
+        """setup: Python code that runs in the clio's process before it starts."""
         ours, theirs = os.openpty()
         super().__init__(ours, timeout=timeout_s)
         self.setwinsize(lines, columns)
         tty = os.ttyname(theirs)
-        self.pid: int = _ask(do="start", arguments=[*arguments], cwd=str(cwd), env=dict(env), tty=tty)["pid"]
+        start = {"arguments": [*arguments], "cwd": str(cwd), "env": dict(env), "tty": tty, "setup": setup}
+        self.pid: int = _ask(do="start", **start)["pid"]
         os.close(theirs)
         self.exitstatus: int | None = None
         self.signalstatus: int | None = None
@@ -113,8 +123,8 @@ def _serve() -> None:
             case {"do": "run", "arguments": arguments, "cwd": cwd, "env": env, "given": given}:
                 ended = start(arguments, Path(cwd), env).finish(given.encode())
                 answer: dict[str, Any] = {"code": ended.code, "out": ended.out, "err": ended.err}
-            case {"do": "start", "arguments": arguments, "cwd": cwd, "env": env, "tty": tty}:
-                answer = {"pid": _fork(arguments, cwd, env, os.open(tty, os.O_RDWR | os.O_NOCTTY))}
+            case {"do": "start", "arguments": arguments, "cwd": cwd, "env": env, "tty": tty, "setup": setup}:
+                answer = {"pid": _fork(arguments, cwd, env, os.open(tty, os.O_RDWR | os.O_NOCTTY), setup)}
             case {"do": "wait", "pid": pid, "options": options}:
                 try:
                     pid, status = os.waitpid(pid, options)
@@ -126,7 +136,7 @@ def _serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def _fork(arguments: list[str], cwd: str, env: dict[str, str], tty: int) -> int:
+def _fork(arguments: list[str], cwd: str, env: dict[str, str], tty: int, setup: str) -> int:
     """Start a clio in this terminal, and close it here; returns its process id."""
     pid = os.fork()
     if pid:
@@ -149,6 +159,7 @@ def _fork(arguments: list[str], cwd: str, env: dict[str, str], tty: int) -> int:
         sys.stderr = sys.__stderr__ = open(2, "w", 1, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
         from clio.cli import command
 
+        exec(setup, {})  # the code of the tests themselves
         command()
     except BaseException:
         traceback.print_exc()

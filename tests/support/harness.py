@@ -1,10 +1,13 @@
 """A whole clio in a test: a real project folder, a real server on loopback, a user with scripted answers."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from clio.agent.user_interface import ComposedInterface, Event, StreamRestarted, TextDelta, TurnFinished
 from clio.app import App, build_app
@@ -49,6 +52,8 @@ class Harness:
         self.user = ScriptedUser()
         self.events: list[Event] = []
         self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
+        if switch := os.environ.get("CLIO_LANGUAGE_SERVERS"):
+            self.env["CLIO_LANGUAGE_SERVERS"] = switch
         given = {"base_url": server.url, "model": "test-model"} | overrides
         settings: dict[str, str | bool | tuple[str, ...]]
         settings = {key: value if isinstance(value, bool) else str(value) for key, value in given.items()}
@@ -63,6 +68,11 @@ class Harness:
     async def turn(self, text: str) -> TurnFinished:
         """One turn, bounded in time."""
         return await asyncio.wait_for(self.app.run_turn(text), 30)
+
+    def take_model_as_configured(self) -> None:
+        """Let the model be one of the configuration, not of a flag, which would win over that of a session."""
+        runtime = self.app.runtime
+        runtime.loaded = structs.replace(runtime.loaded, flags=runtime.loaded.flags - {"model"})
 
     def seen(self, kind: type[Event]) -> list[Any]:
         """The events of one kind so far."""

@@ -1,6 +1,9 @@
 """A small MCP server written by hand, over standard input and output or HTTP on 127.0.0.1, with every bad habit.
 
-    python -m tests.support.mcp_peer [--noisy] [--mute] [--fail-once FILE] [--only-old] [--picture BASE64]
+    python -m tests.support.mcp_peer [--noisy] [--mute] [--fail-once FILE] [--only-old] [--picture BASE64] [--changing]
+
+With `--changing` it offers `change`, which adds a tool and a prompt, `flood`, which tells its progress a thousand
+times, and `file`, which answers with a PDF.
 
 Nothing of the SDK is in it: it starts in 30 ms, and does what no decent server would. What it was asked goes to the
 file MCP_PEER_HEARD names, one JSON message a line.
@@ -31,6 +34,11 @@ TOOLS: list[Json] = [
     {"name": "env", "description": "Its environment.", "inputSchema": NOTHING},
     {"name": "secret", "description": "A secret.", "inputSchema": NOTHING},
 ]
+MORE_TOOLS: list[Json] = [
+    {"name": "change", "description": "Changes what is offered.", "inputSchema": NOTHING},
+    {"name": "flood", "description": "Tells its progress a thousand times.", "inputSchema": NOTHING},
+    {"name": "file", "description": "Answers with a file.", "inputSchema": NOTHING},
+]
 BLOCKS: list[Json] = [
     {"type": "text", "text": "a text\x1b[31m"},
     {"type": "image", "data": "QUJD", "mimeType": "image/png"},
@@ -53,6 +61,7 @@ class Peer:
         self._only_old = only_old
         self._waiting: dict[str, Any] = {}
         self._initialized = False
+        self._more_prompts: list[Json] = []
 
     def hear(self, message: Json) -> None:
         """Answer one message, as far as it wants an answer."""
@@ -86,11 +95,15 @@ class Peer:
                 listed = [{"uri": "demo://a", "name": "a", "mimeType": "text/plain"}, {"uri": "demo://b", "name": "b"}]
                 self._result(number, resources=listed)
             case "resources/read":
+                if params["uri"] == "demo://picture":
+                    self._result(number, contents=[{"uri": params["uri"], "blob": BLOCKS[1]["data"]}])
+                    return
                 text = "\n".join(f"line {place} of {params['uri']}" for place in range(1, 4))
                 self._result(number, contents=[{"uri": params["uri"], "mimeType": "text/plain", "text": text}])
             case "prompts/list":
                 arguments = [{"name": "path", "required": True}, {"name": "tone"}]
-                self._result(number, prompts=[{"name": "review", "description": "Review it.", "arguments": arguments}])
+                review = {"name": "review", "description": "Review it.", "arguments": arguments}
+                self._result(number, prompts=[review, *self._more_prompts])
             case "prompts/get":
                 said = f"Review {params['arguments']['path']} in a {params['arguments'].get('tone', 'kind')} way."
                 self._result(number, messages=[{"role": "user", "content": {"type": "text", "text": said}}])
@@ -119,6 +132,21 @@ class Peer:
                 self._text(number, "done")
             case "blocks":
                 self._result(number, content=BLOCKS)
+            case "change":
+                TOOLS.append({"name": "new", "description": "Was not there before.", "inputSchema": NOTHING})
+                self._more_prompts.append({"name": "later", "description": "Was not there before."})
+                for what in ("tools", "prompts"):
+                    self._send({"jsonrpc": "2.0", "method": f"notifications/{what}/list_changed"})
+                self._text(number, "changed")
+            case "flood":
+                token = params["_meta"]["progressToken"]
+                for done in range(1_000):
+                    news = {"progressToken": token, "progress": done, "total": 1_000}
+                    self._send({"jsonrpc": "2.0", "method": "notifications/progress", "params": news})
+                self._text(number, "done")
+            case "file":
+                blob = {"uri": "demo://f", "mimeType": "application/pdf", "blob": "JVBERi0xLjQK"}
+                self._result(number, content=[{"type": "resource", "resource": blob}])
             case "ask":
                 self._ask(number, "elicitation/create", {"message": "Who?", "requestedSchema": FORM})
             case "sample":
@@ -196,6 +224,9 @@ def main(flags: list[str]) -> None:
 
     if "--picture" in flags:
         BLOCKS[1]["data"] = flags[flags.index("--picture") + 1]
+
+    if "--changing" in flags:
+        TOOLS.extend(MORE_TOOLS)
 
     def send(message: Json) -> None:
         print(json.dumps(message), flush=True)

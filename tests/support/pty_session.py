@@ -46,9 +46,11 @@ class PtySession:
         lines: int = 24,
         timeout_s: float = 20.0,
         forked: bool = False,
+        setup: str = "",
     ) -> None:
-        """forked: `argv` are the arguments of a clio of tests/support/forked_clio.py."""
+        """forked: `argv` are the arguments of a clio of tests/support/forked_clio.py; `setup` is code for it."""
         self.timeout_s = timeout_s
+        self.cwd = cwd
         self.raw: bytearray = bytearray()
         self.screen = PictureScreen(columns, lines, reply=self.send)
         self._stream = pyte.ByteStream(self.screen)
@@ -56,7 +58,8 @@ class PtySession:
         if forked:
             from tests.support.forked_clio import ForkedTerminal
 
-            self._child = ForkedTerminal(argv, cwd, whole_env, lines=lines, columns=columns, timeout_s=timeout_s)
+            size = {"lines": lines, "columns": columns}
+            self._child = ForkedTerminal(argv, cwd, whole_env, **size, timeout_s=timeout_s, setup=setup)
         else:
             self._child = pexpect.spawn(
                 argv[0],
@@ -151,10 +154,12 @@ class PtySession:
     ) -> str:
         needle = re.compile(pattern if regex else re.escape(pattern))
         end = time.monotonic() + (timeout_s or self.timeout_s)
-        alive = True
+        alive, read = True, -1
         while True:
-            if bool(needle.search(self.everything if in_scrollback else self.text)) is there:
+            self.take_in()
+            if read != len(self.raw) and bool(needle.search(self.everything if in_scrollback else self.text)) is there:
                 return self.text
+            read = len(self.raw)
             if not alive or time.monotonic() > end:
                 gone = "" if alive else " (the program has ended)"
                 raise AssertionError(f"waited for {pattern!r}, there={there}{gone}; the screen:\n{self.everything}")

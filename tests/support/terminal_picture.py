@@ -1,11 +1,14 @@
 """A terminal that can be read and drawn: pyte with dim text and answers to queries, and an SVG of its cells."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 from unicodedata import normalize
 
 import pyte
+from pyte import modes as mode
 from pyte.screens import Char
 from wcwidth import iter_graphemes, wcswidth, wcwidth
 
@@ -49,6 +52,13 @@ class Paper:
 
 
 NIGHT = Paper()
+# Latin letters, and from general punctuation to arrows, boxes and symbols what has one cell.
+_SIMPLE = [
+    letter
+    for letter in map(chr, (*range(0x20, 0x300), *range(0x2010, 0x2C00)))
+    if letter.isprintable() and wcwidth(letter) == 1
+]
+_SIMPLE_TEXT = re.compile(f"[{re.escape(''.join(_SIMPLE))}]+")
 
 
 class PictureScreen(pyte.HistoryScreen):
@@ -57,16 +67,27 @@ class PictureScreen(pyte.HistoryScreen):
     pyte drops SGR 2; here faint text in the default colour gets the foreground "dim".
     """
 
+    # HistoryScreen wraps every method at every access, so that its pages can be turned, which no test does.
+    __getattribute__ = object.__getattribute__
+
     def __init__(self, columns: int, lines: int, reply: Callable[[str], None] | None = None) -> None:
         super().__init__(columns, lines, history=20_000, ratio=0.5)
         self.reply = reply
+        self.broken_rows: list[str] = []
+        """Rows that were wider than the screen, so that the terminal broke them: their first parts."""
+        self._cells: dict[tuple[Any, ...], dict[str, Char]] = {}  # by style without text, then by letter
 
     def draw(self, data: str) -> None:
         """Draw text as today's terminals do: letters that belong together share their cells, and none is lost.
 
         pyte alone gives up the rest of a text at a joiner or a variation selector.
         """
+        if _SIMPLE_TEXT.fullmatch(data) and mode.DECAWM in self.mode and mode.IRM not in self.mode:
+            self._draw_simple(data)
+            return
         for letters in iter_graphemes(data):
+            if self.cursor.x >= self.columns and mode.DECAWM in self.mode and wcwidth(letters[0]):
+                self.broken_rows.append(line_text(self.buffer[self.cursor.y], self.columns))
             if len(letters) == 1 and wcwidth(letters) != 0:
                 super().draw(letters)
             elif wcwidth(letters[0]) == 0:
@@ -77,6 +98,26 @@ class PictureScreen(pyte.HistoryScreen):
                     super().draw(" ")
                     self.buffer[self.cursor.y][self.cursor.x - 1] = self.cursor.attrs._replace(data="")
                 self._append(letters[1:])
+
+    def _draw_simple(self, text: str) -> None:
+        """Draw letters of one cell each that never combine: nearly all that is drawn, a row at a time."""
+        text = text.translate(self.g1_charset if self.charset else self.g0_charset)
+        style = self.cursor.attrs[1:]
+        made = self._cells.setdefault(style, {})
+        while text:
+            if self.cursor.x >= self.columns:
+                self.broken_rows.append(line_text(self.buffer[self.cursor.y], self.columns))
+                self.carriage_return()
+                self.linefeed()
+            row, start = self.buffer[self.cursor.y], self.cursor.x
+            part, text = text[: self.columns - start], text[self.columns - start :]
+            for column, letter in enumerate(part, start):
+                cell = made.get(letter)
+                if cell is None:
+                    cell = made[letter] = Char(letter, *style)
+                row[column] = cell
+            self.cursor.x = start + len(part)
+            self.dirty.add(self.cursor.y)
 
     def resize(self, lines: int | None = None, columns: int | None = None) -> None:
         """Change the size as today's terminals do: rows below the cursor go first, then the top ones, into scrollback.
@@ -220,6 +261,92 @@ def _draw(run: Run, top: float, paper: Paper) -> Iterator[str]:
     )
 
 
+@dataclass(frozen=True)
+class Frame:
+    """One picture of an animation: the elements of each row as if it were the first, where the cursor is, how long."""
+
+    rows: tuple[str, ...]
+    cursor: tuple[int, int] | None
+    seconds: float
+
+
+def take_frame(screen: pyte.Screen, seconds: float, paper: Paper = NIGHT) -> Frame:
+    """The screen as it stands, to be shown that long."""
+    rows = tuple(
+        "".join(element for run in _runs(screen.buffer[row], screen.columns) for element in _draw(run, 0.0, paper))
+        for row in range(screen.lines)
+    )
+    cursor = None if screen.cursor.hidden else (screen.cursor.x, screen.cursor.y)
+    return Frame(rows, cursor, seconds)
+
+
+def animation_of(frames: Sequence[Frame], columns: int, *, title: str = "clio", paper: Paper = NIGHT) -> str:
+    """An SVG that shows the frames one after another, for ever, by CSS alone.
+
+    Where CSS cannot move anything, and for readers who prefer reduced motion, it is the last frame. Rows that several
+    frames have in common are in the file once.
+    """
+    width, height = columns * CELL_WIDTH + 2 * PADDING, len(frames[0].rows) * CELL_HEIGHT + TITLE_BAR + PADDING
+    total = sum(frame.seconds for frame in frames)
+    names: dict[str, str] = {}
+    for frame in frames:
+        for row in filter(None, frame.rows):
+            names.setdefault(row, f"r{len(names)}")
+    rules, groups, start = list[str](), list[str](), 0.0
+    for number, frame in enumerate(frames):
+        begin, end = 100 * start / total, 100 * (start + frame.seconds) / total
+        start += frame.seconds
+        steps = ["0%{visibility:hidden}"] if begin else []
+        steps += [f"{begin:.3f}%{{visibility:visible}}"]
+        steps += [f"{end:.3f}%{{visibility:hidden}}"] if number + 1 < len(frames) else []
+        rules.append(f"@keyframes k{number}{{{''.join(steps)}}}#f{number}{{animation-name:k{number}}}")
+        uses = "".join(
+            f'<use href="#{names[row]}" y="{TITLE_BAR + place * CELL_HEIGHT:g}"/>'
+            for place, row in enumerate(frame.rows)
+            if row
+        )
+        if frame.cursor is not None:
+            x, y = PADDING + frame.cursor[0] * CELL_WIDTH, TITLE_BAR + frame.cursor[1] * CELL_HEIGHT
+            uses += f'<rect x="{x:.1f}" y="{y:g}" width="{CELL_WIDTH}" height="{CELL_HEIGHT:g}" fill-opacity="0.6"/>'
+        last = " last" * (number + 1 == len(frames))
+        groups.append(f'<g id="f{number}" class="f{last}">{uses}</g>')
+    style = (
+        f".f{{visibility:hidden;animation:{total:.2f}s step-end infinite}}.last{{visibility:visible}}{''.join(rules)}"
+        "@media (prefers-reduced-motion:reduce){.f{animation:none!important}}"
+    )
+    head, dots, shown = _svg_head(width, height, title, paper)
+    return "\n".join(
+        [
+            head,
+            f"<style>{style}</style>",
+            *dots,
+            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{paper.front}">',
+            shown,
+            "<defs>",
+            *(f'<g id="{name}">{row}</g>' for row, name in names.items()),
+            "</defs>",
+            *groups,
+            "</g>",
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _svg_head(width: float, height: float, title: str, paper: Paper) -> tuple[str, list[str], str]:
+    """The opening tag; the window and its buttons; the title."""
+    buttons = "".join(
+        f'<circle cx="{20 + 18 * number}" cy="17" r="5.5" fill="{fill}"/>'
+        for number, fill in enumerate(("#ff5f57", "#febc2e", "#28c840"))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" role="img" aria-label="{escape(title)}">',
+        [f'<rect width="100%" height="100%" rx="8" fill="{paper.back}"/>', buttons],
+        f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{paper.dim}">{escape(title)}</text>',
+    )
+
+
 def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = None, paper: Paper = NIGHT) -> str:
     """A picture of the screen as an SVG that needs no script, no network and no particular font.
 
@@ -234,19 +361,13 @@ def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = 
         for run in _runs(screen.buffer[row], screen.columns)
         for element in _draw(run, TITLE_BAR + row * CELL_HEIGHT, paper)
     ]
-    dots = "".join(
-        f'<circle cx="{20 + 18 * number}" cy="17" r="5.5" fill="{fill}"/>'
-        for number, fill in enumerate(("#ff5f57", "#febc2e", "#28c840"))
-    )
+    head, window, shown_title = _svg_head(width, height, title, paper)
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img" aria-label="{escape(title)}">',
-            f'<rect width="100%" height="100%" rx="8" fill="{paper.back}"/>',
-            dots,
+            head,
+            *window,
             f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{paper.front}">',
-            f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{paper.dim}">'
-            f"{escape(title)}</text>",
+            shown_title,
             *drawn,
             "</g>",
             "</svg>",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.styles import feedback_signals
+from clio.memory.styles import feedback
 from clio.text import bandit, consolidate, embedding, scoring
 from tests.support.rows import each_row
 
@@ -153,7 +153,7 @@ def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
 
 @each_row("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
 def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
-    assert feedback_signals.classify_complaint(words) is None
+    assert feedback.classify_complaint(words) is None
 
 
 @given(st.floats(0, 100 * 86_400))

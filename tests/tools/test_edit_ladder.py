@@ -111,15 +111,15 @@ REFUSALS = {
     "empty": ("a\n", "", "b", "empty"),
     "same": ("a\n", "a", "a", "same"),
     "same but for its endings": ("a\r\nb\r\n", "a\nb", "a\r\nb", "no change"),
-    "nothing": ("alpha\n", "omega", "b", "nothing"),
-    "several, exact": ("a\na\n", "a", "b", "several"),
-    "several, overlapping": ("aaa", "aa", "b", "several"),
-    "several, line endings": ("a\r\nb\r\na\r\nb\r\n", "a\nb", "c", "several"),
-    "several, indent shift": ("  a\n  b\n    a\n    b\n", "a\nb", "c\nd", "several"),
-    "several, whitespace": ("a  b\na   b\n", "a b", "c", "several"),
-    "white space only": ("a\nb\n", "  \n ", "c", "nothing"),
-    "words inside words": ("xa  bx\n", "a b", "c", "nothing"),
-    "numbers that do not count up": ("x\ny\n", "1|x\n5|y", "z", "nothing"),
+    "nothing": ("alpha\n", "omega", "b", "not found"),
+    "several, exact": ("a\na\n", "a", "b", "ambiguous"),
+    "several, overlapping": ("aaa", "aa", "b", "ambiguous"),
+    "several, line endings": ("a\r\nb\r\na\r\nb\r\n", "a\nb", "c", "ambiguous"),
+    "several, indent shift": ("  a\n  b\n    a\n    b\n", "a\nb", "c\nd", "ambiguous"),
+    "several, whitespace": ("a  b\na   b\n", "a b", "c", "ambiguous"),
+    "white space only": ("a\nb\n", "  \n ", "c", "not found"),
+    "words inside words": ("xa  bx\n", "a b", "c", "not found"),
+    "numbers that do not count up": ("x\ny\n", "1|x\n5|y", "z", "not found"),
 }
 
 
@@ -150,7 +150,7 @@ def test_replace_all(text: str, old: str, new: str, after: str) -> None:
 def test_replace_all_does_not_trust_the_last_rung() -> None:
     outcome = match_edit("a  b\na   b\n", "a b", "c", replace_all=True)
     assert isinstance(outcome, EditRefused)
-    assert outcome.reason == "several"
+    assert outcome.reason == "ambiguous"
 
 
 def test_a_higher_rung_hides_a_lower_one() -> None:

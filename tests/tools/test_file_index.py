@@ -197,6 +197,6 @@ def test_a_whole_machine_is_searched_without_what_is_no_file(tmp_path: Path, mon
     for name in ("proc", "etc"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a").touch()
-    monkeypatch.setattr("clio.tools.files.file_index._MACHINE", (str(tmp_path / "proc"),))
+    monkeypatch.setattr("clio.tools.files.file_index._KERNEL_FOLDERS", (str(tmp_path / "proc"),))
     assert list(walk_files(tmp_path, tmp_path, hidden=True)) == ["etc/a"]
     assert list(walk_files(tmp_path, tmp_path / "proc", hidden=True)) == ["a"]

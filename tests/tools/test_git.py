@@ -59,6 +59,7 @@ def test_status_names_changed_and_new_files_in_plain_text(repo: Path) -> None:
     assert call(repo, operation="status").text == '## main\n M "naïve file.txt"\n?? new.txt'
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("pattern", ["**/*a" * 12 + "b", "**/*" * 12 + "b", "**/*a*a*a*a*/" * 6 + "b"])
 @pytest.mark.parametrize("place", [".gitignore", ".git/info/exclude", "a/.gitignore"])
 def test_patterns_that_take_git_for_ever_are_bounded(

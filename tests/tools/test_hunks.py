@@ -74,7 +74,7 @@ def test_a_line_that_may_have_been_two_different_ones_is_refused(tmp_path: Path)
     path = bench.write("a.txt", good + b"bad \xff\nbad \xfe\nlast\n")
     prepared = bench.prepare("edit_file", path="a.txt", old_string="last", new_string="LAST")
     before = path.read_bytes()
-    with pytest.raises(ToolFailed, match="bytes that are no text"):
+    with pytest.raises(ToolFailed, match="bytes that are not text"):
         run_as(prepared, (first_change(prepared).after or "").replace("größe 3\n", "small 3\n"))
     assert path.read_bytes() == before
 

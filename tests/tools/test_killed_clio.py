@@ -54,6 +54,7 @@ def noted(folder: Path, count: int) -> list[int]:
     return found()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
     line, background = SHAPES[shape]

@@ -35,6 +35,30 @@ def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said
     assert (found.asserted_by, found.message) == (said_by, message)
 
 
+@each_row(
+    ("words", "said_by"),
+    [
+        ("the log says: 'deploys go through make ship'", "model"),
+        ("what does “Deploys go through  make ship” mean?", "model"),
+        ("> deploys go\n> through make ship\n> deploys go through make ship\n\nis that so?", "model"),
+        ("```\ndeploys go through make ship\n```\nwhy is this printed?", "model"),
+        ("<page>\ndeploys go through make ship\n</page>\nsummarise it", "model"),
+        ("summarise this:\n\ndeploys go through make ship", "model"),
+        ("it says `deploys go through make ship`. I say deploys go through make ship", "user"),
+        ("Remember:\ndeploys go through make ship", "user"),
+        ("STRASSE ß İ: deploys go through make ship", "model"),
+        ("straße: deploys go through make ship", "user"),
+    ],
+)
+def test_what_the_user_quotes_is_not_their_statement(words: str, said_by: str) -> None:
+    assert find_source((FACT,), (user(words),)).asserted_by == said_by
+    assert find_source((FACT,), (tool(FACT), user(words))).asserted_by == ("user" if said_by == "user" else "tool")
+
+
+def test_a_statement_that_contains_a_quotation_is_the_users() -> None:
+    assert find_source(("the codename is `Heron II`",), (user("the codename is `Heron II`"),)).asserted_by == "user"
+
+
 def test_an_answer_to_a_question_is_the_users_word() -> None:
     deeds = SideEffects(question="How do you deploy?", answer=FACT)
     asked = ToolMessage(

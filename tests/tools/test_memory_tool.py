@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.errors import ClioError, ToolFailed, ToolRetry
+from clio.agent.tool_runner import parse_arguments
+from clio.errors import ClioError, ToolFailed, ToolRetry, WrongArguments
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
@@ -316,3 +318,39 @@ def test_incognito_refuses_all_but_the_messages_of_this_session(tmp_path: Path) 
         with pytest.raises(ToolFailed, match="memory is off"):
             harness.call(operation, **arguments)
     assert "remember this" in harness.say("recall_messages", **{"from": "1"})
+
+
+def test_recall_shows_who_stated_a_memory_and_the_users_statement_first(harness: Harness) -> None:
+    harness.learn("add_discovery", fact="The docs server port is 9191 on the mirror")
+    user = Provenance(session="s", asserted_by="user")
+    harness.memory.store.add(MemoryDraft(kind="fact", content="The docs server listens on port 9090"), user)
+    lines = [line for line in harness.say("recall", query="docs server port").splitlines() if line.startswith("- ")]
+    assert "9090" in lines[0] and "[from the user]" in lines[0]
+    assert "9191" in lines[1] and "[unverified]" in lines[1]
+
+
+def test_an_update_to_a_shorter_text_stays_the_models_own(harness: Harness) -> None:
+    text = harness.say("remember", content="The tests take four minutes and need a running Redis")
+    id = re.findall(ID, text)[0]
+    harness.session.append(ToolMessage(id="t9", tool_call_id="c", name="memory_operations", content=text))
+    harness.say("update", id=id, content="The tests take four minutes")
+    record = harness.memory.store.get(id)
+    assert record.provenance is not None and record.provenance.asserted_by == "model"
+
+
+def test_errors_of_update_name_parameters_of_the_schema(harness: Harness) -> None:
+    id = harness.learn("add_discovery", fact="Config is YAML")
+    with pytest.raises(ToolRetry, match="at least one of: content, confidence, files"):
+        harness.call("update", id=id)
+    with pytest.raises(WrongArguments, match="changes"):
+        parse_arguments('{"operation": "update", "id": "d-1", "changes": {"content": "x"}}', MemoryArgs)
+
+
+@pytest.mark.parametrize("kind", ["discovery", "fact"])
+def test_the_name_of_a_secret_alone_is_not_stored(harness: Harness, kind: str) -> None:
+    with pytest.raises(ToolRetry, match="secrets are never stored"):
+        harness.call("remember", content="The token is [REDACTED].", kind=kind)
+    assert not harness.memory.store.records()
+    useful = "The token [REDACTED] is read from the keyring by deploy.sh"
+    harness.call("remember", content=useful, kind=kind)
+    assert {record.content for record in harness.memory.store.records()} == {useful}

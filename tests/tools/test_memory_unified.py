@@ -45,7 +45,7 @@ def test_everything_is_one_answer_marked_as_data(home: Home) -> None:
 def test_layer_date_and_limit_are_obeyed(home: Home) -> None:
     assert "times out" not in asked(home, query="gateway", layer="l1")
     assert len(asked(home, query="gateway", layer="all", limit=1).splitlines()) == 2
-    assert "Nothing that is remembered" in asked(home, query="gateway", at="2020-01-01")
+    assert "No memory matches that" in asked(home, query="gateway", at="2020-01-01")
 
 
 @pytest.mark.parametrize(("name", "value"), [("layer", "L9"), ("at", "soon"), ("query", "")])

@@ -213,15 +213,15 @@ def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -
 def test_a_memory_says_when_its_file_has_changed(harness: Harness) -> None:
     (harness.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
     harness.keep("The port stands in a.py", type="fact", examples=["a.py"])
-    assert not harness.say("recall", query="port").endswith("]")
+    assert harness.say("recall", query="port").endswith("(e.g. a.py) [unverified]")
     (harness.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
-    assert harness.say("recall", query="port").endswith("(its file has changed since)")
+    assert harness.say("recall", query="port").endswith("(its file has changed since) [unverified]")
     assert harness.say("recall", query="port", type="fact").endswith("[its file has changed since]")
 
 
 def test_secrets_are_not_stored(harness: Harness) -> None:
     harness.keep("The token is s3cret", type="fact")
-    assert harness.say("recall", query="token").endswith("The token is [redacted]")
+    assert harness.say("recall", query="token").endswith("The token is [redacted] [unverified]")
     stored = [path for path in harness.project.rglob("memories*") if path.is_file()]
     assert stored
     assert not any("s3cret" in path.read_text(encoding="utf-8") for path in stored)
@@ -229,7 +229,7 @@ def test_secrets_are_not_stored(harness: Harness) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("\u200b", "a memory needs words"), ("x" * 1_000_000, "up to 16,000 characters, and this has 1,000,000")],
+    [("\u200b", "a memory needs a text"), ("x" * 1_000_000, "up to 16,000 characters, and this has 1,000,000")],
 )
 def test_what_cannot_be_a_memory_is_answered_in_a_sentence(harness: Harness, content: str, said: str) -> None:
     with pytest.raises(ToolRetry, match=said):

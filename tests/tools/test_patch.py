@@ -234,15 +234,15 @@ def test_one_file_in_two_sections(bench: Bench) -> None:
 @each_row(
     ("body", "words"),
     [
-        ("*** Update File: b\n-nothing like it\n+x\n", "no file was changed; in 'b' the hunk does not fit"),
+        ("*** Update File: b\n-nothing like it\n+x\n", "no file was changed; in 'b' the hunk does not apply"),
         ("*** Update File: c\n-1\n+x\n", "'c' does not exist"),
         ("*** Delete File: c\n", "'c' does not exist"),
         ("*** Delete File: folder\n", "is a folder"),
-        ("*** Add File: b\n+x\n", "exists already"),
+        ("*** Add File: b\n+x\n", "already exists"),
         ("*** Add File: b/c\n+x\n", "is a file, not a folder"),
-        ("*** Update File: b\n*** Move to: folder/x\n", "exists already"),
-        ("*** Delete File: a\n", "'a' in two sections"),
-        ("*** Update File: b\n*** Move to: new\n*** Add File: new\n+x\n", "'new' in two sections"),
+        ("*** Update File: b\n*** Move to: folder/x\n", "already exists"),
+        ("*** Delete File: a\n", "two sections for 'a'"),
+        ("*** Update File: b\n*** Move to: new\n*** Add File: new\n+x\n", "two sections for 'new'"),
         ("*** Delete File: data\n", "binary file"),
         ("*** Update File: stale\n-1\n+x\n", "changed on disk since"),
     ],
@@ -286,7 +286,7 @@ def test_a_file_that_changes_meanwhile_stops_the_batch(bench: Bench) -> None:
         "apply_patch", patch="*** Begin Patch\n*** Update File: a\n-1\n+x\n*** Update File: b\n-2\n+y\n*** End Patch"
     )
     bench.write("b", "2\nmore\n")
-    with pytest.raises(ToolRetry, match="'b' changed on disk just now"):
+    with pytest.raises(ToolRetry, match="'b' has just changed on disk"):
         run(prepared)
     assert tree(bench.root) == {"a": b"1\n", "b": b"2\nmore\n"}
 
@@ -309,3 +309,40 @@ def test_after_a_patch_the_model_knows_the_files(bench: Bench) -> None:
     bench.call("write_file", path="a", content="3\n")
     bench.call("write_file", path="b", content="y\n")
     assert tree(bench.root) == {"a": b"3\n", "b": b"y\n"}
+
+
+INDENTED = """\
+  *** Begin Patch
+  *** Update File: a.py
+  @@
+  -x = 1
+  +x = 2
+  *** Update File: b.py
+  @@
+  -y = 1
+  +y = 2
+  *** End Patch
+"""
+HEADERS_INDENTED = """\
+*** Begin Patch
+  *** Delete File: old.py
+  *** Update File: a.py
+@@
+-x = 1
++x = 2
+ *** Update File: b.py
+@@
+-y = 1
++y = 2
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize("patch", [INDENTED, HEADERS_INDENTED])
+def test_indented_headers_name_the_files(patch: str) -> None:
+    assert [section.path for section in parse_patch(patch)][-2:] == ["a.py", "b.py"]
+
+
+def test_a_line_of_context_that_looks_like_a_header_is_context() -> None:
+    patch = "*** Begin Patch\n*** Update File: doc.md\n@@\n *** Update File: x\n-old\n+new\n*** End Patch"
+    assert [section.path for section in parse_patch(patch)] == ["doc.md"]

@@ -148,8 +148,8 @@ def test_a_folder_answers_with_its_listing(bench: Bench) -> None:
         ("src/modle.py", "did you mean 'src/model.py'?"),
         ("lib/model.py", "did you mean 'src/model.py'?"),
         ("SRC/MODEL.PY", "did you mean 'src/model.py'?"),
-        ("zzz.bin", "see what does with list_files or find_files"),
-        ("/nowhere/at/all.py", "see what does with list_files or find_files"),
+        ("zzz.bin", "list_files and find_files show which paths exist"),
+        ("/nowhere/at/all.py", "list_files and find_files show which paths exist"),
     ],
 )
 def test_missing_files_name_the_nearest(bench: Bench, asked: str, answer: str) -> None:

@@ -84,7 +84,7 @@ def test_it_works_where_memory_is_off_and_says_what_is_wrong(session: Session, t
         ({}, "needs handle, or from and to, or query"),
         ({"handle": "t9"}, "the spans are t1"),
         ({"from": "nobody"}, "give ids, or places from 1 to 5"),
-        ({"handle": "t1", "offset": 99_999}, "behind their end"),
+        ({"handle": "t1", "offset": 99_999}, "past their end"),
     ):
         with pytest.raises(ToolRetry, match=said):
             ask(session, tmp_path, **arguments)

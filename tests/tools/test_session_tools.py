@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.agent.tool_runner import parse_arguments
 from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
 from clio.security.actions import Workspace
@@ -17,7 +18,7 @@ from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
 from clio.tools.base import Tool, ToolOutput
 from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page_output, preview_output, split_rows
-from clio.tools.schemas import make_tool_spec
+from clio.tools.schemas import make_args_schema, make_tool_spec
 from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, apply_todo_operation
 from clio.tools.shell.jobs import JobTable
 from clio.tools.toolbox import make_session_tools
@@ -164,3 +165,34 @@ def test_the_family_is_complete_described_and_small(store: SessionStore, session
     assert {spec.name: len(spec.description.split()) for spec in full if len(spec.description.split()) > 90} == {}
     assert all(0 < len(small.description) < len(spec.description) for spec, small in zip(full, compact, strict=True))
     assert sum(len(msgspec.json.encode(spec)) for spec in full) / 4 < 2200
+
+
+def test_an_update_adds_its_note_to_the_earlier_one() -> None:
+    todos = (Todo(id=1, title="one", note="cause: parse.py:40"),)
+    more = apply_todo_operation(todos, "update", items({"id": 1, "note": "fixed in load()"}))
+    assert more[0].note == "cause: parse.py:40; fixed in load()"
+    assert apply_todo_operation(more, "update", items({"id": 1, "status": "completed", "note": ""})) == (
+        Todo(id=1, title="one", status="completed", note="cause: parse.py:40; fixed in load()"),
+    )
+    whole = items({"id": 1, "note": "cause: parse.py:40; fixed in load(); tests pass"})
+    assert apply_todo_operation(more, "update", whole)[0].note == "cause: parse.py:40; fixed in load(); tests pass"
+
+
+def test_a_new_list_keeps_notes_and_names_those_that_leave(session: Session) -> None:
+    tool = TodoTool(session)
+    first = items({"title": "one", "note": "cause: parse.py:40"}, {"title": "two", "note": "needs Python 3.12"})
+    call(tool, TodoArgs(operation="write", todos=first))
+    output = call(tool, TodoArgs(operation="write", todos=items({"title": "one", "status": "completed"})))
+    assert session.todos == (Todo(id=1, title="one", status="completed", note="cause: parse.py:40"),)
+    assert "2. two: needs Python 3.12" in output.text
+
+
+def test_former_names_of_the_items_are_accepted_and_others_named(session: Session) -> None:
+    tool = TodoTool(session)
+    written = parse_arguments('{"operation": "write", "todoList": [{"id": 1, "title": "one"}]}', TodoArgs)
+    assert call(tool, written).text == "[ ] 1. one"
+    updated = parse_arguments('{"operation": "update", "todoUpdates": [{"id": 1, "status": "completed"}]}', TodoArgs)
+    assert call(tool, updated).text == "[x] 1. one"
+    with pytest.raises(ToolRetry, match="tasks"):
+        parse_arguments('{"operation": "write", "tasks": [{"title": "two"}]}', TodoArgs)
+    assert "todoList" not in str(make_args_schema(TodoArgs))

@@ -126,6 +126,31 @@ def test_a_command_that_was_still_printing_is_told_from_a_silent_one(tmp_path: P
     assert "it was still printing" in output.text
 
 
+EDITOR = """printf 'Vim: Warning: Input is not from a terminal\\n'; sleep 600"""
+FULL_SCREEN = "printf '\\033[?10'; sleep 0.1; printf '49h'; while :; do printf '\\033[H'; date; sleep 0.1; done"
+
+
+@pytest.mark.parametrize("command", [EDITOR, FULL_SCREEN])
+def test_a_program_that_waits_for_keys_is_stopped_with_a_hint(tmp_path: Path, pids: Path, command: str) -> None:
+    output = run(tmp_path, f"echo $$ >> pids; {command}", timeout_s=600)
+    assert not output.ok and "needs a terminal" in output.text and "edit_file" in output.text
+    assert "terminal" in output.summary
+    assert not any(is_alive(pid) for pid in noted_pids(pids))
+
+
+def test_a_program_that_ends_for_lack_of_a_terminal_is_explained(tmp_path: Path) -> None:
+    assert "needs a terminal" in run(tmp_path, "echo 'top: failed tty get' >&2; exit 1").text
+    assert "needs a terminal" not in run(tmp_path, "echo 'top: failed tty get'").text
+    long = "for n in $(seq 200); do echo 'test 7: the input device is not a TTY'; done; exit 1"
+    assert "needs a terminal" not in run(tmp_path, long).text
+
+
+def test_an_editor_that_needs_no_keys_is_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TERMINAL_WAIT_S", 0.0)
+    closed = "printf '\\033[?1049h\\033[?1049l'; sleep 1.5; echo written"
+    assert run(tmp_path, closed).ok
+
+
 def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> list[int]:
         task = asyncio.create_task(call(shell(tmp_path), RunCommandArgs(command=FAMILY)))

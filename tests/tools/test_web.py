@@ -249,7 +249,7 @@ def dripping(site: Site, *, headers_first: bool) -> Answer:
 def test_a_server_that_drips_is_left_in_time(site: Site, headers_first: bool) -> None:
     """Each byte comes in time, the whole never does: the limit counts from the start, and the thread ends with it."""
     site.pages["/"] = dripping(site, headers_first=headers_first)
-    with pytest.raises(ToolFailed, match=r"did not come whole within 0\.3 s"):
+    with pytest.raises(ToolFailed, match=r"was not received completely within 0\.3 s"):
         fetch(site.url("/"), timeout_s=0.3)
 
 

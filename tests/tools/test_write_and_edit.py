@@ -81,13 +81,13 @@ def test_overwriting_keeps_endings_encoding_and_mode(bench: Bench) -> None:
 def test_writing_what_is_there(bench: Bench) -> None:
     bench.write("a", "same")
     bench.call("read_file", path="a")
-    with pytest.raises(ToolRetry, match="exactly this content already"):
+    with pytest.raises(ToolRetry, match="already has exactly this content"):
         bench.prepare("write_file", path="a", content="same")
 
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("src", "is a folder"), ("new/", "names a folder"), ("a.py/b.py", "is a file, not a folder"), ("", "empty")],
+    [("src", "is a folder"), ("new/", "is a folder"), ("a.py/b.py", "is a file, not a folder"), ("", "empty")],
 )
 def test_where_no_file_can_be(bench: Bench, path: str, words: str) -> None:
     bench.write("src/x", "x")
@@ -99,7 +99,7 @@ def test_where_no_file_can_be(bench: Bench, path: str, words: str) -> None:
 def test_another_process_creates_the_file_meanwhile(bench: Bench) -> None:
     prepared = bench.prepare("write_file", path="a.py", content="mine")
     path = bench.write("a.py", "theirs")
-    with pytest.raises(ToolRetry, match="exists already"):
+    with pytest.raises(ToolRetry, match="already exists"):
         run(prepared)
     assert path.read_bytes() == b"theirs"
 
@@ -177,7 +177,7 @@ def test_a_file_that_changes_between_question_and_answer(bench: Bench) -> None:
     path = bench.write("a", "one\n")
     prepared = bench.prepare("edit_file", path="a", old_string="one", new_string="1")
     bench.write("a", "one\nmore\n")
-    with pytest.raises(ToolRetry, match="changed on disk just now"):
+    with pytest.raises(ToolRetry, match="has just changed on disk"):
         run(prepared)
     assert path.read_bytes() == b"one\nmore\n"
 
@@ -209,7 +209,7 @@ def test_refusals_can_be_sent(bench: Bench) -> None:
 
 def test_an_encoding_that_cannot_hold_the_change(bench: Bench) -> None:
     path = bench.write("a", b"caf\xe9\n")
-    with pytest.raises(ToolRetry, match="cp1252 and cannot hold"):
+    with pytest.raises(ToolRetry, match="cp1252, which has no"):
         bench.prepare("edit_file", path="a", old_string="café", new_string="café ☕")
     assert path.read_bytes() == b"caf\xe9\n"
 

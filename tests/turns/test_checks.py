@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import Notice, TurnFinished
-from clio.checks.checkers import describe_checks_trust, find_programs
+from clio.checks.checkers import find_programs, make_checks_trust_request
 from clio.config.trust import TrustStore
 from clio.messages import ToolMessage
 from clio.sandbox.sandbox import Confinement
@@ -309,7 +309,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
     run(harness)
     assert "told" not in result(harness, 1) and not (project / "escaped").exists()
 
-    TrustStore(tmp_path / "home").add(harness.loaded.main_project, describe_checks_trust(["tsc"]))
+    TrustStore(tmp_path / "home").add(harness.loaded.main_project, make_checks_trust_request(["tsc"]))
     trusted = make_harness([write("a.ts", "let y\n"), text("done")], approve="all")
     confined = trusted.app.runtime.confinement.level() != "off"
     (project / "a.ts").unlink()

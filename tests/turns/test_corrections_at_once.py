@@ -34,6 +34,7 @@ async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[
         await harness.turn(message)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "correction",
     [
@@ -148,6 +149,7 @@ def test_one_undo_brings_the_old_value_back(make_harness: MakeHarness) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "later",
     [
@@ -190,6 +192,7 @@ def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: Mak
     asyncio.run(run())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("old", "later", "new"),
     [

@@ -1,5 +1,6 @@
 """What turns cost, over real HTTP: by price, as the server says, up to a limit, and what is kept of it."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -9,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from clio.commands.registry import run_command
+from clio.errors import ConfigError
+from clio.providers.prices import PriceBook
+from tests.support import messages_server, responses_script
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, text, tool_calls
 from tests.support.forked_clio import run_clio
-from tests.support.harness import make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.wording import mentions
+from tests.turns.conftest import MakeHarness
 
 PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n'
 READ = ("read_file", {"path": "calc.py"})
@@ -182,3 +188,68 @@ def test_a_project_may_lower_the_limit_and_not_raise_it(machine: Machine) -> Non
     (machine.project / ".clio" / "config.yaml").write_text("max_cost: 100\n", encoding="utf-8")
     with ChatServer([tool_calls([READ], usage=(20_000, 100)), text("never sent")]) as server:
         assert machine.clio("-p", "what?", server=server).returncode == 5
+
+
+SEARCH_PRICES = '"*":\n  searches: 10\n  test-model: {input: 2, output: 10}\n'
+TOKENS = {"input_tokens": 1_000, "output_tokens": 100}
+"""At these prices 3,000 micro-dollars."""
+
+
+def search_call(name: str, kind: str = "search", status: str = "completed") -> dict[str, Any]:
+    return {"type": "web_search_call", "id": name, "status": status, "action": {"type": kind, "query": "x"}}
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_searches_of_the_server_are_paid_over_responses(
+    make_harness: MakeHarness, tmp_path: Path, streamed: bool
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "prices.yaml").write_text(SEARCH_PRICES, encoding="utf-8")
+    calls = [search_call("a"), search_call("b"), search_call("b", "open_page"), search_call("c", status="failed")]
+    reply = responses_script.answer(*calls, responses_script.message("It is."), streamed=streamed, usage=TOKENS)
+    harness = make_harness([reply], api="responses", web_search="model")
+    finished = asyncio.run(harness.turn("what is it?"))
+    assert finished.usage.searches == 2
+    assert finished.cost is not None and finished.cost.micro_dollars == 3_000 + 2 * 10_000
+    shown = run_command(harness.app, "/cost")
+    assert "2 searches" in shown.text and "$0.02" in shown.text
+
+
+def test_searches_of_the_server_are_paid_over_messages_and_named_without_a_price(tmp_path: Path) -> None:
+    def reply(searches: int) -> Reply:
+        counted = {"server_tool_use": {"web_search_requests": searches}}
+        return messages_server.answer("It is.", usage=TOKENS | counted)
+
+    async def whole() -> None:
+        finished = await harness.turn("what is it?")
+        assert finished.cost is not None and finished.cost.micro_dollars == 3_000 + 3 * 10_000
+        prices.write_text(SEARCH_PRICES.replace("  searches: 10\n", ""), encoding="utf-8")
+        finished = await harness.turn("and now?")
+        assert finished.cost is not None and finished.cost.micro_dollars == 3_000
+        text = run_command(harness.app, "/cost").text
+        assert "4 searches" in text and "not included" in text
+        await harness.app.close()
+
+    project, home = tmp_path / "project", tmp_path / "home"
+    make_repository(project, {"calc.py": "A = 1\n"})
+    home.mkdir()
+    prices = home / "prices.yaml"
+    prices.write_text(SEARCH_PRICES, encoding="utf-8")
+    (home / "config.yaml").write_text("api: messages\nweb_search: model\n", encoding="utf-8")
+    with messages_server.MessagesServer([reply(3), reply(1)]) as server:
+        harness = Harness(project, home, server, base_url=server.url, model="test-model")
+        asyncio.run(whole())
+
+
+def test_the_shipped_prices_have_those_of_searches(tmp_path: Path) -> None:
+    book = PriceBook(tmp_path)
+    assert [book.find_search_cost(name, 1_000) for name in ("openai", "anthropic", "groq")] == [
+        10_000_000,
+        10_000_000,
+        None,
+    ]
+    (tmp_path / "prices.yaml").write_text("anthropic: {searches: 12}\n", encoding="utf-8")
+    assert book.find_search_cost("anthropic", 1) == 12_000
+    (tmp_path / "prices.yaml").write_text("anthropic:\n  searches: many\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"prices\.yaml:2"):
+        book.find_search_cost("anthropic", 1)

@@ -165,7 +165,7 @@ def test_the_cache_key_is_the_same_in_a_session_and_after_resuming_and_names_not
 
 def unasked(harness: Harness) -> Harness:
     """The harness as if its model were configured, rather than given for this run."""
-    harness.app.loaded.origins["model"] = "config.yaml"
+    harness.take_model_as_configured()
     return harness
 
 

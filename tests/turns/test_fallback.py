@@ -123,8 +123,8 @@ def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make:
         return said
 
     assert asyncio.run(turns()) == ["one", "two", "three", "I am back", "still here"]
-    assert [text for text in notices(harness) if "answers again" in text] == [
-        f"first at {harness.app.provider.name} answers again"
+    assert [text for text in notices(harness) if "is available again" in text] == [
+        f"first at {harness.app.provider.name} is available again"
     ]
 
 

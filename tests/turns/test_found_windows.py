@@ -41,6 +41,7 @@ async def talk(harness: Harness, turns: int = 4) -> None:
     await harness.app.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "refusal", [NAMED, openai("prompt is too long"), empty_stream()], ids=["named", "bare", "empty"]
 )

@@ -168,7 +168,7 @@ def test_after_two_more_tries_it_is_given_up(project: Path) -> None:
     with ChatServer([text("no"), text("[]"), text("{}")]) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project), server=server)
     assert (done.returncode, done.stdout) == (7, "")
-    assert mentions(done.stderr, "--json-schema", "2 more tries", "'files'", "required")
+    assert mentions(done.stderr, "schema", "2 retries", "'files'", "required")
 
 
 @pytest.mark.parametrize(

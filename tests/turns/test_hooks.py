@@ -67,9 +67,9 @@ def test_a_call_is_refused_with_the_reason_and_nothing_is_asked(make_harness: Ma
     assert asyncio.run(harness.turn("fix it")).status == "done"
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
     result = harness.server.requests[1].body["messages"][-1]["content"]
-    assert mentions(result, "hook", "refused", "calc.py is frozen", "~/.clio/hooks.yaml:2")
+    assert mentions(result, "hooks blocked this", "calc.py is frozen", "~/.clio/hooks.yaml:2")
     assert any(
-        mentions(text, "~/.clio/hooks.yaml:2", "before_tool", "refused", "calc.py is frozen")
+        mentions(text, "~/.clio/hooks.yaml:2", "before_tool", "blocked", "calc.py is frozen")
         for text in notices(harness)
     )
 

@@ -47,6 +47,7 @@ def test_turns_with_changes_commands_and_sub_agents_start_nothing(hostile: Hosti
     assert hostile.sprung() == set()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -58,5 +58,5 @@ def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harnes
     assert mentions(rows[place][1], "AGENTS.md", "instructions") and ", 2,7" in rows[place][1]
     assert rows[place][1].endswith(" tokens, truncated")
     assert rows[place + 1][1].startswith("style.md: imported by AGENTS.md, ")
-    assert ("left out", "AGENTS.md imports /etc/hosts, which is outside of the project; import it in "
+    assert ("left out", "AGENTS.md imports /etc/hosts, which is outside the project; import it in "
             "~/.clio/instructions.md instead") in rows  # fmt: skip

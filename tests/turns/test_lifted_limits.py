@@ -24,6 +24,7 @@ def last_words(harness: Harness) -> str:
     return str(harness.server.requests[-1].body["messages"][-1]["content"])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("limit", "later"),
     [
@@ -112,6 +113,7 @@ def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_ha
     asyncio.run(run())
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("limit", "later"),
     [
@@ -225,6 +227,11 @@ def test_if_several_rules_fit_none_is_lifted_and_all_are_named(make_harness: Mak
         ("I prefer tabs", "I've switched to spaces", "prefer spaces"),
         ("I prefer tabs over spaces", "no, I prefer spaces over tabs now", "prefer spaces over tabs"),
         ("I prefer short answers", "I prefer long answers now", "prefer long answers"),
+        (
+            "I prefer short commit messages",
+            "Actually I prefer detailed commit messages",
+            "prefer detailed commit messages",
+        ),
         ("We use npm in this project, never yarn", "we switched to pnpm", "we use pnpm in this project, never yarn"),
     ],
 )
@@ -240,6 +247,20 @@ def test_a_changed_preference_replaces_the_old_one(make_harness: MakeHarness, ol
         assert preferences(harness) == [new]
         assert run_command(harness.app, "/memory undo").ok
         assert preferences(harness) == before
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_dislike_that_turns_into_a_liking_is_one_preference(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("I hate mocks")
+        await harness.turn("I like mocks now")
+        [record] = [one for one in harness.app.memory.store.records() if one.kind == "preference"]
+        assert record.content == "mocks" and record.score == 9.0
+        assert "Loves: mocks (9.0)" in last_words(harness)
         await harness.app.close()
 
     asyncio.run(run())

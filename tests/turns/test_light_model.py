@@ -116,7 +116,7 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
 
     session = asyncio.run(first())
     again = make(tmp_path, main, light(small))
-    again.loaded.origins["model"] = "default"  # not a flag, which would win over the session's own
+    again.take_model_as_configured()
 
     async def second() -> str:
         again.app.open_session(session)
@@ -129,7 +129,7 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
 def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="one"), Said(text="two")], [])
     harness = make(tmp_path, main, light(small))
-    harness.loaded.origins["model"] = "default"
+    harness.take_model_as_configured()
 
     async def there_and_back() -> str:
         harness.app.set_model("other")
@@ -166,7 +166,7 @@ def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: P
     session = choose_on_the_server_of_small(tmp_path, main, small, name)
     for answer in ("two", "three"):  # the second resume reads what the first one recorded
         again = make(tmp_path, main, light(small))
-        again.loaded.origins["model"] = "default"
+        again.take_model_as_configured()
 
         async def go_on(harness: Harness = again) -> str:
             harness.app.open_session(session)
@@ -183,7 +183,7 @@ def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Pa
     main, small = servers([Said(text="hello")], [Said(text="one")])
     session = choose_on_the_server_of_small(tmp_path, main, small, "beside-tiny")
     again = make(tmp_path, main, "models: {}\n")
-    again.loaded.origins["model"] = "default"
+    again.take_model_as_configured()
 
     async def go_on() -> str:
         again.app.open_session(session)
@@ -206,7 +206,7 @@ def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path,
 
     session = asyncio.run(first())
     again = make(tmp_path, main, "models: {small: {provider: xai}}\n")
-    again.loaded.origins["model"] = "default"
+    again.take_model_as_configured()
 
     async def second() -> str:
         again.app.open_session(session)

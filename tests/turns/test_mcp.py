@@ -1,6 +1,7 @@
 """Whole turns with an MCP server: who may call its tools, what the model reads, what @ names and a slash calls."""
 
 import asyncio
+import base64
 import functools
 import json
 import sys
@@ -16,12 +17,15 @@ from clio.commands.registry import complete_command_line, run_command
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.config.trust import trust_project
+from clio.mcp.client import load_sdk
 from clio.security.actions import CallServer
 from clio.security.approval import Answer
+from clio.text.formatting import format_money
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.support.mcp_peer import SECRET
 from tests.turns.conftest import MakeHarness
+from tests.turns.test_tool_pictures import png
 
 ROOT = Path(__file__).parent.parent.parent
 ENTRY = {
@@ -51,6 +55,12 @@ class Peers:
     def bare(self, replies: list[Any], **overrides: Any) -> Harness:
         self.harnesses.append(self._make_desk(replies, **overrides))
         return self.harnesses[-1]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded_sdk() -> None:
+    """Import the SDK before the first server is started: on a busy machine that takes most of its time."""
+    load_sdk()
 
 
 @pytest.fixture
@@ -145,7 +155,7 @@ async def test_what_a_server_answers_is_bounded_cleaned_and_without_secrets(peer
     assert [one.ok for one in results(harness)] == [True, True, False, False]
     assert SECRET not in (harness.project / ".clio" / "cache" / "mcp" / "peer.log").read_text(encoding="utf-8")
     assert results(harness)[2].summary == "the disk is full"
-    assert "exit code 7: out of memory" in results(harness)[3].preview
+    assert "exited with code 7: out of memory" in results(harness)[3].preview
 
 
 @played
@@ -222,3 +232,53 @@ async def test_a_project_starts_nothing_before_it_is_trusted(peers: Peers) -> No
     await restart(harness)
     await harness.turn("second")
     assert "mcp_peer_add" in json.dumps(harness.server.requests[1].body["tools"])
+
+
+@played
+async def test_a_picture_of_a_server_is_mentioned(peers: Peers) -> None:
+    encoded = base64.b64encode(png()).decode()
+    picture = {"args": [*ENTRY["args"], "--picture", encoded]}
+    harness = peers([text("black"), text("no")], picture, model="gpt-4o")
+    await harness.turn("What is on @peer:demo://picture?")
+    content = harness.server.requests[0].body["messages"][-1]["content"]
+    assert [part["image_url"]["url"] for part in content if part["type"] == "image_url"] == [
+        f"data:image/png;base64,{encoded}"
+    ]
+    assert "picture: png, 2 × 3 pixels" in str(content)
+    assert any(line.startswith("+ peer:demo://picture · png, 2 × 3 pixels") for line in notices(harness))
+    blind = peers.bare([text("no")], model="gpt-3.5-turbo")
+    await blind.turn("What is on @peer:demo://picture?")
+    asked = str(blind.server.requests[0].body["messages"][-1]["content"])
+    assert "does not support images" in asked and encoded not in asked
+
+
+@played
+async def test_what_a_server_asks_of_the_model_is_paid_and_counted(peers: Peers) -> None:
+    peers.write('"*":\n  test-model: {input: 2, output: 10}\n', "home/prices.yaml")
+    harness = peers([calls("sample"), text("4", usage=(1_000, 100)), text("ok", usage=(2_000, 200))])
+    harness.user.approvals = [Answer(kind="once")]
+    harness.user.answers = ["allow once"]
+    assert (await harness.turn("go")).status == "done"
+    [question] = harness.user.questions
+    assert "at your cost" in question and "test-model" in question
+    answer = harness.server.requests[1].body
+    assert "tools" not in answer and answer["messages"][-1]["content"].endswith("hi")
+    assert '"text": "4"' in harness.server.requests[2].body["messages"][-1]["content"]
+    bills = harness.app.session.bills
+    assert [(bill.prompt_tokens, bill.cost) for bill in bills][1:] == [(1_000, 3_000), (2_000, 6_000)]
+    shown = run_command(harness.app, "/cost")
+    assert shown.table is not None
+    total = sum(bill.cost or 0 for bill in bills)
+    assert {row[-1] for row in shown.table.rows} == {format_money(total)}
+    [row] = harness.app.runtime.spending.ledger.read().entries
+    assert row.cost.micro_dollars == total
+
+
+@played
+async def test_without_a_users_consent_the_model_is_not_asked_for_a_server(peers: Peers) -> None:
+    harness = peers([calls("sample"), text("ok")])
+    harness.user.approvals = [Answer(kind="once")]
+    harness.user.answers = ["no"]
+    await harness.turn("go")
+    assert len(harness.server.requests) == 2
+    assert "refused" in harness.server.requests[1].body["messages"][-1]["content"]

@@ -53,7 +53,7 @@ def test_each_kind_is_saved_with_its_id_and_recalled_in_one_list(make_harness: M
         assert "walrus-hosts" in answer or "walrus hosts" in answer
     assert note == "walrus hosts: a, b and c"
     assert "no floats" in rules and "8080" not in rules
-    assert "1 rule" in numbers and "1 preference" in numbers and "1 named note" in numbers
+    assert "1 rule" in numbers and "1 preference" in numbers and "1 keyed note" in numbers
 
 
 def test_any_memory_is_updated_and_forgotten_by_its_id_and_has_a_history(make_harness: MakeHarness) -> None:

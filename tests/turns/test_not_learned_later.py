@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
 from clio.messages import UserMessage
@@ -49,3 +51,41 @@ def test_what_was_undone_is_not_learned_again(make_harness: MakeHarness) -> None
     while contents(harness):
         harness.app.memory.undo()
     assert consolidate_later(harness) == []
+
+
+def test_a_correction_that_was_undone_refutes_nothing_later(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Yes."), text("Yes.")])
+    asyncio.run(harness.turn("remember: the staging database is on db2"))
+    before = contents(harness)
+    asyncio.run(harness.turn("actually the staging database has moved to db3.internal"))
+    assert contents(harness) != before
+    harness.app.memory.undo()
+    assert contents(harness) == before
+    assert consolidate_later(harness) == before
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember: the release branch is called rel/4.18, and nobody else may push to it.",
+        "never push to main",
+        "I prefer short commit messages.",
+    ],
+)
+def test_what_was_undone_is_not_learned_again_in_other_words(make_harness: MakeHarness, said: str) -> None:
+    harness = make_harness([text("Yes."), text("Yes.")])
+    asyncio.run(harness.turn(said))
+    assert contents(harness)
+    while contents(harness):
+        harness.app.memory.undo()
+    assert consolidate_later(harness) == []
+
+
+def test_what_was_forgotten_is_not_learned_again_until_it_is_said_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Yes."), text("Yes.")])
+    asyncio.run(harness.turn("remember: the staging database is on db2"))
+    run_command(harness.app, f"/memory forget {harness.app.memory.store.records()[0].id}")
+    assert consolidate_later(harness) == []
+    asyncio.run(harness.turn("remember: the staging database is on db2"))
+    assert contents(harness) == ["the staging database is on db2"]
+    assert consolidate_later(harness) == ["the staging database is on db2"]

@@ -63,6 +63,7 @@ def words(request: Any, role: str = "user") -> list[str]:
     return [message["content"] for message in request.body["messages"] if message["role"] == role]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("asked_for", "session", "said"),
     [

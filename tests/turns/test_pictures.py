@@ -83,7 +83,7 @@ def test_a_model_that_takes_none_is_named_and_setting_it_helps(make_harness: Mak
     harness = make_harness([text("what?")])
     draw(harness)
     assert isinstance(say(harness, "see @shot.png")[-1]["content"], str)
-    assert mentions(told(harness)[0], "'test-model'", "not known", "pictures")
+    assert mentions(told(harness)[0], "'test-model'", "not known", "images")
 
 
 def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harness: MakeHarness) -> None:
@@ -99,8 +99,8 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harne
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("huge.png", PNG + b"\0" * 12_000_000, "it has 12 MB, and at most 10 MB are read"),
-        ("fake.png", b"just words", "it is not a png, jpg, gif or webp picture"),
+        ("huge.png", PNG + b"\0" * 12_000_000, "it has 12 MB; at most 10 MB are read"),
+        ("fake.png", b"just words", "it is not a png, jpg, gif or webp image"),
     ],
 )
 def test_what_cannot_be_sent_is_reported(make_harness: MakeHarness, name: str, data: bytes, why: str) -> None:

@@ -66,6 +66,7 @@ def tree(project: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", range(len(ACTS)))
 def test_whatever_the_model_calls_nothing_is_written_and_nothing_runs(make_harness: MakeHarness, number: int) -> None:
     harness = make_harness([tool_calls([ACTS[number]]), text("I see.")], approve="plan")

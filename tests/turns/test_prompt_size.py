@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.support.chat_server import text
 from tests.turns.conftest import MakeHarness
@@ -32,3 +33,15 @@ def test_the_compact_profile_for_small_windows(make_harness: MakeHarness) -> Non
     body = first_request(make_harness, max_model_len=16_384)
     assert fixed_tokens(body) <= 1_500
     assert {"read_file", "edit_file", "run_command"} <= {tool["function"]["name"] for tool in body["tools"]}
+
+
+@pytest.mark.parametrize("window", [16_384, 128_000])
+def test_what_the_descriptions_lead_to_is_offered(make_harness: MakeHarness, window: int) -> None:
+    body = first_request(make_harness, max_model_len=window)
+    tools = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
+    # The answer of a background command says to read with job_output.
+    assert ("background" in tools["run_command"]["parameters"]["properties"]) == ("job_output" in tools)
+    assert "PDF" in tools["read_file"]["description"]
+    assert "notebook" in tools["read_file"]["description"]
+    assert "# %% [code]" in tools["write_file"]["description"]
+    assert "always put to the user" not in tools["git"]["description"]  # in mode `all` no one is asked

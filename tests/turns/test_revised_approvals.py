@@ -132,7 +132,7 @@ def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_thr
     (harness.project / "sub").mkdir()
     told = Told(make_harness, patch("sub/a.txt"), meanwhile, "sub/a.txt")
     assert (told.project.parent / "outside" / "a.txt").read_text(encoding="utf-8") == OLD
-    assert not told.last.ok and "leads elsewhere" in told.last.content
+    assert not told.last.ok and "replaced by a link or moved" in told.last.content
 
 
 def elsewhere(changes: tuple[FileChange, ...]) -> Answer:

@@ -40,7 +40,8 @@ def test_mode_all_lets_nothing_out() -> None:
     assert inside
     assert after == before
     assert f"[this may be the sandbox ({LEVEL})" in results[0]
-    assert "open the sandbox with sandbox_network" in results[1]
+    assert "needs the user's approval" in results[1]
+    assert "sandbox_network" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="seatbelt may hold there")

@@ -10,6 +10,7 @@ from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.preferences.session_start import PENDING_FILE
 from clio.memory.store.record import TYPED_KINDS
+from clio.security.approval import Answer
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness
@@ -166,7 +167,7 @@ def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
     place: Place, server: ChatServer, key: str, kept: bool
 ) -> None:
     server.add(text("Done."), text("Hello."), text("Hello again."))
-    done = clio(place, "-p", "Write a small command line tool. No click, no typer please.")
+    done = clio(place, "-p", "Write a small command line tool. No click, no typer.")
     assert done.stdout == "Done.\n"
     assert mentions(done.stderr, "ask", "interactive start")
     assert "- no click, no typer" in str(server.requests[-1].body)
@@ -238,3 +239,20 @@ def test_a_permission_with_a_prohibition_is_a_limit(make_harness: MakeHarness, s
     harness = make_harness([text("Fine.")])
     asyncio.run(harness.turn(said))
     assert "hard limit" in notices(harness)
+
+
+def test_a_limit_in_the_reason_for_declining_a_call_is_saved(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("run_command", {"command": "make test"})]), text("Ok."), text("Ok.")])
+    harness.user.approvals.append(Answer(kind="no", reason="use uv run pytest, never make test in this repo"))
+
+    async def run() -> None:
+        await harness.turn("run the tests")
+        assert harness.user.asked
+        saved = [record for record in harness.app.memory.store.records() if "make test" in record.content]
+        limits = [*(record.content for record in saved), *harness.app.memory.held_limits]
+        assert any("make test" in limit for limit in limits)
+        await harness.turn("go on")
+        assert "make test" in str(harness.server.requests[-1].body["messages"][-1]["content"])
+        await harness.app.close()
+
+    asyncio.run(run())

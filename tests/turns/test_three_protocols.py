@@ -100,6 +100,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return play(tmp_path_factory.mktemp("chat"), "chat", "chat")[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "then"), PAIRS)
 def test_the_transcript_is_that_of_chat(tmp_path: Path, chat: list[dict[str, Any]], first: str, then: str) -> None:
     found, requests = play(tmp_path / "other", first, then)

@@ -193,7 +193,7 @@ def test_a_corrupt_file_is_one_notice(make_harness: MakeHarness) -> None:
 
     asyncio.run(run())
     said = [event.text for event in harness.seen(Notice)]
-    assert len([sentence for sentence in said if "set aside" in sentence]) == 1
+    assert len([sentence for sentence in said if "renamed to" in sentence]) == 1
     assert "test-model" in stored(harness)
 
 

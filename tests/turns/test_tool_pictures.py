@@ -166,10 +166,10 @@ def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("large.png", png(extra=bytes([65]) * MAX_TOOL_IMAGE_BYTES), "at most 5.0 MB are sent; make a smaller copy"),
+        ("large.png", png(extra=bytes([65]) * MAX_TOOL_IMAGE_BYTES), "the limit is 5.0 MB; make a smaller copy"),
         ("huge.png", png(extra=bytes([65]) * 30_000_000), "make a smaller copy"),
         ("half.png", PNG[:-20], "damaged or truncated"),
-        ("wide.png", png(9_000, 1), "9,000 × 1 pixels, and at most 8,000 a side"),
+        ("wide.png", png(9_000, 1), "9,000 × 1 pixels, and the limit is 8,000 per side"),
         ("archive.zip", b"PK\3\4" + bytes(300), "binary file"),
     ],
 )

@@ -2,18 +2,28 @@
 
 import asyncio
 import io
+import re
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from clio.errors import ToolFailed
-from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, RunCommand
+from clio.security.actions import (
+    CallServer,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    ReadFiles,
+    RunCommand,
+    TouchOwnState,
+)
 from clio.security.approval import Answer, ApprovalRequest, Ask
 from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
 from clio.ui.prompt_io import PromptIO
@@ -239,16 +249,27 @@ def ask(person: Person, question: str, options: tuple[str, ...]) -> str:
     return person.meet(lambda desk: TerminalAsker(desk).ask(question, options))
 
 
-@each_row("terminal", [LIVE, DUMB])
 @each_row(
     ("keys", "expected"),
-    [("2\r", "keep it"), ("1.\r", "drop it"), ("9\r", "9"), ("neither of\r", "neither of"), ("\r", "")],
+    [("2\n", "keep it"), ("1.\n", "drop it"), ("9\n", "9"), ("neither of\n", "neither of"), ("\n", "")],
 )
-def test_a_number_chooses_and_words_answer(terminal: Terminal, keys: str, expected: str) -> None:
-    person = Person(keys if terminal.live else keys.replace("\r", "\n"), terminal)
+def test_a_number_chooses_and_words_answer(keys: str, expected: str) -> None:
+    person = Person(keys, DUMB)
     assert ask(person, "What about the **old** file?", ("drop it", "keep it")) == expected
     assert person.log == ["paused", "resumed"]
     assert "1 drop it" in person.screen and "2 keep it" in person.screen
+
+
+@each_row(
+    ("keys", "expected"),
+    [("2", "keep it"), ("\x1b[B\r", "keep it"), ("\x1b[B\x1b[A\r", "drop it"), ("9\r", "9"), ("no 2\r", "no 2")],
+)
+def test_a_digit_or_arrows_choose_and_words_answer(keys: str, expected: str) -> None:
+    person = Person("", later=(keys,))
+    assert ask(person, "What about the **old** file?", ("drop it", "keep it")) == expected
+    assert person.log == ["paused", "resumed"]
+    assert "1 drop it" in person.questions and "2 keep it" in person.questions
+    assert "drop it" not in person.screen, "the question has gone with its answer"
 
 
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])
@@ -305,6 +326,51 @@ def test_arguments_of_a_server_and_addresses_are_read_to_the_end_as_well() -> No
         request = ApprovalRequest(title="call", action=action, verdict=Ask("medium", "why", None))
         assert approve(Person("ys\x1b"), request).kind == "no"
         assert approve(Person("G", later=("y",)), request) == Answer("once")
+
+
+FORGED = "A" * 70 + " ? run ls low risk › y yes   n no"
+ADDRESS = "http://x/" + "a" * 9_000 + "?end"
+FAR = "a/" * 200 + "app.py"
+CALL = CallServer(name="mcp_x_y", server="x", tool="y", arguments='{"path": "the end"}')
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("columns", [40, 80])
+@each_row(
+    ("title", "action", "end"),
+    [
+        (f"x: y {FORGED * 99}", CALL, "the end"),
+        (f"fetch {ADDRESS}", FetchUrl(url=ADDRESS), "?end"),
+        (f"read {FORGED * 3} the end", ReadFiles(paths=(ROOT / "the end",)), "the end"),
+        (f"save {FORGED * 3} the end", TouchOwnState(), "the end"),
+        (f"edit {FAR}", ChangeFiles(changes=(structs.replace(EDIT.changes[0], path=ROOT / FAR),)), "app.py +1 -1"),
+    ],
+)
+def test_a_long_title_pushes_nothing_off_the_screen(columns: int, title: str, action: Any, end: str) -> None:
+    person = Person("", columns=columns, later=("G", "y"))
+    request = ApprovalRequest(title=title, action=action, verdict=Ask("high", "why", None))
+    assert approve(person, request) == Answer("once")
+    assert person.questions.count("high risk") == 1
+    rows = person.questions.splitlines()
+    assert rows[1].startswith("? ") and rows[1].endswith("high risk"), rows
+    assert not any(row.startswith(("?", "›")) for row in rows[2:-3]), rows
+    assert end in re.sub(r"\s*\n\s*", "", person.questions) or end in person.display.getvalue()
+
+
+def test_a_long_reason_or_rule_pushes_nothing_off_the_screen() -> None:
+    verdict = Ask("high", "because " * 500, "x y " * 500)
+    person = Person("?", columns=40, later=("y",))
+    assert approve(person, ApprovalRequest(title="x: y", action=CALL, verdict=verdict)) == Answer("once")
+    assert "Window too small" not in person.questions and "always" not in person.questions
+    assert all("the end" in question and "n no" in question for question in person.display.questions)
+
+
+def test_nothing_is_approved_in_a_window_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordedDisplay, "ROWS", 4)
+    for request in (command_request("ls; rm -rf build"), edit_request("edits")):
+        person = Person("ysa", later=("y", "s", "\r", "\x1b"))
+        assert approve(person, request) == Answer("no", interrupted=True)
+        assert "enlarge the window" in person.questions
 
 
 def test_blank_lines_hide_nothing() -> None:

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -174,7 +175,8 @@ def test_the_question_on_a_keyboard() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("answer", [DARK + FENCE, FENCE, ""])
-def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str) -> None:
+@pytest.mark.parametrize("delay_s", [0.0, 0.3])  # the later one as from a terminal far away
+def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str, delay_s: float) -> None:
     here, there = pty.openpty()
     heard: list[str] = []
     try:
@@ -183,8 +185,10 @@ def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str) -> None:
             keyboard = create_input(stdin)
             with keyboard.raw_mode():
                 question.ask(keyboard, io.StringIO())
-                os.write(here, answer.encode())
+                replies = threading.Timer(delay_s, os.write, (here, answer.encode()))
+                replies.start()
                 question.leave(there)
+                replies.join()
                 os.set_blocking(there, False)
                 with pytest.raises(BlockingIOError):
                     os.read(there, 1)

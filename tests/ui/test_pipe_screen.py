@@ -2,14 +2,18 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from clio.agent.user_interface import NEEDS_APPROVAL, Retrying, StepStarted, StreamRestarted, TextDelta, ToolStarted
 from clio.commands.command import CommandResult, Table
-from clio.ui.pipe_screen import PipeScreen
-from tests.ui.stage import end, finished, start, whole_turn
+from clio.ui.pipe_screen import PipeScreen, PlainMarkdown
+from clio.ui.theme import Theme
+from tests.ui.stage import ANSWER, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 
 
@@ -25,6 +29,25 @@ def test_answer_and_report_are_apart() -> None:
     answer, report = play(*whole_turn())
     golden("pipe_answer", answer)
     golden("pipe_report", report)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_markdown_without_control_sequences_is_the_same_however_it_arrives(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.ui.pipe_screen._PREVIEW_COST", 0)  # a preview after each delta
+    theme = Theme(escapes=False, colour=False)
+
+    def lay_out(deltas: list[str]) -> list[str]:
+        layout = PlainMarkdown(theme, lambda: (columns, 24))
+        return [*map(layout.feed, deltas), layout.finish()]
+
+    text = f"A paragraph with `code spans` and **bold words** that is wrapped at the edge of a screen.\n\n{ANSWER}"
+    whole = "".join(lay_out([text]))
+    assert "**" not in whole and "\x1b" not in whole
+    for deltas in (re.findall(r"\S+\s*", text), list(text)):
+        assert "".join(lay_out(deltas)) == whole
+    assert "".join(lay_out(["for ever ", "and ever"])[:2]) == "for ever and ever"
 
 
 def test_text_comes_as_it_streams() -> None:

@@ -19,7 +19,7 @@ def drive(data: bytes, use: Callable[[PlainLine], Coroutine[Any, Any, object]]) 
     os.close(writer)
     output = io.StringIO()
     try:
-        result = asyncio.run(asyncio.wait_for(use(PlainLine(text="> ", output=output, file=reader)), 10))
+        result = asyncio.run(asyncio.wait_for(use(PlainLine(text="> ", output=output, fd=reader)), 10))
     finally:
         os.close(reader)
     return result, output.getvalue()
@@ -57,7 +57,7 @@ def test_stop_and_interrupt() -> None:
     async def use() -> str:
         reader, writer = os.pipe()
         output = io.StringIO()
-        line = PlainLine(text="> ", output=output, file=reader)
+        line = PlainLine(text="> ", output=output, fd=reader)
 
         def ready() -> None:
             loop.call_soon(line.handle_interrupt)

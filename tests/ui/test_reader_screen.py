@@ -130,7 +130,7 @@ def test_thoughts_are_folded_into_their_time_or_read_out() -> None:
     listener.screen.toggle_reasoning()
     listener.play(TextDelta(text="Yes."))
     assert listener.said.splitlines() == [
-        "the model's thinking is read out from now on",
+        "the model's thinking is now read out",
         "thinking: first",
         "second",
     ]
@@ -153,8 +153,8 @@ def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
     listener.play(TextDelta(text="One. Two. Three"))
     listener.screen.set_typed(typing("hey"))
     assert listener.said == "you: hey"
-    listener.screen.set_typed(typing("", WaitingText("queued 1", "hey"), hint="↑ edits the last"))
-    assert listener.said == "you: hey\nqueued 1: hey\nUp edits the last\nclio: One.\nTwo.\n"
+    listener.screen.set_typed(typing("", WaitingText("queued 1", "hey"), hint="↑ to edit the last"))
+    assert listener.said == "you: hey\nqueued 1: hey\nUp to edit the last\nclio: One.\nTwo.\n"
 
 
 def test_after_typing_stops_waiting_output_is_read_out_and_then_the_line() -> None:

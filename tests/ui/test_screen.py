@@ -19,6 +19,7 @@ from clio.commands.command import CommandResult, Table
 from clio.messages import ToolMessage
 from clio.sessions.state import Todo
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
+from clio.ui.line_rules import CLEAR_BELOW
 from tests.support.rows import each_row
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
@@ -173,8 +174,8 @@ def test_hostile_control_sequences_are_inert() -> None:
     stage.screen.set_typed(TypingState(line=TypedLine(HOSTILE), waiting=(WaitingText("queued 1", HOSTILE),)))
     stage.rest()
     stage.play(end("failed", HOSTILE))
-    for code in re.findall(r"\x1b[^m\x1b]*.?", stage.written):
-        assert re.match(r"\x1b\[(?:[\d;]*m|\d*[AC]|J|\?2026[hl])", code), repr(code)
+    for code in re.findall(r"\x1b[^m\x1b]*.?", stage.written.replace(CLEAR_BELOW, "")):
+        assert re.match(r"\x1b\[(?:[\d;]*m|\d*[AC]|[JK]|\?2026[hl])", code), repr(code)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e]", stage.written)
     assert "abcredde" in stage.everything()
 
@@ -302,8 +303,7 @@ def test_the_task_list_is_pinned_while_a_task_is_open() -> None:
     assert "task" not in stage.everything()
 
 
-def test_the_output_of_the_last_command_unfolds_in_place() -> None:
-    stage = Stage()
+def play_a_long_output(stage: Stage) -> None:
     lines = "\n".join(f"line {number}" for number in range(1, 31))
     call = ToolFinished(
         call_id="1", name="run_command", title="run make", ok=True, summary="exit 0", seconds=1.0,
@@ -316,10 +316,23 @@ def test_the_output_of_the_last_command_unfolds_in_place() -> None:
     stage.rest()
     assert "… +25 lines · ctrl-o" in stage.visible() and "line 12" not in stage.visible()
     assert stage.screen.toggle_fold()
+
+
+def test_the_output_of_the_last_command_unfolds_in_place() -> None:
+    stage = Stage(80, 40)
+    play_a_long_output(stage)
     assert "line 12" in stage.visible()
     assert stage.screen.toggle_fold()
     stage.play(TextDelta(text="Built."), end())
     assert "line 12" not in stage.everything() and stage.everything().count("line 30") == 1
+
+
+def test_an_unfolded_output_taller_than_the_screen_can_be_scrolled_to() -> None:
+    stage = Stage(80, 24)
+    play_a_long_output(stage)
+    assert "run make … exit 0\n  [exit 0]\n  line 1\n" in stage.everything()
+    stage.play(TextDelta(text="Built."), end())
+    assert stage.everything().count("line 30") == 1
 
 
 @pytest.mark.parametrize(
@@ -348,3 +361,24 @@ def test_a_diff_of_one_file_leaves_its_name_out_and_one_of_two_does_not() -> Non
     two = Stage(80, 40)
     two.play(*start(), finished("1", "patch", "+4 -2", diff=DIFF + DIFF), end())
     assert two.everything().count("clio/app.py +2 -1") == 2
+
+
+def test_the_input_line_is_drawn_before_the_first_event_of_a_turn() -> None:
+    stage = Stage(80, 24, facts=("model · ask",))
+    stage.screen.show_user_message("go", is_new_turn=True)
+    stage.screen.expect_turn()
+    expected = stage.visible().splitlines()
+    assert expected[-1].startswith("model · ask") and expected[-2].startswith("❯ Ask")
+    stage.play(*start())
+    assert stage.visible().splitlines()[-2:] == expected[-2:]
+
+
+def test_a_turn_that_ends_without_an_event_leaves_no_input_line() -> None:
+    stage = Stage(80, 24, facts=("model · ask",))
+    stage.screen.show_user_message("go", is_new_turn=True)
+    before = stage.visible()
+    stage.screen.expect_turn()
+    stage.screen.abandon_turn()
+    stage.screen.print_error("no price is known")
+    assert stage.visible().startswith(before)
+    assert not any(row.startswith(("❯ Ask", "model")) for row in stage.visible().splitlines())

@@ -56,7 +56,7 @@ def test_durations(seconds: float, said: str) -> None:
 def test_a_table_names_every_cell() -> None:
     rows = (("→", "ask", "1"), ("", "edits", ""))
     assert list(speak_table(Table(columns=("", "mode", "count"), rows=rows))) == [
-        "row 1: in force; mode: ask; count: 1",
+        "row 1: current; mode: ask; count: 1",
         "row 2: mode: edits",
     ]
     assert list(speak_table(Table(columns=("", ""), rows=(("id", "7"), ("empty", ""))))) == ["id: 7", "empty"]
@@ -92,9 +92,9 @@ def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
     hunk = "@@ -1,2 +1,3 @@\n-\tx \n+\n+   \n+┃\x1b[8mhidden\n y\n"
     assert speak_diff(hunk, names=False) == [
         "3 lines added, 1 line removed",
-        "line 1 removed:     x (then 1 blank)",
+        "line 1 removed:     x (then 1 space)",
         "line 1 added: empty",
-        "line 2 added: 3 blanks only",
+        "line 2 added: only 3 spaces",
         "line 3 added:  \\x1b[8mhidden",
     ]
 

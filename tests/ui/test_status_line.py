@@ -1,5 +1,8 @@
 """The line of a running turn and its facts; reasoning that is folded away."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +137,32 @@ def test_the_branch_is_asked_for_rarely(tmp_path: Path) -> None:
     assert branch.current_name == "one"
     now = 3.0
     assert branch.current_name == "two"
+
+
+def test_the_key_that_interrupts_stays_on_a_narrow_screen() -> None:
+    assert render_status_row("waiting for the model", 12.0, 12.0, (), 40, Theme()).plain == (
+        "⠋ waiting 12 s · esc to interrupt"
+    )
+    assert (
+        "for the model 12 s · esc to interrupt"
+        in render_status_row("waiting for the model", 12.0, 12.0, (), 60, Theme()).plain
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+@pytest.mark.parametrize("head", ["pipe", "nul", "endless"])
+def test_a_hostile_head_is_no_branch_and_is_not_waited_for(tmp_path: Path, head: str) -> None:
+    if head == "nul":
+        (tmp_path / ".git").write_bytes(b"gitdir: a\0b")
+    else:
+        (tmp_path / ".git").mkdir()
+        if head == "pipe":
+            os.mkfifo(tmp_path / ".git" / "HEAD")
+        else:
+            (tmp_path / ".git" / "HEAD").symlink_to("/dev/zero")
+    # A process of its own, because reading from a pipe without a writer never ends.
+    code = (
+        "import sys, pathlib; from clio.ui.footer import read_branch; print([read_branch(pathlib.Path(sys.argv[1]))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "['']\n", done.stderr

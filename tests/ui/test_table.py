@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from clio.commands.command import Table
 from clio.commands.registry import make_command_table
 from clio.ui.painter import count_cells
-from clio.ui.tables import render_table
+from clio.ui.tables import TableRows, render_table
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)
 
@@ -57,9 +57,22 @@ def test_a_stacked_row_says_what_it_counts() -> None:
     assert render_table(Table(columns=columns, rows=rows, wide_column=1), 40) == (
         "",
         [
-            "1 · the retry policy · 2 h ago · 1",
-            "  message · 01a2031b",
-            "2 · a name · this one · 1,200",
-            "  messages · 01a2031c",
+            "1 · the retry policy · 2 h ago ·",
+            "  1 message · 01a2031b",
+            "2 · a name · this one ·",
+            "  1,200 messages · 01a2031c",
         ],
     )
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.integers(8, 100), st.integers(0, 2))
+def test_rows_laid_out_one_by_one_are_those_of_the_table(
+    rows: list[tuple[str, str, str]], width: int, wide: int
+) -> None:
+    table = Table(columns=("#", "name", "x"), rows=tuple(rows), wide_column=wide, is_truncated=True)
+    one_by_one = TableRows(table, width)
+    lines = [one_by_one[number] for number in range(len(rows))]
+    assert all(count_cells(line) <= width for line in [one_by_one.heading, *lines])
+    heading, whole = render_table(table, width)
+    if heading and one_by_one.heading.endswith(" x"):  # no column had to be left out
+        assert [line.split() for line in (one_by_one.heading, *lines)] == [line.split() for line in (heading, *whole)]

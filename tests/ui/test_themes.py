@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from clio.config.paths import THEMES, theme_names
+from clio.config.theme_files import THEMES, theme_names
 from clio.entrypoints.repl.theme import ThemeSelector, compute_luminance, parse_terminal_colour, read_user_theme
 from clio.errors import ConfigError
 from clio.ui.markdown import _TOKEN_STYLES as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]

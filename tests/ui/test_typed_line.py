@@ -7,7 +7,7 @@ from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
 from clio.ui.keyboard import TypedKeys, TypedLine, TypingState, WaitingText, render_typed_row, render_waiting_texts
-from clio.ui.line_rules import PLACEHOLDER
+from clio.ui.line_rules import fit_placeholder
 from tests.support.rows import each_row
 
 FAMILY = "👨\u200d👩\u200d👧"
@@ -101,8 +101,11 @@ def test_enter_and_up_are_explained() -> None:
 
 
 def test_the_cursor_is_behind_the_mark_where_nothing_is_typed() -> None:
-    assert render_typed_row(TypingState(line=TypedLine()), "❯ ", 80) == (PLACEHOLDER, 2)
-    assert render_typed_row(TypingState(line=TypedLine(), hint="↑ edits the last"), "❯ ", 40) == ("↑ edits the last", 2)
+    assert render_typed_row(TypingState(line=TypedLine()), "❯ ", 80) == (fit_placeholder(78), 2)
+    assert render_typed_row(TypingState(line=TypedLine(), hint="↑ to edit the last"), "❯ ", 40) == (
+        "↑ to edit the last",
+        2,
+    )
     assert render_typed_row(TypingState(line=line("ab|c")), "❯ ", 40) == ("abc", 4)
 
 

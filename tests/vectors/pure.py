@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from clio.memory.styles import feedback_signals
+from clio.memory.styles import feedback
 from clio.text import bandit, consolidate, scoring, similarity
 from clio.text import embedding as rag
 
@@ -245,19 +245,17 @@ def ams_temporal(given: Input) -> Output:
 
 
 def ams_feedback(given: Input) -> Output:
-    return {"categories": feedback_signals.filter_similar(given["similarities"], given["threshold"])}
+    return {"categories": feedback.filter_similar(given["similarities"], given["threshold"])}
 
 
 def ams_feedback_texts(given: Input) -> Output:
-    return {"categories": [feedback_signals.classify_complaint(text) for text in given["texts"]]}
+    return {"categories": [feedback.classify_complaint(text) for text in given["texts"]]}
 
 
 def ams_feedback_validation(given: Input) -> Output:
     return {
         "ok": [_accepts(bandit.check_reward, reward) for reward in given["rewards"]],
-        "text_ok": [
-            _accepts(feedback_signals.check_rating_text, "x" * length) for length in given["free_text_lengths"]
-        ],
+        "text_ok": [_accepts(feedback.check_rating_text, "x" * length) for length in given["free_text_lengths"]],
     }
 
 

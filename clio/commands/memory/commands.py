@@ -19,42 +19,62 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.edits import (
-    add,
-    compact,
-    edit,
-    forget,
-    move,
-    remember,
-    restore,
+    add_memory,
+    compact_memory,
+    edit_memory,
+    forget_memories,
+    make_memory_data,
+    move_memory,
+    restore_memory,
+    run_remember,
     suggest_archived,
     suggest_forgettable,
     suggest_memories,
-    undo,
+    undo_memory_change,
 )
-from clio.commands.memory.edits import recall as recall_of_edits
+from clio.commands.memory.edits import run_recall as recall_of_edits
 from clio.commands.memory.memory_text import (
     PLURALS,
-    SHORT_ID,
     format_date,
     format_memory_line,
     format_short_age,
+    get_short_id,
     label_foreign_memory,
-    project_memory_data,
     requires_memory,
-    short_key,
+    shorten_key,
     suggest_memory_id,
     suggest_options,
     suggest_words,
 )
 from clio.commands.memory.open_page import OPEN_ROWS
 from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
-from clio.commands.memory.views import TIME_ROWS, offer_memories, search, show, show_list, stats, why
+from clio.commands.memory.views import (
+    TIME_ROWS,
+    list_memories,
+    offer_memories,
+    search_memories,
+    show_memory,
+    show_memory_stats,
+    show_recall_reasons,
+)
 from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
-from clio.memory.retrieval.scoring import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
-from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, MemoryRecord, get_kind_label
-from clio.text.formatting import format_count, format_stored_time, truncate
+from clio.memory.retrieval.retriever import leave_out_futile_lookups
+from clio.memory.retrieval.scoring import (
+    DEFAULT_LIMIT,
+    FUSIONS,
+    LAYERS,
+    WEAK_SHARE,
+    Fusion,
+    Layer,
+    RecallAnswer,
+    RecallHit,
+)
+from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, MemoryRecord, get_kind_label
+from clio.memory.store.typed_store import Scope
+from clio.text.formatting import format_stored_time, truncate
+from clio.text.translation import mark, tr, tr_count
 from clio.time_expressions import parse_when
 
 if TYPE_CHECKING:
@@ -65,38 +85,45 @@ _TEXT_CHARS = 130
 _TITLE_CHARS = 30
 _SESSION_ID = 13
 """Characters of a session's id: the time it began, to the millisecond."""
-_FROM = {"user": "you said", "assistant": "clio said", "tool": "a tool"}
+_FROM = {"user": mark("you said"), "assistant": mark("clio said"), "tool": "a tool"}
 
 
-def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -> Table:
+def make_hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -> Table:
     """Return the hits as a table; `now` in seconds since the epoch. why: with all reasons of each."""
     rows = tuple(
-        (origin(hit), _what(hit, query) + (f" – {reasons_text(hit)}" if why else ""), *_ends(hit, now)) for hit in hits
+        (
+            describe_origin(hit),
+            _format_hit_text(hit, query) + (f" – {format_reasons(hit)}" if why else ""),
+            *_format_age_and_id(hit, now),
+        )
+        for hit in hits
     )
-    return Table(columns=("from", "what", "age", "id"), rows=rows, wide_column=1)
+    return Table(columns=(tr("from"), tr("what"), tr("age"), tr("id")), rows=rows, wide_column=1)
 
 
-def origin(hit: RecallHit) -> str:
+def describe_origin(hit: RecallHit) -> str:
     """Return what kind of memory a hit is, in one or two words."""
     return (
-        _FROM.get(hit.kind, hit.kind) if hit.layer == "L0" else get_kind_label(hit.kind).replace("limit", "hard limit")
+        tr(_FROM.get(hit.kind, hit.kind))
+        if hit.layer == "L0"
+        else tr(get_kind_label(hit.kind).replace("limit", "hard limit"))
     )
 
 
-def reasons_text(hit: RecallHit) -> str:
+def format_reasons(hit: RecallHit) -> str:
     """Return all signals of a score with their numbers, in the order they were counted."""
     return f"{hit.score:.2f}: " + ", ".join(f"{reason.words} ({reason.value:g})" for reason in hit.reasons)
 
 
-def first_because(hit: RecallHit) -> str:
+def describe_best_reasons(hit: RecallHit) -> str:
     """Return why the first hit is first, in a few words."""
     reasons = [
         reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
     ]
-    return f"Best match: {', '.join(reasons)}." if reasons else ""
+    return tr("Best match: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
 
 
-def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
+def format_open_command(hit: RecallHit, trims: "Iterable[Trim]") -> str:
     """Return the command that shows a hit in full; "" if there is none. trims: of the running session."""
     match hit.source:
         case "memory":
@@ -104,11 +131,11 @@ def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
         case "knowledge":
             return f"/memory show {hit.id}"
         case "note":
-            return f"/note show {_word(hit.id)}"
+            return f"/note show {_quote_key(hit.id)}"
         case "preference":
             return f"/prefs show {hit.id[-SHORT_ID:]}"
         case "session":
-            return f"/session switch {_session(hit)[:_SESSION_ID]}"
+            return f"/session switch {_get_session_id(hit)[:_SESSION_ID]}"
         case "trimmed":
             handle = next((trim.handle for trim in trims if hit.id in trim.dropped), "")
             return f"/context expand {handle}" if handle else ""
@@ -116,18 +143,18 @@ def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
             return ""
 
 
-def answer_data(query: str, answer: RecallAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
+def make_answer_data(query: str, answer: RecallAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
     """Return the answer in JSON types; times in seconds since the epoch. trims: of the running session."""
     return {
         "query": query,
-        "hits": [_data(hit, opening(hit, trims)) for hit in answer.hits],
+        "hits": [_make_hit_data(hit, format_open_command(hit, trims)) for hit in answer.hits],
         "more": answer.more,
         "left_out": list(answer.left_out),
         "ms": dict(answer.ms),
     }
 
 
-def _data(hit: RecallHit, command: str) -> dict[str, Any]:
+def _make_hit_data(hit: RecallHit, command: str) -> dict[str, Any]:
     where = hit.where
     return {
         "layer": hit.layer,
@@ -147,7 +174,7 @@ def _data(hit: RecallHit, command: str) -> dict[str, Any]:
     }
 
 
-def _what(hit: RecallHit, query: str) -> str:
+def _format_hit_text(hit: RecallHit, query: str) -> str:
     text = find_snippet(hit.text, query, _TEXT_CHARS)
     title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
     if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
@@ -155,37 +182,51 @@ def _what(hit: RecallHit, query: str) -> str:
     return f"{text} ({hit.label})" if hit.label else text
 
 
-def _ends(hit: RecallHit, now: float) -> tuple[str, str]:
+def _format_age_and_id(hit: RecallHit, now: float) -> tuple[str, str]:
     match hit.source:
         case "memory" | "preference":
             id = hit.id[-SHORT_ID:]
         case "session":
-            id = _session(hit)[:_SESSION_ID]
+            id = _get_session_id(hit)[:_SESSION_ID]
         case "document":
             id = hit.id[-24:]
         case _:
-            id = short_key(hit.id)[:16]
+            id = shorten_key(hit.id)[:16]
     return format_short_age(now, hit.when), id
 
 
-def _session(hit: RecallHit) -> str:
+def _get_session_id(hit: RecallHit) -> str:
     return hit.where.session if hit.where else ""
 
 
-def _word(key: str) -> str:
+def _quote_key(key: str) -> str:
     return f'"{key}"' if any(character.isspace() for character in key) else key
 
 
-def missing(answer: RecallAnswer) -> str:
+def leave_out_noise(answer: RecallAnswer, query: str) -> RecallAnswer:
+    """Return the answer without hits that are far weaker than the best, and without lookups that found nothing.
+
+    Such a lookup contains the words of the query only because someone searched for them before.
+    """
+    if not answer.hits:
+        return answer
+    least = answer.hits[0].score * WEAK_SHARE
+    hits = [hit for hit in leave_out_futile_lookups(answer.hits, query) if hit.score >= least]
+    left = len(answer.hits) - len(hits)
+    said = tr("{weak_hits} not shown, see --all", weak_hits=tr_count(left, "weak hit")) if left else ""
+    return msgspec.structs.replace(answer, hits=tuple(hits), left_out=(*([said] if said else []), *answer.left_out))
+
+
+def describe_left_out(answer: RecallAnswer) -> str:
     """Return what was left out of the answer, and how many more hits there are."""
-    parts = [f"{answer.more:,} more, see --limit" if answer.more else "", *answer.left_out]
+    parts = [tr("{more:,} more, see --limit", more=answer.more) if answer.more else "", *answer.left_out]
     text = "; ".join(part for part in parts if part)
     return f" ({text})" if text else ""
 
 
-def nothing(query: str) -> str:
+def describe_no_match(query: str) -> str:
     """Return the sentence for a query without hits."""
-    return f"No memories match {quote_code(query)}."
+    return tr("No memories match {query}.", query=quote_code(query))
 
 
 _VALUED = ("--layer", "--at", "--limit", "--fusion")
@@ -201,53 +242,57 @@ _NAMED_LAYERS: dict[str, Layer] = {
 
 @requires_memory
 @label_foreign_memory
-def recall(ctx: CommandContext, argument: str) -> CommandResult:
+def search_all_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Search sessions, documents, memories, notes, preferences and styles; best match first."""
-    given = parse_options(argument, switches=("--why",), valued=_VALUED)
+    given = parse_options(argument, switches=("--why", "--all"), valued=_VALUED)
     query = (
         given.words_as_typed if given.words_as_typed.startswith('"') else given.text
     )  # double quotes: search for these words in this order
     if not query.strip():
-        return make_refusal("Recall what? Write /recall WORDS; --layer and --at narrow the search, --why explains it")
+        return make_refusal(
+            tr("Recall what? Write /recall WORDS; --layer and --at narrow the search, --why explains it")
+        )
     now = time.time()
     at = parse_when(given.options["--at"], now) if "--at" in given.options else None
     answer = ctx.memory.retriever.search(
         query,
-        layers=_layers(given),
+        layers=_parse_layers(given),
         at=at,
         limit=parse_count(given.options["--limit"], "--limit") if "--limit" in given.options else DEFAULT_LIMIT,
-        fusion=_fusion(given),
+        fusion=_parse_fusion(given),
         current=ctx.session.id or None,
     )
+    if "--all" not in given.options:
+        answer = leave_out_noise(answer, query)
     trims = ctx.session.trims
-    data = answer_data(query, answer, trims) | {"at": at}
-    then = f"As of {format_date(at)}. " if at is not None else ""
+    data = make_answer_data(query, answer, trims) | {"at": at}
+    then = tr("As of {date}. ", date=format_date(at)) if at is not None else ""
     if not answer.hits:
-        later = "" if at is None else " Without `--at` the search covers what is known now."
-        return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}{later}", data=data)
+        later = "" if at is None else tr(" Without `--at` the search covers what is known now.")
+        return CommandResult(text=f"{then}{describe_no_match(query)}{describe_left_out(answer)}{later}", data=data)
     best = answer.hits[0]
-    command = opening(best, trims)
-    way = f" Open it: {quote_code(command)}." if command else ""
+    command = format_open_command(best, trims)
+    way = tr(" Open it: {command}.", command=quote_code(command)) if command else ""
     return CommandResult(
-        text=f"{then}{first_because(best)}{way}{missing(answer)}",
-        table=hit_table(answer.hits, query, now, why="--why" in given.options),
+        text=f"{then}{describe_best_reasons(best)}{way}{describe_left_out(answer)}",
+        table=make_hit_table(answer.hits, query, now, why="--why" in given.options),
         data=data,
     )
 
 
-def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+def suggest_recall_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete options and their values."""
     before = argument.split(" ")[:-1]
     match before[-1] if before else "":
         case "--layer":
-            yield Suggestion(text="L0", note="sessions, trimmed turns, documents")
-            yield Suggestion(text="L1", note="memories and notes")
-            yield Suggestion(text="L2", note="preferences, hard limits, styles")
+            yield Suggestion(text="L0", note=tr("sessions, trimmed turns, documents"))
+            yield Suggestion(text="L1", note=tr("memories and notes"))
+            yield Suggestion(text="L2", note=tr("preferences, hard limits, styles"))
         case "--fusion":
-            yield Suggestion(text="convex", note="by scores, weighed")
-            yield Suggestion(text="rrf", note="by ranks only")
+            yield Suggestion(text="convex", note=tr("by weighted scores"))
+            yield Suggestion(text="rrf", note=tr("by ranks only"))
         case "--at":
-            yield Suggestion(text="yesterday", note="or a date, or 30d")
+            yield Suggestion(text="yesterday", note=tr("or a date, or 30d"))
         case _:
             for name, note in _NOTES.items():
                 if name not in before:
@@ -255,86 +300,113 @@ def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 
 
 _NOTES = {
-    "--layer": "L0 sessions and documents, L1 memories, L2 preferences",
-    "--at": "as of a date",
-    "--limit": "at most this many",
-    "--fusion": "convex, or rrf",
-    "--why": "with all reasons of each",
+    "--layer": mark("L0 sessions and documents, L1 memories, L2 preferences"),
+    "--at": mark("as of a date"),
+    "--limit": mark("at most this many"),
+    "--fusion": mark("convex, or rrf"),
+    "--why": mark("with all reasons of each"),
+    "--all": mark("include matches far weaker than the best"),
 }
 
 
-def _layers(given: ParsedArguments) -> tuple[Layer, ...]:
+def _parse_layers(given: ParsedArguments) -> tuple[Layer, ...]:
     """Return the requested layers, separated by commas. Raises UsageError for an unknown one."""
     names_given = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
     names: dict[str, Layer] = {**_NAMED_LAYERS, "l0": "L0", "l1": "L1", "l2": "L2"}
     for part in names_given:
         if part.casefold() not in names:
-            raise UsageError(f"There is no layer {part!r}; {suggest_name(part, [*LAYERS, *_NAMED_LAYERS])}")
+            raise UsageError(
+                tr(
+                    "There is no layer {part!r}; {suggest_name}",
+                    part=part,
+                    suggest_name=suggest_name(part, [*LAYERS, *_NAMED_LAYERS]),
+                )
+            )
     return tuple(dict.fromkeys(names[part.casefold()] for part in names_given)) or LAYERS
 
 
-def _fusion(given: ParsedArguments) -> Fusion:
+def _parse_fusion(given: ParsedArguments) -> Fusion:
     name = given.options.get("--fusion", "convex").casefold()
     if name not in FUSIONS:
-        raise UsageError(f"--fusion is convex or rrf, not {name!r}")
+        raise UsageError(tr("--fusion is convex or rrf, not {name!r}", name=name))
     return name
 
 
 RECALL: tuple[Command, ...] = (
     Command(
         name="recall",
-        argument="WORDS [--layer L] [--at DATE] [--limit N] [--fusion F] [--why]",
-        summary="search all memory: sessions, documents, memories, preferences",
-        handler=recall,
-        suggest_word=suggest,
+        argument="WORDS [--layer L] [--at DATE] [--limit N] [--fusion F] [--all] [--why]",
+        summary=mark("search all memory: sessions, documents, memories, preferences"),
+        handler=search_all_memory,
+        suggest_word=suggest_recall_options,
     ),
 )
 
 
 @requires_memory
-def prune(ctx: CommandContext, argument: str) -> CommandResult:
+def prune_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Show old or uncertain memories; move them to the archive after the user agrees."""
     given = parse_options(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
     if given.words:
         return make_refusal(
-            f"/memory prune does not know {given.text!r}; it takes --days N, --below X, --dry-run and --yes"
+            tr(
+                "/memory prune: unknown argument {text!r}; it takes --days N, --below X, --dry-run and --yes",
+                text=given.text,
+            )
         )
     days = parse_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
     below = parse_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
     sure = "--yes" in given.options and "--dry-run" not in given.options
-    pruned = ctx.memory.store.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
+    store = ctx.memory.store
+    scopes: dict[str, Scope] = {record.id: store.scope_of(record.id) for record in store.records(with_notes=False)}
+    pruned = store.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
     data = {
-        "removed": [project_memory_data(entry) | {"because": pruned.why[entry.id]} for entry in pruned.removed],
+        "removed": [
+            make_memory_data(record, scopes[record.id]) | {"because": pruned.why[record.id]}
+            for record in pruned.removed
+        ],
         "kept": pruned.kept,
         "dry_run": not sure,
     }
-    bounds = f"unconfirmed for {days:g} days or less sure than {below:.0%}"
+    bounds = tr("unconfirmed for {days:g} days or below {below:.0%} confidence", days=days, below=below)
     if not pruned.removed:
         return CommandResult(
-            text=f"Nothing to prune: none of {format_count(pruned.kept, 'memory')} is {bounds}.", data=data
+            text=tr(
+                "Nothing to prune: none of {memories} is {bounds}.",
+                memories=tr_count(pruned.kept, "memory"),
+                bounds=bounds,
+            ),
+            data=data,
         )
-    what = format_count(len(pruned.removed), "memory")
+    what = tr_count(len(pruned.removed), "memory")
     if sure:
-        text = f"Moved to the archive: {what}; {pruned.kept:,} left · `/memory undo`"
+        text = tr("Moved to the archive: {what}; {kept:,} left · `/memory undo`", what=what, kept=pruned.kept)
         return CommandResult(text=text, data=data)
-    table = _prune_table(pruned.removed, pruned.why, time.time())
+    table = _make_prune_table(pruned.removed, pruned.why, time.time())
     if "--dry-run" in given.options:
-        text = f"Would move to the archive: {what}, {bounds}; {pruned.kept:,} would stay."
+        text = tr(
+            "Would move to the archive: {what}, {bounds}; {kept:,} would stay.",
+            what=what,
+            bounds=bounds,
+            kept=pruned.kept,
+        )
         return CommandResult(text=text, table=table, data=data)
     return CommandResult(
-        text=f"{what[0].upper()}{what[1:]} {'is' if len(pruned.removed) == 1 else 'are'} {bounds}.",
+        text=tr("To archive: {what}, {bounds}.", what=what, bounds=bounds),
         table=table,
         data=data,
         follow_up=Confirm(
-            question=f"Move {what} to the archive?", then=f"/memory prune --days {days:g} --below {below:g} --yes"
+            question=tr("Move {what} to the archive?", what=what),
+            then=f"/memory prune --days {days:g} --below {below:g} --yes",
         ),
     )
 
 
-def _prune_table(entries: Iterable[MemoryRecord], why: Mapping[str, str], now: float) -> Table:
+def _make_prune_table(entries: Iterable[MemoryRecord], why: Mapping[str, str], now: float) -> Table:
     rows = tuple(
         (
-            entry.id,
+            get_short_id(entry),
+            tr(get_kind_label(entry.kind)),
             format_memory_line(entry),
             f"{entry.confidence:.0%}",
             format_short_age(now, entry.updated),
@@ -342,44 +414,51 @@ def _prune_table(entries: Iterable[MemoryRecord], why: Mapping[str, str], now: f
         )
         for entry in entries
     )
-    return Table(columns=("id", "what", "sure", "age", "why"), rows=rows, wide_column=1, is_truncated=True)
+    return Table(
+        columns=(tr("id"), tr("kind"), tr("what"), tr("conf."), tr("age"), tr("why")),
+        rows=rows,
+        wide_column=2,
+        is_truncated=True,
+    )
 
 
-_BY = {"hand": "requested", "idle": "while idle", "exit": "at exit"}
+_BY = {"hand": "requested", "idle": mark("while idle"), "exit": mark("at exit")}
 
 
 @requires_memory
-def sleep(ctx: CommandContext, argument: str) -> CommandResult:
+def request_consolidation(ctx: CommandContext, argument: str) -> CommandResult:
     """Request a consolidation: it can take seconds, so the entrypoint runs it."""
     given = parse_options(argument, switches=("--dry-run",))
     if given.words:
-        return make_refusal(f"/memory consolidate does not know {given.text!r}; it takes --dry-run")
+        return make_refusal(tr("/memory consolidate: unknown argument {text!r}; it takes --dry-run", text=given.text))
     return CommandResult(follow_up=ConsolidateNow(dry_run="--dry-run" in given.options))
 
 
 @requires_memory
-def log(ctx: CommandContext, argument: str) -> CommandResult:
+def show_consolidation_log(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what the last consolidations did, one change a line, newest first."""
     words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
-        raise UsageError(f"/memory log takes how many reports to show, not {argument!r}")
+        raise UsageError(tr("/memory log takes how many reports to show, not {argument!r}", argument=argument))
     reports = ctx.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
-    data = [report_data(report) for report in reports]
+    data = [make_report_data(report) for report in reports]
     if not reports:
-        return CommandResult(text="Nothing was consolidated here yet; `/memory consolidate` does it now.", data=data)
+        return CommandResult(
+            text=tr("Nothing has been consolidated here yet; `/memory consolidate` does it now."), data=data
+        )
     return CommandResult(text="\n\n".join(map(_format_report, reports)), data=data)
 
 
-def consolidation_result(report: Report) -> CommandResult:
+def make_consolidation_result(report: Report) -> CommandResult:
     """Return what one consolidation did, for the screen and for JSON."""
     lines = [report.line]
     if report.dry_run:
-        lines += _changes(report)
-    lines += [f"warning: {sentence}" for sentence in report.errors]
-    return CommandResult(text="\n".join(lines), data=report_data(report))
+        lines += _list_changes(report)
+    lines += [tr("warning: {sentence}", sentence=sentence) for sentence in report.errors]
+    return CommandResult(text="\n".join(lines), data=make_report_data(report))
 
 
-def report_data(report: Report) -> dict[str, Any]:
+def make_report_data(report: Report) -> dict[str, Any]:
     """Return all fields of a report in JSON types, and its line."""
     fields = {name: msgspec.to_builtins(getattr(report, name)) for name in report.__struct_fields__}
     return {"line": report.line, **fields}
@@ -388,17 +467,24 @@ def report_data(report: Report) -> dict[str, Any]:
 def _format_report(report: Report) -> str:
     when = format_stored_time("%d %b %H:%M", report.at)
     line = report.line.removeprefix("consolidated: ").partition(" · ")[0]
-    head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
-    read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]
+    head = f"**{when}**, {tr(_BY[report.by])}, {report.seconds:.1f} s: {line}"
+    read_ = [
+        tr("- {sessions:,} sessions read", sessions=report.sessions)
+        + (tr(", {unread:,} unreadable", unread=report.unread) if report.unread else "")
+    ]
     if report.turns_archived or report.turns_deleted:
         read_.append(
-            f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted permanently"
+            tr(
+                "- ratings: {turns_archived:,} turns archived, {turns_deleted:,} deleted permanently",
+                turns_archived=report.turns_archived,
+                turns_deleted=report.turns_deleted,
+            )
         )
-    trouble = [f"- warning: {sentence}" for sentence in report.errors]
-    return "\n".join([head, "", *read_, *_changes(report), *trouble])
+    trouble = [tr("- warning: {sentence}", sentence=sentence) for sentence in report.errors]
+    return "\n".join([head, "", *read_, *_list_changes(report), *trouble])
 
 
-def _changes(report: Report) -> list[str]:
+def _list_changes(report: Report) -> list[str]:
     """Return the changes as a list, quoted as code, because they contain arbitrary text."""
     listed = [f"- {quote_code(change)}" for change in report.changes]
     return ["", *listed] if report.dry_run and listed else listed
@@ -409,28 +495,36 @@ SLEEP_ROWS: tuple[Command, ...] = (
         name="consolidate",
         aliases=("sleep",),
         argument="[--dry-run]",
-        summary="learn from earlier sessions now, or report what would be learned",
-        handler=sleep,
-        suggest_word=suggest_options(("--dry-run", "write nothing, report what would be done")),
+        summary=mark("learn from earlier sessions now, or report what would be learned"),
+        handler=request_consolidation,
+        suggest_word=suggest_options(("--dry-run", mark("write nothing, report what would be done"))),
     ),
-    Command(name="log", argument="[N]", summary="what the last consolidation did, or the last N", handler=log),
+    Command(
+        name="log",
+        argument="[N]",
+        summary=mark("what the last consolidation did, or the last N"),
+        handler=show_consolidation_log,
+    ),
 )
 
 
-_OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one without memory."
+_OUTSIDE = mark(
+    "Memory is turned off and on inside a conversation. `clio --incognito` starts one without memory, "
+    "`clio --no-ltm` one without project memory in the prompt."
+)
 
 
 @requires_memory
 def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Recall and save nothing until memory is turned on again, or clio exits."""
     if argument:
-        return make_refusal("/memory off takes nothing")
+        return make_refusal(tr("/memory off takes no argument"))
     if not ctx.session.id:
-        return make_refusal(_OUTSIDE)
+        return make_refusal(tr(_OUTSIDE))
     ctx.memory.is_off = True
-    text = (
-        "Memory is off: nothing is recalled or saved until `/memory on`. Memories that the model has received stay in "
-        "this session; the session itself is still saved."
+    text = tr(
+        "Memory is off: nothing is recalled or saved until `/memory on`. Memories the model has already "
+        "received stay in this session, and the session itself is still saved."
     )
     return CommandResult(text=text, data={"on": False})
 
@@ -439,138 +533,147 @@ def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
 def turn_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Recall and save memories again."""
     if argument:
-        return make_refusal("/memory on takes nothing")
+        return make_refusal(tr("/memory on takes no argument"))
     if not ctx.session.id:
-        return make_refusal(_OUTSIDE)
+        return make_refusal(tr(_OUTSIDE))
     ctx.memory.is_off = False
-    return CommandResult(text="Memory is on.", data={"on": True})
+    return CommandResult(text=tr("Memory is on."), data={"on": True})
 
 
 _KINDS = suggest_words(
-    ("fact", "only facts"),
-    *((kind, f"only {plural}") for kind, plural in PLURALS.items() if kind != "discovery"),
-    ("event", "only events"),
-    ("note", "only notes, with and without a key"),
-    ("preference", "only preferences"),
-    ("archive", "forgotten and pruned memories"),
-    ("--scope project", "only of the project"),
-    ("--scope user", "only yours"),
+    ("fact", mark("only facts")),
+    *((kind, tr("only {plural}", plural=plural)) for kind, plural in PLURALS.items() if kind != "discovery"),
+    ("event", mark("only events")),
+    ("note", mark("only notes, with and without a key")),
+    ("preference", mark("only preferences")),
+    ("archive", mark("forgotten and pruned memories")),
+    ("--scope project", mark("only project memory")),
+    ("--scope user", mark("only your own")),
 )
 _DRAFTS = suggest_words(
-    ("fact ", "about the project: TEXT"),
+    ("fact ", mark("about the project: TEXT")),
     ("solution ", "ERROR => SOLUTION"),
-    ("pattern ", "a convention of the code: TEXT"),
+    ("pattern ", mark("a convention of the code: TEXT")),
     ("workflow ", "NAME: STEP -> STEP -> …"),
     ("failure ", "WHAT FAILED => PREVENTION"),
-    ("rule ", "PATH: TEXT, or TEXT for everywhere"),
+    ("rule ", mark("PATH: TEXT, or TEXT alone for the whole project")),
 )
 
 MEMORY = (
     Command(
         name="memory",
-        summary="what is saved about this project and about you",
+        summary=mark("what is saved about this project and about you"),
         handler=offer_memories,
         subcommands=(
             Command(
                 name="list",
-                argument="[KIND|archive] [--scope S] [--all]",
-                summary="all memories, kind by kind",
-                handler=show_list,
+                argument="[KIND…|archive] [--scope S] [--all]",
+                summary=mark("all memories, kind by kind"),
+                handler=list_memories,
                 suggest=_KINDS,
             ),
             Command(
                 name="search",
                 argument="QUERY",
-                summary="search project memory and notes",
-                handler=search,
+                summary=mark("search memories of all kinds"),
+                handler=search_memories,
             ),
             Command(
                 name="show",
                 argument="ID",
-                summary="details of one memory",
-                handler=show,
+                summary=mark("details of one memory"),
+                handler=show_memory,
                 suggest_word=suggest_memory_id,
             ),
             Command(
                 name="add",
                 argument="[KIND] TEXT [--confidence X] [--example PATH]…",
-                summary="save a project fact, solution, pattern, workflow, failure or rule",
-                handler=add,
+                summary=mark("save a fact, solution, pattern, workflow, failure or rule"),
+                handler=add_memory,
                 suggest=_DRAFTS,
             ),
             Command(
                 name="edit",
                 argument="ID [TEXT] [--confidence X] [--example PATH]…",
-                summary="change a memory; without a text, in the editor",
-                handler=edit,
+                summary=mark("change a memory; without a text, in the editor"),
+                handler=edit_memory,
                 suggest_word=suggest_memory_id,
             ),
             Command(
                 name="forget",
                 argument="ID… [--yes]",
-                summary="move memories to the archive",
-                handler=forget,
+                summary=mark("move memories to the archive"),
+                handler=forget_memories,
                 suggest_word=suggest_forgettable,
             ),
             Command(
                 name="remember",
                 argument="TEXT [--type T] [--importance X] [--scope S]",
-                summary="save a fact, an event, a note or a preference",
-                handler=remember,
+                summary=mark("save a fact, an event, a note or a preference"),
+                handler=run_remember,
                 suggest_word=suggest_options(
-                    ("--type", "fact, event, preference, else note"),
-                    ("--importance", "from 0 to 1, else 0.5"),
-                    ("--scope", "project or user"),
-                    ("--keyword", "a further keyword"),
-                    ("--example", "a file it is about"),
+                    ("--type", mark("fact, event, preference or note (default note)")),
+                    ("--importance", mark("from 0 to 1 (default 0.5)")),
+                    ("--scope", mark("project or user")),
+                    ("--keyword", mark("another keyword")),
+                    ("--example", mark("a file it is about")),
                 ),
             ),
             Command(
                 name="recall",
                 argument="[QUERY] [--type T] [--limit N]",
-                summary="the memories that match a query, best first",
+                summary=mark("the memories that match a query, best first"),
                 handler=recall_of_edits,
                 suggest_word=suggest_options(
-                    ("--type", "only fact, preference, event or note; !fact is all others"),
-                    ("--limit", "at most this many, -1 for all, else 10"),
+                    ("--type", mark("only fact, preference, event or note; !fact for all others")),
+                    ("--limit", mark("at most this many (default 10)")),
                 ),
             ),
             Command(
                 name="move",
                 argument="ID project|user",
-                summary="move a memory to the project, or to all your projects",
-                handler=move,
+                summary=mark("move a memory to the project, or to all your projects"),
+                handler=move_memory,
                 suggest_word=suggest_memories,
             ),
             Command(
                 name="restore",
                 argument="ID",
-                summary="bring a memory back from the archive",
-                handler=restore,
+                summary=mark("bring a memory back from the archive"),
+                handler=restore_memory,
                 suggest_word=suggest_archived,
             ),
-            Command(name="compact", summary="archive expired memories, merge duplicates", handler=compact),
+            Command(name="compact", summary=mark("archive expired memories, merge duplicates"), handler=compact_memory),
             Command(
                 name="stats",
                 aliases=("count",),
-                summary="how many memories there are, their age and confidence",
-                handler=stats,
+                summary=mark("how many memories there are, their age and confidence"),
+                handler=show_memory_stats,
             ),
             Command(
                 name="prune",
                 argument="[--days N] [--below X] [--dry-run] [--yes]",
-                summary="archive old or uncertain memories",
-                handler=prune,
+                summary=mark("archive old or uncertain memories"),
+                handler=prune_memories,
                 suggest_word=suggest_options(
-                    ("--days", "older than this many days unconfirmed, else 90"),
-                    ("--below", "confidence below this, else 0.3"),
-                    ("--dry-run", "only show what would be archived"),
+                    ("--days", mark("not confirmed for this many days (default 90)")),
+                    ("--below", mark("confidence below this (default 0.3)")),
+                    ("--dry-run", mark("only show what would be archived")),
                 ),
             ),
-            Command(name="why", summary="which memories the last turn used, and why", handler=why),
-            Command(name="off", summary="recall and save nothing until /memory on", handler=turn_off),
-            Command(name="on", summary="recall and save memories again", handler=turn_on),
-            Command(name="undo", summary="undo the last change of memory", handler=undo),
+            Command(
+                name="why", summary=mark("which memories the last turn used, and why"), handler=show_recall_reasons
+            ),
+            Command(
+                name="off",
+                summary=mark("recall and save nothing until /memory on"),
+                handler=turn_off,
+                is_for_conversations=True,
+            ),
+            Command(
+                name="on", summary=mark("recall and save memories again"), handler=turn_on, is_for_conversations=True
+            ),
+            Command(name="undo", summary=mark("undo the last change of memory"), handler=undo_memory_change),
             *OPEN_ROWS,
             *TIME_ROWS,
             *SLEEP_ROWS,

@@ -24,16 +24,16 @@ from clio.commands.memory.memory_text import (
     format_date,
     format_short_age,
     label_foreign_memory,
-    note_data,
+    make_note_data,
     requires_memory,
-    short_key,
+    shorten_key,
     suggest_notes,
 )
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import MemoryDraft, MemoryRecord
 from clio.storage.locks import error_cause
-from clio.text.formatting import format_count
+from clio.text.translation import mark, tr, tr_count
 from clio.threads import ProgressCallback
 from clio.tools.files.file_index import list_files
 
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from clio.memory.vectors.documents import DocumentSource, SourceUpdate
 
 
-READING, SEARCHING = "reading documents", "searching documents"
-_STOPPED = "Stopped; nothing was changed."
+READING, SEARCHING = mark("reading documents"), mark("searching documents")
+_STOPPED = mark("Stopped; nothing was changed.")
 _SHOWN_LEFT_OUT = 5
 _MAX_PASSAGES_FOUND = 5
 
 
 @requires_memory
-def add(ctx: CommandContext, argument: str) -> CommandResult:
+def add_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/docs add`: add files or folders."""
     paths = parse_options(argument).words
     if not paths:
-        return make_refusal("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
-    found = [_resolve_path(ctx, text) for text in paths]  # all of them, before the first one is read
+        return make_refusal(tr("Which document? Write /docs add PATH, a file or a folder; ignored files are left out"))
+    found = [_resolve_path(ctx, text) for text in paths]  # raises for a missing one before any is read
     return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _add_documents(ctx, found, track)))
 
 
@@ -66,7 +66,7 @@ def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkContro
         if not track.is_stopped()
     ]
     return CommandResult(
-        text=_join_sentences(ctx, map(_describe_added, done)) or _STOPPED,
+        text=_join_sentences(ctx, map(_describe_added, done)) or tr(_STOPPED),
         data=[_make_update_data(result) for result in done],
     )
 
@@ -75,52 +75,60 @@ def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkContro
 def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """List the documents, and whether they have changed since they were read."""
     if argument:
-        return make_refusal(f"/docs list takes nothing; /docs search {argument} searches the documents")
+        return make_refusal(
+            tr("/docs list takes no argument; /docs search {argument} searches the documents", argument=argument)
+        )
     documents = ctx.memory.documents
     sources = documents.sources()
     if not sources:
-        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+        return CommandResult(text=tr("No documents; `/docs add PATH` adds a file or a folder."), data=[])
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for source in sources:
-        windows = documents.windows(source)
+        passages = documents.count_passages(source)
         changed, unread = documents.state(source)
         state = ", ".join(
-            [*([f"{changed} changed"] if changed else []), *([f"{unread} not read yet"] if unread else [])]
+            [
+                *([tr("{changed} changed", changed=changed)] if changed else []),
+                *([tr("{unread} not read yet", unread=unread)] if unread else []),
+            ]
         )
         rows.append(
-            (source.path, str(len(source.files)), str(windows), format_date(source.added), state or "up to date")
+            (source.path, str(len(source.files)), str(passages), format_date(source.added), state or tr("up to date"))
         )
-        data.append(_make_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
+        data.append(_make_source_data(source) | {"windows": passages, "changed": changed, "unread": unread})
     table = Table(
-        columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide_column=0, is_truncated=True
+        columns=(tr("path"), tr("files"), tr("passages"), tr("added"), tr("state")),
+        rows=tuple(rows),
+        wide_column=0,
+        is_truncated=True,
     )
     return CommandResult(table=table, data=data)
 
 
 @requires_memory
-def remove(ctx: CommandContext, argument: str) -> CommandResult:
+def remove_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove documents from memory; the files themselves are not changed."""
     paths = parse_options(argument).words
     if not paths:
-        return make_refusal("Which document? Write /docs remove PATH; /docs list shows what was added")
+        return make_refusal(tr("Which document? Write /docs remove PATH; /docs list shows what was added"))
     removed = [ctx.memory.documents.remove(path) for path in paths]
-    text = f"Removed {', '.join(quote_code(source.path) for source in removed)}; the files are unchanged."
+    text = tr("Removed {path}; the files are unchanged.", path=", ".join(quote_code(source.path) for source in removed))
     return CommandResult(text=text, data={"removed": [source.path for source in removed]})
 
 
 @requires_memory
-def refresh(ctx: CommandContext, argument: str) -> CommandResult:
+def refresh_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """Read changed files again, and add new files in folders."""
     documents = ctx.memory.documents
     named = parse_options(argument).words
     sources = [documents.find(path) for path in named] if named else documents.sources()
     if not sources:
-        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(ctx, sources, track)))
+        return CommandResult(text=tr("No documents; `/docs add PATH` adds a file or a folder."), data=[])
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _refresh_documents(ctx, sources, track)))
 
 
-def _read_again(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
+def _refresh_documents(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
     refresh = ctx.memory.documents.refresh
     files = [_list_current_files(ctx, source) for source in sources]
     done = [
@@ -129,13 +137,13 @@ def _read_again(ctx: CommandContext, sources: "Sequence[DocumentSource]", track:
         if not track.is_stopped()
     ]
     return CommandResult(
-        text=_join_sentences(ctx, map(_describe_refreshed, done)) or _STOPPED,
+        text=_join_sentences(ctx, map(_describe_refreshed, done)) or tr(_STOPPED),
         data=[_make_update_data(result) for result in done],
     )
 
 
 def _split_progress(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
-    """Return a progress callback for each source; together they drive one bar."""
+    """Return a progress callback for each source; all of them advance one progress bar."""
     total = sum(map(len, files))
     begins = accumulate(map(len, files[:-1]), initial=0)
     return [lambda done, _, begin=begin: track.report_progress(begin + done, total) for begin in begins]
@@ -143,30 +151,35 @@ def _split_progress(files: Sequence[Sequence[Path]], track: WorkControl) -> list
 
 @requires_memory
 def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
-    """Search the documents for the windows nearest to a question."""
+    """Search the documents for the passages nearest to a question."""
     question = parse_options(argument).text.strip()
     if not question:
-        return make_refusal("Search for what? Write /docs search QUESTION")
+        return make_refusal(tr("Search for what? Write /docs search QUESTION"))
     if not ctx.memory.documents.sources():
-        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(ctx, question, track)))
+        return CommandResult(text=tr("No documents; `/docs add PATH` adds a file or a folder."), data=[])
+    return CommandResult(
+        follow_up=LongWork(label=SEARCHING, work=lambda track: _refresh_and_search(ctx, question, track))
+    )
 
 
-def _search(ctx: CommandContext, question: str, track: WorkControl) -> CommandResult:
+def _refresh_and_search(ctx: CommandContext, question: str, track: WorkControl) -> CommandResult:
     """Read changed files, then search."""
     documents = ctx.memory.documents
     # Passages of a file that has changed would be quoted with lines that no longer exist.
     documents.catch_up(track.is_stopped, track.report_progress)
     if track.is_stopped():
-        return CommandResult(text="Stopped before the search; files read so far are saved.", data=[])
+        return CommandResult(text=tr("Stopped before the search; files read so far are saved."), data=[])
     hits = documents.search(question, _MAX_PASSAGES_FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:
         return CommandResult(
-            text=_join_sentences(ctx, [f"Nothing in the documents matches {quote_code(question)}."]), data=data
+            text=_join_sentences(
+                ctx, [tr("Nothing in the documents matches {question}.", question=quote_code(question))]
+            ),
+            data=data,
         )
     rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
-    table = Table(columns=("where", "distance", "text"), rows=rows, wide_column=2)
+    table = Table(columns=(tr("where"), tr("distance"), tr("text")), rows=rows, wide_column=2)
     return CommandResult(text=_join_sentences(ctx, ()), table=table, data=data)
 
 
@@ -181,7 +194,7 @@ def _resolve_path(ctx: CommandContext, text: str) -> Path:
     if not path.exists():
         path = (ctx.loaded.project / text).resolve()
     if not path.exists():
-        raise UserError(f"there is nothing at {text!r}; give the path of a file or a folder")
+        raise UserError(tr("there is nothing at {text!r}; give the path of a file or a folder", text=text))
     return path
 
 
@@ -190,7 +203,7 @@ def _list_document_files(ctx: CommandContext, path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     project = ctx.loaded.project
-    # Inside the project its ignore files apply, outside those of the added folder.
+    # Inside the project, the project's ignore files apply; elsewhere, those of the added folder.
     root = project if path == project or project in path.parents else path
     names = list_files(root, path)
     return [root / name for name in names if not name.startswith(".clio/")]
@@ -203,9 +216,11 @@ def _list_current_files(ctx: CommandContext, source: "DocumentSource") -> list[P
 
 def _describe_added(result: "SourceUpdate") -> str:
     source = result.source
-    head = (
-        f"Added {quote_code(source.path)}: {format_count(len(source.files), 'file')}, "
-        f"{format_count(result.windows, 'window')}."
+    head = tr(
+        "Added {path}: {files}, {passages}.",
+        path=quote_code(source.path),
+        files=tr_count(len(source.files), "file"),
+        passages=tr_count(result.passages, "passage"),
     )
     return head + _describe_left_out(result) + _describe_unread(result)
 
@@ -213,11 +228,17 @@ def _describe_added(result: "SourceUpdate") -> str:
 def _describe_refreshed(result: "SourceUpdate") -> str:
     source = result.source
     if not source.files:
-        return f"{quote_code(source.path)} is missing or no longer has any text; `/docs remove` removes it."
-    read = f"{format_count(result.read, 'file')} read again" if result.read else "nothing has changed"
-    return (
-        f"{quote_code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
-        f"all.{_describe_left_out(result)}{_describe_unread(result)}"
+        return tr(
+            "{path} is missing or no longer has any text; `/docs remove` removes it.", path=quote_code(source.path)
+        )
+    read = tr("{files} read again", files=tr_count(result.read, "file")) if result.read else tr("nothing has changed")
+    return tr(
+        "{path}: {read}; {files} in total.{left_out}{unread}",
+        path=quote_code(source.path),
+        read=read,
+        files=tr_count(len(source.files), "file"),
+        left_out=_describe_left_out(result),
+        unread=_describe_unread(result),
     )
 
 
@@ -226,19 +247,21 @@ def _describe_left_out(result: "SourceUpdate") -> str:
         return ""
     named = [f"{quote_code(file)} ({why})" for file, why in result.left_out[:_SHOWN_LEFT_OUT]]
     more = len(result.left_out) - len(named)
-    return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
+    return tr(" Left out: {named}", named=", ".join(named)) + (tr(" and {more} more.", more=more) if more else ".")
 
 
 def _describe_unread(result: "SourceUpdate") -> str:
     if not result.unread:
         return ""
     again = f"/docs refresh {join_arguments([result.source.path])}"
-    return f" Stopped: {format_count(result.unread, 'file')} not read; {quote_code(again)} continues."
+    return tr(
+        " Stopped: {files} not read; {again} continues.", files=tr_count(result.unread, "file"), again=quote_code(again)
+    )
 
 
 def _make_update_data(result: "SourceUpdate") -> dict[str, object]:
     left_out = [{"path": file, "reason": why} for file, why in result.left_out]
-    numbers = {"windows": result.windows, "read": result.read, "unread": result.unread}
+    numbers = {"windows": result.passages, "read": result.read, "unread": result.unread}
     return _make_source_data(result.source) | numbers | {"left_out": left_out}
 
 
@@ -262,35 +285,37 @@ def _suggest_added(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 DOCS = (
     Command(
         name="docs",
-        summary="documents whose passages are recalled when a question is about them",
+        summary=mark("documents whose passages are recalled when a question is about them"),
         handler=list_documents,
         subcommands=(
-            Command(name="list", summary="list the documents and whether they are up to date", handler=list_documents),
+            Command(
+                name="list", summary=mark("list the documents and whether they are up to date"), handler=list_documents
+            ),
             Command(
                 name="add",
                 argument="PATH…",
-                summary="add files or folders: text, Markdown, code",
-                handler=add,
+                summary=mark("add files or folders: text, Markdown, code"),
+                handler=add_documents,
                 suggest_word=_suggest_files,
             ),
             Command(
                 name="remove",
                 argument="PATH…",
-                summary="remove documents; the files stay",
-                handler=remove,
+                summary=mark("remove documents; the files stay"),
+                handler=remove_documents,
                 suggest_word=_suggest_added,
             ),
             Command(
                 name="refresh",
                 argument="[PATH…]",
-                summary="read changed files again",
-                handler=refresh,
+                summary=mark("read changed files again"),
+                handler=refresh_documents,
                 suggest_word=_suggest_added,
             ),
             Command(
                 name="search",
                 argument="QUESTION",
-                summary="search the documents",
+                summary=mark("search the documents"),
                 handler=search_documents,
             ),
         ),
@@ -307,43 +332,43 @@ _MAX_NOTES_FOUND = 20
 def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """List all notes, newest first."""
     if argument:
-        return make_refusal(f"/note list takes nothing; /note show {argument} shows one note")
+        return make_refusal(tr("/note list takes no argument; /note show {argument} shows one note", argument=argument))
     notes = ctx.memory.store.notes()
-    data = [note_data(note) for note in notes]
+    data = [make_note_data(note) for note in notes]
     if not notes:
-        return CommandResult(text="No notes; `/note set KEY TEXT` saves one.", data=data)
+        return CommandResult(text=tr("No notes; `/note set KEY TEXT` saves one."), data=data)
     now = time.time()
-    rows = tuple((short_key(note.key), _shorten_note(note), format_short_age(now, note.updated)) for note in notes)
-    table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
-    return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
+    rows = tuple((shorten_key(note.key), _shorten_note(note), format_short_age(now, note.updated)) for note in notes)
+    table = Table(columns=(tr("key"), tr("text"), tr("age")), rows=rows, wide_column=1, is_truncated=True)
+    return CommandResult(text=f"{tr_count(len(notes), 'note')}.", table=table, data=data)
 
 
 @requires_memory
 @label_foreign_memory
-def show(ctx: CommandContext, argument: str) -> CommandResult:
+def show_note(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one note in full."""
     note = _find_note(ctx, argument, "show")
-    head = f"{quote_code(note.key)}, {format_date(note.updated)}, {format_count(len(note.content), 'character')}."
-    return CommandResult(text=head, verbatim=note.content, data=note_data(note))
+    head = f"{quote_code(note.key)}, {format_date(note.updated)}, {tr_count(len(note.content), 'character')}."
+    return CommandResult(text=head, verbatim=note.content, data=make_note_data(note))
 
 
 @requires_memory
-def set_(ctx: CommandContext, argument: str) -> CommandResult:
+def set_note(ctx: CommandContext, argument: str) -> CommandResult:
     """Save a text under a key; replaces the note of that key."""
     given = parse_text(argument, heads=1)
     if not given.heads or not given.has_text:
         return make_refusal(
-            "A note needs a key and a text: write /note set KEY TEXT, with quotes around a key with spaces"
+            tr("A note needs a key and a text: write /note set KEY TEXT, with quotes around a key with spaces")
         )
     return _describe_stored(ctx, given.heads[0], given.text)
 
 
 @requires_memory
-def edit(ctx: CommandContext, argument: str) -> CommandResult:
+def edit_note(ctx: CommandContext, argument: str) -> CommandResult:
     """Edit a note in the editor; a new one starts empty."""
     key = _parse_key(argument)
     if not key:
-        return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
+        return make_refusal(tr("Which note? Write /note edit KEY; /note list shows the keys"))
     note = ctx.memory.store.get_note(key)
 
     def take(text: str) -> CommandResult:
@@ -360,32 +385,32 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
 @label_foreign_memory
 def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the notes; best match first."""
-    query = parse_text(argument).text.strip()
+    query = parse_options(argument).text.strip()
     if not query:
-        return make_refusal("Search for what? Write /note search WORDS")
+        return make_refusal(tr("Search for what? Write /note search WORDS"))
     notes = {note.key: note for note in ctx.memory.store.notes()}
     hits = [hit for hit in ctx.memory.search(query, 10_000) if hit.kind == "note" and hit.key in notes][
         :_MAX_NOTES_FOUND
     ]
-    data = [note_data(notes[hit.key]) | {"score": hit.score} for hit in hits]
+    data = [make_note_data(notes[hit.key]) | {"score": hit.score} for hit in hits]
     if not hits:
-        text = f"No note matches {quote_code(query)}; `/memory search` searches project memory too."
+        text = tr("No note matches {query}; `/memory search` searches project memory too.", query=quote_code(query))
         return CommandResult(text=text, data=data)
     now = time.time()
     rows = tuple(
-        (short_key(hit.key), extract_around(hit.text, query), format_short_age(now, hit.timestamp)) for hit in hits
+        (shorten_key(hit.key), extract_around(hit.text, query), format_short_age(now, hit.timestamp)) for hit in hits
     )
-    return CommandResult(table=Table(columns=("key", "text", "age"), rows=rows, wide_column=1), data=data)
+    return CommandResult(table=Table(columns=(tr("key"), tr("text"), tr("age")), rows=rows, wide_column=1), data=data)
 
 
 @requires_memory
-def delete(ctx: CommandContext, argument: str) -> CommandResult:
+def delete_note(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete a note."""
     note = _find_note(ctx, argument, "delete")
     ctx.memory.store.forget(note.key)
     return CommandResult(
-        text=f"Deleted from project memory: {quote_code(note.key)} · `/memory undo`",
-        data={"deleted": note_data(note)},
+        text=tr("Deleted from project memory: {key} · `/memory undo`", key=quote_code(note.key)),
+        data={"deleted": make_note_data(note)},
     )
 
 
@@ -398,18 +423,22 @@ def _parse_key(argument: str) -> str:
 def _find_note(ctx: CommandContext, argument: str, verb: str) -> MemoryRecord:
     key = _parse_key(argument)
     if not key:
-        raise UserError(f"Which note? Write /note {verb} KEY; /note list shows the keys")
+        raise UserError(tr("Which note? Write /note {verb} KEY; /note list shows the keys", verb=verb))
     note = ctx.memory.store.get_note(key)
     if note is None:
         known = [other.key for other in ctx.memory.store.notes()]
         hint = suggest_name(key, known) if len(known) <= 20 else _suggest_nearest_key(key, known)
-        raise UserError(f"There is no note {key!r}; {hint}" if known else f"There is no note {key!r}, nor any other")
+        raise UserError(
+            tr("There is no note {key!r}; {hint}", key=key, hint=hint)
+            if known
+            else tr("There is no note {key!r}, nor any other", key=key)
+        )
     return note
 
 
 def _suggest_nearest_key(key: str, known: list[str]) -> str:
     hint = suggest_name(key, known)
-    return hint if hint.startswith("did you mean") else "/note list shows the keys"
+    return hint if hint.startswith("did you mean") else tr("/note list shows the keys")
 
 
 def _describe_stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
@@ -420,10 +449,14 @@ def _describe_stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
     stored = saved.record.content
     return CommandResult(
         text=(
-            f"{'Saved to' if saved.is_new else 'Replaced in'} project memory: {quote_code(key)}, "
-            f"{format_count(len(stored), 'character')} · `/memory undo`"
+            tr(
+                "{value} project memory: {key}, {characters} · `/memory undo`",
+                value=tr("Saved to") if saved.is_new else tr("Replaced in"),
+                key=quote_code(key),
+                characters=tr_count(len(stored), "character"),
+            )
         ),
-        data={"new": saved.is_new, "note": note_data(saved.record)},
+        data={"new": saved.is_new, "note": make_note_data(saved.record)},
     )
 
 
@@ -435,23 +468,29 @@ NOTE = (
     Command(
         name="note",
         aliases=("notes",),
-        summary="notes with a key, saved in this project",
+        summary=mark("notes with a key, saved in this project"),
         handler=list_notes,
         subcommands=(
-            Command(name="list", summary="all notes, newest first", handler=list_notes),
-            Command(name="show", argument="KEY", summary="show a note", handler=show, suggest=suggest_notes),
+            Command(name="list", summary=mark("all notes, newest first"), handler=list_notes),
+            Command(name="show", argument="KEY", summary=mark("show a note"), handler=show_note, suggest=suggest_notes),
             Command(
                 name="set",
                 argument="KEY TEXT",
-                summary="save a text; replaces the note of that key",
-                handler=set_,
+                summary=mark("save a text; replaces the note of that key"),
+                handler=set_note,
                 suggest=suggest_notes,
             ),
             Command(
-                name="edit", argument="KEY", summary="edit a note in the editor", handler=edit, suggest=suggest_notes
+                name="edit",
+                argument="KEY",
+                summary=mark("edit a note in the editor"),
+                handler=edit_note,
+                suggest=suggest_notes,
             ),
-            Command(name="search", argument="QUERY", summary="search notes", handler=search_notes),
-            Command(name="delete", argument="KEY", summary="delete a note", handler=delete, suggest=suggest_notes),
+            Command(name="search", argument="QUERY", summary=mark("search notes"), handler=search_notes),
+            Command(
+                name="delete", argument="KEY", summary=mark("delete a note"), handler=delete_note, suggest=suggest_notes
+            ),
         ),
     ),
 )

@@ -3,12 +3,22 @@
 import re
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
-from clio.commands.arguments import ParsedText, join_arguments, parse_number, parse_options, parse_text, suggest_name
+from clio.commands.arguments import (
+    ParsedArguments,
+    ParsedText,
+    join_arguments,
+    parse_count,
+    parse_number,
+    parse_options,
+    parse_text,
+    suggest_name,
+)
 from clio.commands.command import (
     CommandContext,
     CommandResult,
@@ -20,15 +30,17 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import (
+    find_archived,
+    find_memory,
     format_memory_line,
     format_short_age,
+    get_short_id,
     label_foreign_memory,
+    make_note_data,
+    make_project_memory_data,
     make_user_provenance,
-    note_data,
     parse_kind,
-    project_memory_data,
     requires_memory,
-    short_id,
     suggest_memory_ids,
 )
 from clio.commands.preference_commands import add_preference
@@ -47,23 +59,25 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
-from clio.text.formatting import format_count, truncate_line
+from clio.text.formatting import truncate_line
 from clio.text.fuzzy import find_nearest_name
+from clio.text.translation import mark, tr, tr_count
 
-MEMORY_OF: dict[Scope, str] = {"project": "project memory", "user": "your memory"}
-MAX_LIMIT = 100_000
-_SUGGESTED = 60
+SCOPE_LABELS: dict[Scope, str] = {"project": mark("project memory"), "user": mark("your memory")}
+_MAX_SUGGESTED = 60
 _SHORT_CHARS = 60
-_REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
+_REMEMBER_OPTIONS = ("--type", "--kind", "--importance", "--scope", "--keyword", "--example")
 
 
 @requires_memory
-def remember(ctx: CommandContext, argument: str) -> CommandResult:
+def run_remember(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory remember`: save a statement of the user; a preference is saved as `/prefs add` does."""
-    given = parse_text(argument, valued=_REMEMBER)
+    given = parse_text(argument, valued=_REMEMBER_OPTIONS)
     if not given.text.strip():
-        return make_refusal("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
-    kind = _parse_type(given.get_single("--type") or "note")
+        return make_refusal(
+            tr("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
+        )
+    kind = _parse_type(given.get_single("--type") or given.get_single("--kind") or "note")
     scope = parse_scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
         return _add_preference(ctx, given)
@@ -82,92 +96,126 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
         provenance=make_user_provenance(ctx),
     )
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
-    data = {"action": done.action, "memory": record_data(done.record, owner)}
+    data = {"action": done.action, "memory": make_record_data(done.record, owner)}
     if done.other is not None and done.action not in ("merged", "confirmed"):
-        data[_OTHER_KEYS.get(done.action, "replaced")] = record_data(done.other, owner)
+        data[_OTHER_KEYS.get(done.action, "replaced")] = make_record_data(done.other, owner)
     return CommandResult(text=_describe_saved(done, owner), data=data)
 
 
 @requires_memory
 @label_foreign_memory
-def recall(ctx: CommandContext, argument: str) -> CommandResult:
+def run_recall(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory recall`: memories that match a query; without one, preferences and the strongest others.
 
     The memories count as used.
     """
-    given = parse_text(argument, valued=("--type", "--limit"))
-    kind = given.get_single("--type") or ""
+    given = parse_text(argument, valued=("--type", "--kind", "--limit"))
+    kind = given.get_single("--type") or given.get_single("--kind") or ""
     # "!fact" means every type except fact.
     types = f"!{_parse_type(kind[1:])}" if kind.startswith("!") else _parse_type(kind) if kind else ""
     memories = ctx.memory.store
-    limit = _parse_limit(given.get_single("--limit"))
+    raw_limit = given.get_single("--limit")
+    limit = DEFAULT_LIMIT if raw_limit is None else parse_count(raw_limit, "--limit")
     if given.text.strip():
         found = ctx.memory.retriever.memories(given.text, limit, types)
     else:
         found = memories.recall("", limit, types)
     owners: list[Scope] = [memories.scope_of(hit.record.id) for hit in found]
-    data = [record_data(hit.record, owner) | _signals(hit) for hit, owner in zip(found, owners, strict=True)]
+    data = [
+        make_record_data(hit.record, owner) | _make_signal_data(hit) for hit, owner in zip(found, owners, strict=True)
+    ]
     if not found:
         return CommandResult(text=_describe_no_match(memories.count(), given.text), data=data)
     stale = {hit.record.id for hit in found if memories.describe_drift(hit.record)}
     rows = tuple(_make_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
-    text = "≠ the file has changed since, or is gone." if stale else ""
+    text = tr("≠ the file has changed since, or is gone.") if stale else ""
     return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
 
 
 @requires_memory
-def forget(ctx: CommandContext, argument: str) -> CommandResult:
+def forget_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory forget`: move memories to the archive; several of them only after a question."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
-            "Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
+            tr("Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids")
         )
     store = ctx.memory.store
-    records = list({record.id: record for record in (_find_memories(ctx, word) for word in given.words)}.values())
-    what = format_count(len(records), "memory")
+    records = _find_memories(ctx, given)
+    what = tr_count(sum(not record.key for record in records), "memory")
     # One memory is forgotten without a question, as /memory undo brings it back; of several, the command alone does not
     # show which.
     if len(records) > 1 and "--yes" not in given.options:
         listed = "; ".join(
-            truncate_line(f"{short_id(record)} {format_memory_line(record)}", 60) for record in records[:5]
+            truncate_line(f"{get_short_id(record)} {format_memory_line(record)}", 60) for record in records[:5]
         )
         listed += " …" if len(records) > 5 else ""
         then = f"/memory forget {join_arguments([record.id for record in records])} --yes"
-        return CommandResult(follow_up=Confirm(question=f"Move {what} to the archive? {listed}", then=then))
-    data = [memory_data(record, "project" if record.key else store.scope_of(record.id)) for record in records]
+        keys = [record.key for record in records if record.key]
+        notes = tr("{notes} with a key", notes=tr_count(len(keys), "note"))
+        action = (
+            tr("Delete {notes}", notes=notes)
+            if len(keys) == len(records)
+            else tr("Move {what} to the archive", what=what)
+        )
+        action += tr(" and delete {notes}", notes=notes) if 0 < len(keys) < len(records) else ""
+        return CommandResult(follow_up=Confirm(question=f"{action}? {listed}", then=then))
+    data = [make_memory_data(record, "project" if record.key else store.scope_of(record.id)) for record in records]
     store.forget(*[record.id for record in records])
-    if len(records) == 1:
-        what = quote_code(truncate_line(format_memory_line(records[0]), _SHORT_CHARS))
-    return CommandResult(text=f"Moved to the archive: {what} · `/memory undo`", data={"forgotten": data})
+    deleted = [quote_code(record.key) for record in records if record.key]
+    archived = [record for record in records if not record.key]
+    if len(archived) == 1:
+        what = quote_code(truncate_line(format_memory_line(archived[0]), _SHORT_CHARS))
+    parts = [tr("Moved to the archive: {what}", what=what)] if archived else []
+    parts += (
+        [
+            tr(
+                "Deleted the {note_or_notes} {deleted}",
+                note_or_notes=tr("note") if len(deleted) == 1 else tr("notes"),
+                deleted=", ".join(deleted),
+            )
+        ]
+        if deleted
+        else []
+    )
+    return CommandResult(text=tr("{parts} · `/memory undo`", parts="; ".join(parts)), data={"forgotten": data})
 
 
 @requires_memory
-def move(ctx: CommandContext, argument: str) -> CommandResult:
+def move_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a memory with its history to the other scope."""
     words = parse_options(argument).words
     if len(words) != 2:
-        return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
+        return make_refusal(tr("Move which memory, and where? Write /memory move ID project, or /memory move ID user"))
     scope = parse_scope(words[1])
-    record = ctx.memory.store.move(words[0], cast(Scope, scope))
+    id = find_memory(ctx, words[0], f"/memory move … {scope}").id
+    record = ctx.memory.store.move(id, cast(Scope, scope))
     return CommandResult(
-        text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(shorten_content(record))}",
-        data={"memory": record_data(record, cast(Scope, scope))},
+        text=tr(
+            "Moved to {memory_of}: {content}",
+            memory_of=tr(SCOPE_LABELS[cast(Scope, scope)]),
+            content=quote_code(shorten_content(record)),
+        ),
+        data={"memory": make_record_data(record, cast(Scope, scope))},
     )
 
 
 @requires_memory
-def restore(ctx: CommandContext, argument: str) -> CommandResult:
+def restore_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Bring a memory back from the archive."""
     words = parse_options(argument).words
     if len(words) != 1:
-        return make_refusal("Which memory? Write /memory restore ID; /memory list archive shows the ids")
+        return make_refusal(tr("Which memory? Write /memory restore ID; /memory list archive shows the ids"))
     store = ctx.memory.store
-    record = store.restore(words[0])
+    record = store.restore(find_archived(ctx, words[0]).id)
     scope = store.scope_of(record.id)
     return CommandResult(
-        text=f"Restored in {MEMORY_OF[scope]}: {quote_code(format_memory_line(record))} · `/memory undo`",
-        data={"memory": memory_data(record, scope)},
+        text=tr(
+            "Restored in {memory_of}: {memory_line} · `/memory undo`",
+            memory_of=tr(SCOPE_LABELS[scope]),
+            memory_line=quote_code(format_memory_line(record)),
+        ),
+        data={"memory": make_memory_data(record, scope)},
     )
 
 
@@ -176,49 +224,54 @@ def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
     if " " in argument or ctx.config.incognito:
         return ()
     try:
-        records = ctx.memory.store.archived()[:_SUGGESTED]
+        records = ctx.memory.store.archived()[:_MAX_SUGGESTED]
     except (ClioError, OSError):
         return ()
     return [
-        Suggestion(text=short_id(record), note=f"{get_kind_label(record.kind)}: {shorten_content(record)}")
+        Suggestion(text=get_short_id(record), note=f"{tr(get_kind_label(record.kind))}: {shorten_content(record)}")
         for record in records
     ]
 
 
 @requires_memory
-def compact(ctx: CommandContext, argument: str) -> CommandResult:
+def compact_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
     if argument:
-        return make_refusal("/memory compact takes no argument")
+        return make_refusal(tr("/memory compact takes no argument"))
     done = ctx.memory.store.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
-        text = "Nothing to compact: no fact, event, note or preference has faded or repeats another."
+        text = tr("Nothing to compact: no fact, event, note or preference has expired or duplicates another.")
         return CommandResult(text=text, data=data)
-    same = f", {done.merged:,} of them merged into another" if done.merged else ""
-    text = f"{format_count(done.removed, 'memory')} moved to the archive{same}; {done.remaining:,} left"
-    return CommandResult(text=f"{text} · `/memory undo`", data=data)
+    same = tr(", {merged:,} of them merged into another", merged=done.merged) if done.merged else ""
+    text = tr(
+        "{memories} moved to the archive{same}; {remaining:,} left",
+        memories=tr_count(done.removed, "memory"),
+        same=same,
+        remaining=done.remaining,
+    )
+    return CommandResult(text=tr("{text} · `/memory undo`", text=text), data=data)
 
 
 _JSON_NAMES = {"kind": "type", "is_corroborated": "corroborated"}
 _TYPED_FIELDS = (
     "id", "kind", "content", "importance", "score", "reason", "keywords", "scenarios", "created", "updated", "accessed",
     "seen", "access_count", "touch_count", "confidence", "version", "since", "superseded_by", "variants_of", "explicit",
-    "provenance", "hashes", "is_corroborated",
+    "provenance", "examples", "hashes", "is_corroborated",
 )  # fmt: skip
 
 
-def record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
+def make_record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     """Return all fields of a memory in JSON types, with its scope."""
     fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(record, name)) for name in _TYPED_FIELDS}
     return fields | {"scope": scope}
 
 
-def memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
+def make_memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     """Return a memory of any kind in JSON types, in the form of its kind."""
     if record.key:
-        return note_data(record)
-    return project_memory_data(record) if record.kind in PROJECT_KINDS else record_data(record, scope)
+        return make_note_data(record)
+    return make_project_memory_data(record) if record.kind in PROJECT_KINDS else make_record_data(record, scope)
 
 
 def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
@@ -238,17 +291,17 @@ def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
         records = () if ctx.config.incognito else ctx.memory.store.records(TYPED_KINDS)
     except (ClioError, OSError):
         return []
-    newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
+    newest = sorted(records, key=lambda record: -record.updated)[: _MAX_SUGGESTED + len(named)]
     return [
-        Suggestion(text=short_id(record), note=f"{get_kind_label(record.kind)}: {shorten_content(record)}")
+        Suggestion(text=get_short_id(record), note=f"{tr(get_kind_label(record.kind))}: {shorten_content(record)}")
         for record in newest
-        if short_id(record) not in named
+        if get_short_id(record) not in named
     ]
 
 
 def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     if "--example" in given.options:
-        raise UsageError("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10")
+        raise UsageError(tr("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10"))
     words = given.options.get("--keyword", ())
     importance = given.get_single("--importance")
     options = [
@@ -258,35 +311,40 @@ def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     result = add_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
     record = ctx.memory.store.get(data["preference"]["id"])
-    saved = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
+    saved = CommandResult(text=result.text, data={"action": data["action"], "memory": make_record_data(record, "user")})
     return saved if result.ok else result
 
 
-def _find_memories(ctx: CommandContext, word: str) -> MemoryRecord:
-    """Return the memory with this id. Raises UserError for an unknown one."""
-    try:
-        return ctx.memory.store.get(word)
-    except UserError as error:
-        if len(word) >= 4:  # long enough to be a mistyped id rather than the beginning of another kind of id
-            raise
-        raise UserError(f"{error}; ids of project memory begin with a letter and a dash") from error
+def _find_memories(ctx: CommandContext, given: ParsedArguments) -> list[MemoryRecord]:
+    """Return the memories with these ids, each once. Raises UserError for an unknown one.
+
+    If none of several words is an id, they are taken as one text: the key of a note, or the text of a memory.
+    """
+    store, text = ctx.memory.store, given.text.strip()
+    whole = [] if len(given.words) < 2 else [one for one in store.records() if text in (one.key, one.content)]
+    if len(whole) == 1:
+        return whole
+    known = list[MemoryRecord]()
+    for word in given.words:
+        with suppress(UserError):
+            known.append(store.get(word))
+    if len(given.words) > 1 and not known:
+        return [find_memory(ctx, text, "/memory forget")]
+    return list({one.id: one for one in (find_memory(ctx, word, "/memory forget") for word in given.words)}.values())
 
 
 def _parse_type(name: str) -> Kind:
     typed = name.strip().lower()
     found = typed if typed in TYPED_KINDS else typed.removesuffix("s")
     if found not in TYPED_KINDS:
-        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(typed, TYPED_KINDS)}")
+        raise UsageError(
+            tr(
+                "There is no type {name!r} of memories; {suggest_name}",
+                name=name,
+                suggest_name=suggest_name(typed, TYPED_KINDS),
+            )
+        )
     return found
-
-
-def _parse_limit(raw: str | None) -> int:
-    if raw is None:
-        return DEFAULT_LIMIT
-    value = parse_number(raw, "--limit", low=-1, high=MAX_LIMIT)
-    if value != int(value):
-        raise UsageError(f"--limit takes a whole number, or -1 for all, not {raw!r}")
-    return int(value)
 
 
 def parse_scope(name: str | None) -> Scope | None:
@@ -294,32 +352,39 @@ def parse_scope(name: str | None) -> Scope | None:
     if name is None:
         return None
     if name.lower() not in SCOPES:
-        raise UsageError(f"The scope is project or user, not {name!r}")
+        raise UsageError(tr("The scope is project or user, not {name!r}", name=name))
     return cast(Scope, name.lower())
 
 
 def _describe_saved(done: Saved, owner: Scope) -> str:
     """Return the line that says where a memory was saved, or why it was not."""
     text, old = quote_code(shorten_content(done.record)), done.other
-    saved = f"Saved to {MEMORY_OF[owner]}: {text}"
+    saved = tr("Saved to {memory_of}: {text}", memory_of=tr(SCOPE_LABELS[owner]), text=text)
     match done.action:
         case "merged" | "confirmed":
-            return f"Confirmed: {text}"
+            return tr("Confirmed: {text}", text=text)
         case "superseded" if old:
-            return f"Replaced {quote_code(shorten_content(old))} by {text} · `/memory undo`"
+            return tr(
+                "Replaced {content} by {text} · `/memory undo`", content=quote_code(shorten_content(old)), text=text
+            )
         case "variant" | "replaced_variant" if old:
-            return (
-                f"{saved} as another version; {quote_code(shorten_content(old))} has more confidence · `/memory undo`"
+            return tr(
+                "{saved} as another version; {content} has more confidence · `/memory undo`",
+                saved=saved,
+                content=quote_code(shorten_content(old)),
             )
         case "dropped" if old:
-            return (
-                f"Not saved: {quote_code(shorten_content(old))} and three other versions of it have more confidence · "
-                f"`/memory history {short_id(old)}`"
+            return tr(
+                "Not saved: {content} and three other versions of it have more confidence · `/memory history {id}`",
+                content=quote_code(shorten_content(old)),
+                id=get_short_id(old),
             )
         case "kept_both" if old:
-            return f"{saved}, alongside {quote_code(shorten_content(old))} · `/memory undo`"
+            return tr(
+                "{saved}, alongside {content} · `/memory undo`", saved=saved, content=quote_code(shorten_content(old))
+            )
         case _:
-            return f"{saved} · `/memory undo`"
+            return tr("{saved} · `/memory undo`", saved=saved)
 
 
 _OTHER_KEYS = {"kept_both": "beside", "variant": "surer", "replaced_variant": "surer", "dropped": "surer"}
@@ -328,21 +393,24 @@ _COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 def _make_row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = format_short_age(time.time(), record.updated)
-    text = f"other sources say: {record.content}" if record.is_variant else record.content
-    return (short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
+    text = tr("other sources say: {content}", content=record.content) if record.is_variant else record.content
+    return (get_short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
 
 
-def _signals(hit: Ranked) -> dict[str, float]:
+def _make_signal_data(hit: Ranked) -> dict[str, float]:
     return {"rank": hit.score, "hits": hit.hits, "similarity": hit.similarity, "recency": hit.recency}
 
 
 def _describe_no_match(counts: dict[Scope, int], query: str) -> str:
     total = sum(counts.values())
     if not total:
-        return "No memories yet; `/memory remember TEXT --type fact` saves one."
+        return tr("No memories yet; `/memory remember TEXT --type fact` saves one.")
     if not query:
-        return "No memory has that type."
-    return f"No fact, event, note or preference matches {quote_code(query)}; `/memory search` searches all kinds."
+        return tr("No memory has that type.")
+    return tr(
+        "No fact, event, note or preference matches {query}; `/memory search` searches all kinds.",
+        query=quote_code(query),
+    )
 
 
 Fields = dict[str, Any]
@@ -352,7 +420,7 @@ _ARROWS = (re.compile(r"\s*=>\s*"), re.compile(r"\s*→\s*"), re.compile(r"\s+->
 _NAMED = re.compile(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
 _PATHLIKE = re.compile(r"[^\s:]*[/.*][^\s:]*")
 
-FORMS: dict[Kind, str] = {
+ADD_SYNTAX: dict[Kind, str] = {
     "discovery": "TEXT",
     "solution": "ERROR => SOLUTION",
     "pattern": "TEXT",
@@ -364,26 +432,36 @@ FORMS: dict[Kind, str] = {
 
 def _format_add(kind: Kind) -> str:
     """Return the command that adds a memory of this kind."""
-    return f"/memory add {'fact' if kind == 'discovery' else kind} {FORMS[kind]}"
+    return f"/memory add {'fact' if kind == 'discovery' else kind} {ADD_SYNTAX[kind]}"
 
 
 def parse_new_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
     """Return the fields of a new project memory, by the names of the fields of `MemoryRecord`.
 
-    is_path: whether a word without a slash or a dot names something in the project. Raises UsageError if a part is
-    missing, with the correct form.
+    Args:
+        is_path: tells whether a word without a slash or a dot is the name of a file or folder in the project.
+
+    Raises:
+        UsageError: a part is missing; the message contains the correct syntax.
     """
     fields = parse_changed_fields(kind, text, is_path=is_path)
     for part in ("content", "solution") if kind == "solution" else ("content",):
         if not str(fields.get(part, "")).strip():
-            raise UsageError(f"A {get_kind_label(kind)} needs {_NEEDS.get(kind, 'a text')}: write {_format_add(kind)}")
+            raise UsageError(
+                tr(
+                    "A {kind_label} needs {needs}: write {add}",
+                    kind_label=tr(get_kind_label(kind)),
+                    needs=tr(_REQUIRED_PARTS.get(kind, mark("a text"))),
+                    add=_format_add(kind),
+                )
+            )
     if kind == "workflow" and len(fields["steps"]) < 2:
-        raise UsageError(f"A workflow needs two steps or more: write {_format_add(kind)}")
+        raise UsageError(tr("A workflow needs two steps or more: write {add}", add=_format_add(kind)))
     return fields
 
 
 def parse_changed_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
-    """Return the fields that a text gives; an empty side of an arrow is left out, so it changes nothing."""
+    """Return the fields in a text. If one side of an arrow is empty, its field is left out and stays unchanged."""
     match kind:
         case "solution" | "failure":
             before, after = _split_at_arrow(text)
@@ -397,7 +475,7 @@ def parse_changed_fields(kind: Kind, text: str, *, is_path: Callable[[str], bool
             return {"content": text.strip()}
 
 
-_NEEDS: dict[Kind, str] = {"solution": "the error and its solution", "failure": "what failed"}
+_REQUIRED_PARTS: dict[Kind, str] = {"solution": mark("the error and its solution"), "failure": mark("what failed")}
 
 
 def _split_at_arrow(text: str) -> tuple[str, str]:
@@ -445,7 +523,10 @@ _INDENT = "  "
 
 
 class _Field(Struct, frozen=True):
-    """A line of the form: its name there, the field of `MemoryRecord`, and how its value is written."""
+    """One line of the form: its name, its field of `MemoryRecord`, and how its value is written.
+
+    needed: whether the form must contain the line, with a value.
+    """
 
     name: str
     field: str
@@ -453,24 +534,24 @@ class _Field(Struct, frozen=True):
     needed: bool = False
 
 
-_TAIL = (_Field("confidence", "confidence", "share", True), _Field("examples", "examples", "list"))
+_COMMON_FIELDS = (_Field("confidence", "confidence", "share", True), _Field("examples", "examples", "list"))
 _FIELDS: dict[Kind, tuple[_Field, ...]] = {
-    "discovery": (_Field("text", "content", needed=True), *_TAIL),
-    "solution": (_Field("error", "content", needed=True), _Field("solution", "solution", needed=True), *_TAIL),
-    "pattern": (_Field("text", "content", needed=True), *_TAIL),
+    "discovery": (_Field("text", "content", needed=True), *_COMMON_FIELDS),
+    "solution": (_Field("error", "content", needed=True), _Field("solution", "solution", needed=True), *_COMMON_FIELDS),
+    "pattern": (_Field("text", "content", needed=True), *_COMMON_FIELDS),
     "workflow": (
         _Field("name", "content"),
         _Field("steps", "steps", "list", True),
         _Field("success", "success_rate", "share"),
-        *_TAIL,
+        *_COMMON_FIELDS,
     ),
     "failure": (
         _Field("what", "content", needed=True),
         _Field("impact", "impact"),
         _Field("prevention", "solution"),
-        *_TAIL,
+        *_COMMON_FIELDS,
     ),
-    "rule": (_Field("path", "context"), _Field("rule", "content", needed=True), *_TAIL),
+    "rule": (_Field("path", "context"), _Field("rule", "content", needed=True), *_COMMON_FIELDS),
 }
 
 
@@ -481,8 +562,12 @@ class FormError(UserError):
 def write_form(entry: MemoryRecord) -> str:
     """Return the memory as a form for the editor; `read_form` parses it."""
     lines = [
-        f"# {entry.id}, a {get_kind_label(entry.kind)} in project memory. Lines that begin with # are ignored;",
-        "# continuation lines are indented by two spaces. Save it unchanged to cancel.",
+        tr(
+            "# {id}, a {kind_label} in project memory. Lines that begin with # are ignored;",
+            id=entry.id,
+            kind_label=tr(get_kind_label(entry.kind)),
+        ),
+        tr("# continuation lines are indented by two spaces. Save it unchanged to cancel."),
     ]
     for field in _FIELDS[entry.kind]:
         value = _get_form_value(entry, field.field)
@@ -511,7 +596,7 @@ def read_form(text: str, entry: MemoryRecord) -> Fields:
     return changes
 
 
-def with_problem(text: str, problem: str) -> str:
+def add_problem_line(text: str, problem: str) -> str:
     """Return the edited text with the problem in its first line, which is a comment.
 
     It replaces the heading, so that the lines keep their numbers.
@@ -531,7 +616,9 @@ def _read_values(text: str, kind: Kind) -> Fields:
     found = _read_lines(text, fields)
     for field in fields.values():
         if field.needed and field.name not in found:
-            raise FormError(f"the line {field.name + ':'!r} is missing; add it again, or close without saving")
+            raise FormError(
+                tr("the line {field!r} is missing; add it again, or close without saving", field=field.name + ":")
+            )
     return {fields[name].field: _parse_value(fields[name], number, lines) for name, (number, lines) in found.items()}
 
 
@@ -546,16 +633,42 @@ def _read_lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, li
             if current is not None:
                 current.append(line.removeprefix(_INDENT) if line.startswith(_INDENT) else line.lstrip())
             elif line.strip():
-                raise FormError(f"line {number} is indented, but there is no field above it: {line.strip()!r}")
+                raise FormError(
+                    tr(
+                        "line {number} is indented, but there is no field above it: {line!r}",
+                        number=number,
+                        line=line.strip(),
+                    )
+                )
             continue
         name, colon, value = line.partition(":")
         if not colon:
-            raise FormError(f"line {number} has no colon: {line!r}; indent a line that continues the one above")
+            raise FormError(
+                tr(
+                    "line {number} has no colon: {line!r}; indent a line that continues the one above",
+                    number=number,
+                    line=line,
+                )
+            )
         field = fields.get(name.strip().lower())
         if field is None:
-            raise FormError(f"line {number} names no field: {name.strip()!r}; {suggest_name(name.strip(), fields)}")
+            raise FormError(
+                tr(
+                    "line {number} names no field: {name!r}; {suggest_name}",
+                    number=number,
+                    name=name.strip(),
+                    suggest_name=suggest_name(name.strip(), fields),
+                )
+            )
         if field.name in found:
-            raise FormError(f"line {number} gives {field.name!r} again; line {found[field.name][0]} has it already")
+            raise FormError(
+                tr(
+                    "line {number} gives {field!r} again; line {found} has it already",
+                    number=number,
+                    field=field.name,
+                    found=found[field.name][0],
+                )
+            )
         current = [value.strip()]
         found[field.name] = (number, current)
     return found
@@ -564,7 +677,13 @@ def _read_lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, li
 def _parse_value(field: _Field, number: int, lines: list[str]) -> Any:
     whole = "\n".join(lines).strip()
     if field.needed and not whole:
-        raise FormError(f"line {number}: {field.name!r} must not be empty; /memory forget removes the whole memory")
+        raise FormError(
+            tr(
+                "line {number}: {field!r} must not be empty; /memory forget removes the whole memory",
+                number=number,
+                field=field.name,
+            )
+        )
     if field.form == "text":
         return whole
     if field.form == "list":
@@ -572,7 +691,7 @@ def _parse_value(field: _Field, number: int, lines: list[str]) -> Any:
     try:
         return parse_number(whole, field.name, low=0, high=1) if whole else None
     except UserError as error:
-        raise FormError(f"line {number}: {error}") from error
+        raise FormError(tr("line {number}: {error}", number=number, error=error)) from error
 
 
 def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
@@ -581,9 +700,9 @@ def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options
     options: whether options were given; only project memory has them.
     """
     if record.kind == "preference":
-        return make_refusal(f"{short_id(record)} is a preference; write /prefs update {short_id(record)} --item TEXT")
+        return make_refusal(tr("{id} is a preference; write /prefs update {id} --item TEXT", id=get_short_id(record)))
     if options:
-        return make_refusal("Only project memory has a confidence and examples; write /memory edit ID TEXT")
+        return make_refusal(tr("Only project memory has a confidence and examples; write /memory edit ID TEXT"))
     if not text.strip():
         return CommandResult(
             follow_up=EditText(text=record.content, then=lambda new: _save_edited_text(ctx, record, new))
@@ -592,50 +711,58 @@ def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options
     scope = store.scope_of(record.id)
     new = store.update(record.id, content=text, provenance=make_user_provenance(ctx))
     return CommandResult(
-        text=f"Changed in {MEMORY_OF[scope]}: {quote_code(shorten_content(new))} · `/memory undo`",
-        data={"memory": record_data(new, scope), "before": record_data(record, scope)},
+        text=tr(
+            "Changed in {memory_of}: {content} · `/memory undo`",
+            memory_of=tr(SCOPE_LABELS[scope]),
+            content=quote_code(shorten_content(new)),
+        ),
+        data={"memory": make_record_data(new, scope), "before": make_record_data(record, scope)},
     )
 
 
 def _save_edited_text(ctx: CommandContext, record: MemoryRecord, text: str) -> CommandResult:
     if text.strip() == record.content:
-        return CommandResult(text=f"{short_id(record)} is unchanged.")
+        return CommandResult(text=tr("{id} is unchanged.", id=get_short_id(record)))
     if not text.strip():
-        return CommandResult(ok=False, text=f"{short_id(record)} is unchanged: a memory needs a text.")
+        return CommandResult(ok=False, text=tr("{id} is unchanged: a memory needs a text.", id=get_short_id(record)))
     try:
         return change_text(ctx, record, text, options=False)
     except (ClioError, OSError) as error:
-        return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {error_cause(error)}", verbatim=text)
+        return CommandResult(
+            ok=False,
+            text=tr("{id} is not changed: {error_cause}", id=get_short_id(record), error_cause=error_cause(error)),
+            verbatim=text,
+        )
 
 
 _OPTIONS = ("--confidence", "--example")
 
 
 @requires_memory
-def add(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory add`: save a project memory; a text that does not begin with a kind is a project fact."""
+def add_memory(ctx: CommandContext, argument: str) -> CommandResult:
+    """Run `/memory add`: save a project memory; a text that does not begin with a kind is a fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
-        forms = ", ".join(_format_add(kind).removeprefix("/memory add ") for kind in FORMS)
-        return make_refusal(f"Add what? Write /memory add TEXT, or /memory add with one of: {forms}")
-    kind = _added_kind(given.heads[0])
+        forms = ", ".join(_format_add(kind).removeprefix("/memory add ") for kind in ADD_SYNTAX)
+        return make_refusal(tr("Add what? Write /memory add TEXT, or /memory add with one of: {forms}", forms=forms))
+    kind = _parse_first_kind(given.heads[0])
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
     draft = MemoryDraft(
-        kind=kind, **parse_new_fields(kind, given.text, is_path=_is_path(ctx)), **_parse_options_given(given)
+        kind=kind, **parse_new_fields(kind, given.text, is_path=_make_path_check(ctx)), **_parse_field_options(given)
     )
     added = ctx.memory.store.add(draft, make_user_provenance(ctx))
     state = ctx.memory.store.freshness((added.record,))[added.record.id]
     data = {
-        "entry": project_memory_data(added.record, state),
+        "entry": make_project_memory_data(added.record, state),
         "new": added.is_new,
         "restored": added.action == "restored",
-        "beside": [project_memory_data(other) for other in added.beside],
+        "beside": [make_project_memory_data(other) for other in added.beside],
     }
     return CommandResult(text=_describe_added(added), data=data)
 
 
-def _added_kind(word: str) -> Kind | None:
+def _parse_first_kind(word: str) -> Kind | None:
     """Return the kind that the first word names; None if it is text. Raises UsageError for a misspelt kind."""
     try:
         return parse_kind(word)
@@ -643,24 +770,26 @@ def _added_kind(word: str) -> Kind | None:
         # A misspelt kind would become the first word of a stored fact.
         if find_nearest_name(word, PROJECT_KINDS):
             end = "" if str(error).endswith("?") else "."
-            raise UsageError(f"{error}{end} To save the text as a fact, write /memory add fact TEXT") from error
+            raise UsageError(
+                tr("{error}{end} To save the text as a fact, write /memory add fact TEXT", error=error, end=end)
+            ) from error
         return None
 
 
 @requires_memory
-def edit(ctx: CommandContext, argument: str) -> CommandResult:
+def edit_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory edit`: change a memory to the given text and options, or in the editor if there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
-        return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
-    entry = ctx.memory.store.get(given.heads[0])
+        return make_refusal(tr("Which memory? Write /memory edit ID; /memory list shows the ids"))
+    entry = find_memory(ctx, given.heads[0], "/memory edit")
     if entry.key:
-        return make_refusal(f"{entry.key!r} is a note with a key; write /note edit {entry.key}")
+        return make_refusal(tr("{key!r} is a note with a key; write /note edit {key}", key=entry.key))
     if entry.kind not in PROJECT_KINDS:
         return change_text(ctx, entry, given.text, options=bool(given.options))
-    changes = _parse_options_given(given)
+    changes = _parse_field_options(given)
     if given.text.strip():
-        changes |= parse_changed_fields(entry.kind, given.text, is_path=_is_path(ctx))
+        changes |= parse_changed_fields(entry.kind, given.text, is_path=_make_path_check(ctx))
     if not changes:
         return CommandResult(
             follow_up=EditText(text=write_form(entry), then=_make_form_reader(ctx, entry), suffix=".txt")
@@ -669,15 +798,17 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 @requires_memory
-def undo(ctx: CommandContext, argument: str) -> CommandResult:
+def undo_memory_change(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory undo`: undo the last change; called again, the one before it."""
     if argument:
-        return make_refusal("/memory undo takes no argument; it undoes the last change, called again the one before it")
+        return make_refusal(
+            tr("/memory undo takes no argument; it undoes the last change, called again the one before it")
+        )
     text = ctx.memory.undo()
     return CommandResult(text=text, data={"undone": text})
 
 
-def _parse_options_given(given: ParsedText) -> dict[str, Any]:
+def _parse_field_options(given: ParsedText) -> dict[str, Any]:
     found: dict[str, Any] = {}
     raw = given.get_single("--confidence")
     if raw is not None:
@@ -687,7 +818,7 @@ def _parse_options_given(given: ParsedText) -> dict[str, Any]:
     return found
 
 
-def _is_path(ctx: CommandContext) -> Callable[[str], bool]:
+def _make_path_check(ctx: CommandContext) -> Callable[[str], bool]:
     def check(word: str) -> bool:
         try:
             return bool(word) and len(word.split()) == 1 and (ctx.loaded.project / word).exists()
@@ -703,12 +834,19 @@ def _make_form_reader(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str
     def take(text: str) -> CommandResult:
         try:
             changes = read_form(text, entry)
-            return _apply_changes(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is unchanged.")
+            return (
+                _apply_changes(ctx, entry, changes)
+                if changes
+                else CommandResult(text=tr("{id} is unchanged.", id=entry.id))
+            )
         except (ClioError, OSError) as error:
             # Opened again with the reason, so that nothing the user typed is lost.
-            again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
+            again = EditText(text=add_problem_line(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
-                ok=False, text=f"{entry.id} is not changed: {error_cause(error)}", verbatim=text, follow_up=again
+                ok=False,
+                text=tr("{id} is not changed: {error_cause}", id=entry.id, error_cause=error_cause(error)),
+                verbatim=text,
+                follow_up=again,
             )
 
     return take
@@ -718,8 +856,12 @@ def _apply_changes(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, 
     new = ctx.memory.store.update(entry.id, **changes, provenance=make_user_provenance(ctx))
     state = ctx.memory.store.freshness((new,))[new.id]
     return CommandResult(
-        text=f"Changed in project memory: {quote_code(new.line)}, {new.confidence:.0%} sure · `/memory undo`",
-        data={"entry": project_memory_data(new, state), "before": project_memory_data(entry)},
+        text=tr(
+            "Changed in project memory: {line}, confidence {confidence:.0%} · `/memory undo`",
+            line=quote_code(new.line),
+            confidence=new.confidence,
+        ),
+        data={"entry": make_project_memory_data(new, state), "before": make_project_memory_data(entry)},
     )
 
 
@@ -727,18 +869,35 @@ def _describe_added(added: Saved) -> str:
     entry = added.record
     saved = _format_saved(entry)
     if not added.is_new:
-        times = f"{entry.times} times, " if entry.times > 1 else ""
-        return f"Confirmed: {saved} ({times}{entry.confidence:.0%} sure)"
-    text = f"{'Restored' if added.action == 'restored' else 'Saved'} to project memory: {saved}"
+        times = tr("{times} times, ", times=entry.times) if entry.times > 1 else ""
+        return tr(
+            "Confirmed: {saved} ({times}confidence {confidence:.0%})",
+            saved=saved,
+            times=times,
+            confidence=entry.confidence,
+        )
+    text = tr(
+        "{value} to project memory: {saved}",
+        value=tr("Restored") if added.action == "restored" else tr("Saved"),
+        saved=saved,
+    )
     if added.beside:
-        text += f", alongside {', '.join(quote_code(other.solution) for other in added.beside[:3])}"
-    return f"{text} · `/memory undo`"
+        text += tr(
+            ", alongside {solution}", solution=", ".join(quote_code(other.solution) for other in added.beside[:3])
+        )
+    return tr("{text} · `/memory undo`", text=text)
 
 
 def _format_saved(entry: MemoryRecord) -> str:
     """Return the memory as it was parsed, so that the user sees a mistake at once."""
     bare = msgspec.structs.replace(entry, context="")
-    where = "" if entry.kind != "rule" else f", for {quote_code(entry.context)}" if _is_bound(entry) else ", everywhere"
+    where = (
+        ""
+        if entry.kind != "rule"
+        else tr(", for {context}", context=quote_code(entry.context))
+        if _is_bound(entry)
+        else ", everywhere"
+    )
     return f"{quote_code(bare.line)}{where}"
 
 

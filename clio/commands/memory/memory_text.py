@@ -20,11 +20,12 @@ from clio.commands.command import (
     make_refusal,
 )
 from clio.commands.session_table import format_title
-from clio.errors import ClioError, UsageError
+from clio.errors import ClioError, UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import (
     KEYED_NOTE,
     PROJECT_KINDS,
+    SHORT_ID,
     Freshness,
     Kind,
     MemoryRecord,
@@ -34,11 +35,26 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 from clio.text.fuzzy import find_nearest_name
+from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
+KIND_LABELS = (
+    mark("project fact"),
+    mark("solution"),
+    mark("pattern"),
+    mark("workflow"),
+    mark("failure"),
+    mark("rule"),
+    mark("fact"),
+    mark("preference"),
+    mark("event"),
+    mark("note"),
+    mark("keyed note"),
+)
+"""What `get_kind_label` returns."""
 KIND_NAMES = ("fact", *(kind for kind in PROJECT_KINDS if kind != "discovery"))
 """The kinds of project memory as the user types them in `/memory add`."""
 PLURALS: dict[Kind, str] = {
@@ -60,22 +76,22 @@ _SECTIONS: dict[str, Kind] = {
     "context_rule": "rule",
     "context_rules": "rule",
 }
-MARKS: dict[Freshness, str] = {"unbound": "", "fresh": "=", "drifted": "≠", "gone": "✗"}
-STATES: dict[Freshness, str] = {
+FRESHNESS_MARKS: dict[Freshness, str] = {"unbound": "", "fresh": "=", "drifted": "≠", "gone": "✗"}
+FRESHNESS_LABELS: dict[Freshness, str] = {
     "unbound": "",
     "fresh": "unchanged",
-    "drifted": "changed since",
+    "drifted": mark("changed since"),
     "gone": "gone",
 }
-AUTHORS = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
-_LONG_AUTHORS = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
+AUTHOR_LABELS = {"user": "you", "model": mark("the model"), "tool": "a tool", "unknown": "unknown"}
+_LONG_AUTHOR_LABELS = {"user": "you", "model": mark("the model"), "tool": mark("a tool's result, word for word")}
 _SNIPPET_CHARS, _BEFORE_MATCH_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
+_NAMED, _NAMED_CHARS = 3, 50
+"""Memories that an error about an unknown id names, and the characters shown of each."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-SHORT_ID = 8
-"""Characters shown of an id: its end, because UUIDs of version 7 made at the same time begin alike."""
 
 
-def short_id(record: MemoryRecord) -> str:
+def get_short_id(record: MemoryRecord) -> str:
     """Return the id as tables show it and commands accept it: the end of a UUID, any other id or key unchanged."""
     return record.id if record.key or record.kind in PROJECT_KINDS else record.id[-SHORT_ID:]
 
@@ -89,8 +105,91 @@ def parse_kind(word: str) -> Kind:
     if name in _SECTIONS:
         return _SECTIONS[name]
     near_file_name = find_nearest_name(name, ("discovery", "discoveries"))
-    hint = "did you mean 'fact'?" if near_file_name else suggest_name(name, KIND_NAMES)
-    raise UsageError(f"There is no kind {word!r} of project memory; {hint}")
+    hint = tr("did you mean 'fact'?") if near_file_name else suggest_name(name, KIND_NAMES)
+    raise UsageError(tr("There is no kind {word!r} of project memory; {hint}", word=word, hint=hint))
+
+
+def find_memory(ctx: CommandContext, typed: str, command: str) -> MemoryRecord:
+    """Return the memory that an id or a key names.
+
+    command: what the user runs, such as "/memory show", for the error. Raises UserError that says which memories may be
+    meant: those whose ids begin so, one in the archive, or those that contain the text typed in place of an id.
+    """
+    try:
+        return ctx.memory.store.get(typed)
+    except UserError:
+        raise UserError(_explain_unknown_id(ctx, typed, command)) from None
+
+
+def find_archived(ctx: CommandContext, typed: str) -> MemoryRecord:
+    """Return the memory in the archive that an id names. Raises UserError that says what else it may mean."""
+    wanted = typed.strip().casefold()
+    archived = ctx.memory.store.archived()
+    exact = [record for record in archived if wanted in (record.id.casefold(), get_short_id(record).casefold())]
+    alike = exact or [record for record in archived if wanted and _begins_id(record, wanted)]
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        raise UserError(
+            tr(
+                "{typed!r} matches {count} ids: {memories}; type more of the id",
+                typed=typed,
+                count=len(alike),
+                memories=_name_memories(alike),
+            )
+        )
+    if live := [record for record in ctx.memory.store.records() if wanted and _begins_id(record, wanted)]:
+        raise UserError(
+            tr("{memory} is not in the archive: it is in use, so nothing was changed", memory=_name_memory(live[0]))
+        )
+    raise UserError(tr("the archive has no memory {typed!r}; `/memory list archive` shows what it has", typed=typed))
+
+
+def _explain_unknown_id(ctx: CommandContext, typed: str, command: str) -> str:
+    store, wanted = ctx.memory.store, typed.strip().casefold()
+    live = store.records()
+    if wanted and (alike := [record for record in live if _begins_id(record, wanted)]):
+        if len(alike) == 1:  # too short for the store, which would otherwise have found it
+            return tr(
+                "There is no memory {typed!r}; did you mean {memory}?", typed=typed, memory=_name_memory(alike[0])
+            )
+        return tr(
+            "{typed!r} matches {count} ids: {memories}; type more of the id",
+            typed=typed,
+            count=len(alike),
+            memories=_name_memories(alike),
+        )
+    if wanted and (archived := [record for record in store.archived() if _begins_id(record, wanted)]):
+        state = tr("{memory} is in the archive already", memory=_name_memory(archived[0]))
+        return tr("{state}; /memory restore {id} brings it back", state=state, id=get_short_id(archived[0]))
+    ids = {get_short_id(record): record for record in live if not record.key}
+    if " " not in wanted and (near := find_nearest_name(wanted, ids)):
+        return tr("There is no memory {typed!r}; did you mean {memory}?", typed=typed, memory=_name_memory(ids[near]))
+    hits = ctx.memory.retriever.search(typed, layers=("L1", "L2"), limit=_NAMED).hits
+    by_id = {record.id: record for record in live}
+    found = [by_id[hit.id] for hit in hits if hit.id in by_id]
+    if found:
+        return tr(
+            "{typed!r} is not an id; write {command} with the id of one of these: {memories}",
+            typed=typed,
+            command=command,
+            memories=_name_memories(found),
+        )
+    return tr("There is no memory {typed!r}; /memory list shows the ids", typed=typed)
+
+
+def _begins_id(record: MemoryRecord, wanted: str) -> bool:
+    return record.id.casefold().startswith(wanted) or get_short_id(record).casefold().startswith(wanted)
+
+
+def _name_memories(records: Sequence[MemoryRecord]) -> str:
+    more = tr(" and {count} more", count=len(records) - _NAMED) if len(records) > _NAMED else ""
+    return ", ".join(map(_name_memory, records[:_NAMED])) + more
+
+
+def _name_memory(record: MemoryRecord) -> str:
+    """Return id and text of a memory, for a sentence."""
+    return f"{get_short_id(record)} “{truncate_line(format_memory_line(record), _NAMED_CHARS)}”"
 
 
 class ListedMemory(Struct, frozen=True, kw_only=True):
@@ -122,32 +221,39 @@ def make_project_row(entry: MemoryRecord, freshness: Freshness = "unbound") -> L
     """Make the row of a project memory."""
     return ListedMemory(
         id=entry.id,
-        kind=get_kind_label(entry.kind),
+        kind=tr(get_kind_label(entry.kind)),
         text=structs.replace(entry, examples=()).line,
         confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
         at=entry.updated,
         by=truncate(entry.by, _NAME_CHARS),
-        mark=MARKS[freshness] + choose_trust_mark(entry),
+        mark=FRESHNESS_MARKS[freshness] + choose_trust_mark(entry),
     )
 
 
-def make_typed_row(record: MemoryRecord, scope: Scope) -> ListedMemory:
+def make_typed_row(record: MemoryRecord, scope: Scope, freshness: Freshness = "unbound") -> ListedMemory:
     """Make the row of a fact, an event, a note or a preference."""
     return ListedMemory(
-        id=short_id(record),
-        kind=record.kind,
-        text=f"other sources say: {record.content}" if record.is_variant else record.content,
+        id=get_short_id(record),
+        kind=tr(get_kind_label(record.kind)),
+        text=tr("other sources say: {content}", content=record.content)
+        if record.is_variant
+        else add_score(record.content, record.score),
         scope=scope,
         confidence=f"{record.confidence:.0%}",
         at=record.updated,
-        mark=choose_trust_mark(record),
+        mark=FRESHNESS_MARKS[freshness] + choose_trust_mark(record),
     )
+
+
+def add_score(text: str, score: float | None) -> str:
+    """Return the text of a preference with its score, which says whether it is liked or disliked."""
+    return text if score is None else tr("{text} ({score:g} of 10)", text=text, score=score)
 
 
 def make_note_row(note: MemoryRecord) -> ListedMemory:
     """Make the row of a keyed note."""
     text = " ".join(note.content[:_NOTE_CHARS].split())
-    return ListedMemory(id=short_key(note.key), kind=KEYED_NOTE, text=text, at=note.updated)
+    return ListedMemory(id=shorten_key(note.key), kind=KEYED_NOTE, text=text, at=note.updated)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
@@ -168,20 +274,21 @@ def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
         for one in listed
     )
     scope, by = ["scope"] if has_user else [], ["by"] if is_shared else []
-    columns = ("id", "kind", "what", *scope, "sure", "age", *by, "")
+    columns = (tr("id"), tr("kind"), tr("what"), *scope, tr("conf."), tr("age"), *by, "")
     return Table(columns=columns, rows=rows, wide_column=2, is_truncated=True)
 
 
-def explain_marks(states: Iterable[Freshness], marks: str = "") -> str:
+def explain_marks(marks: str) -> str:
     """Explain the marks used in a table; "" if it has none. marks: all marks of the table joined."""
-    present = set(states)
-    explained = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
-    examples = f"Examples: {', '.join(explained)}." if explained else ""
-    trust = ", ".join(f"{mark} {text}" for mark, text in _TRUST.items() if mark in marks)
-    return " ".join(filter(None, (examples, f"Trust: {trust}." if trust else "")))
+    explained = [
+        f"{mark} {tr(FRESHNESS_LABELS[state])}" for state, mark in FRESHNESS_MARKS.items() if mark and mark in marks
+    ]
+    examples = tr("Examples: {explained}.", explained=", ".join(explained)) if explained else ""
+    trust = ", ".join(f"{mark} {tr(text)}" for mark, text in _TRUST_LABELS.items() if mark in marks)
+    return " ".join(filter(None, (examples, tr("Trust: {trust}.", trust=trust) if trust else "")))
 
 
-_TRUST = {"✓": "confirmed by two sessions or people", "?": "unverified"}
+_TRUST_LABELS = {"✓": mark("confirmed by two sessions or people"), "?": "unverified"}
 
 
 def format_memory_line(entry: MemoryRecord) -> str:
@@ -225,7 +332,7 @@ def extract_around(text: str, query: str) -> str:
     return f"{'… ' if start else ''}{flat[start:end].strip()}{' …' if end < len(flat) else ''}"
 
 
-def short_key(key: str) -> str:
+def shorten_key(key: str) -> str:
     """Return a note's key on one line, truncated so that it leaves space for the other columns of a table."""
     return truncate_line(key, _KEY_CHARS)
 
@@ -234,24 +341,26 @@ def describe_author(entry: MemoryRecord) -> str:
     """Return who stated the memory; "unknown" if the file does not say."""
     if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
         return entry.by
-    author = _LONG_AUTHORS[entry.provenance.asserted_by] if entry.provenance else "unknown"
-    return f"{author}, in a session of {entry.by}" if entry.by else author
+    author = tr(_LONG_AUTHOR_LABELS[entry.provenance.asserted_by]) if entry.provenance else tr("unknown")
+    return tr("{author}, in a session of {by}", author=author, by=entry.by) if entry.by else author
 
 
 def describe_session_of(ctx: CommandContext, session_id: str) -> str:
     """Return title, date and id of the session a memory comes from, if the session still exists."""
     if not session_id:
-        return "none: it was saved on the command line or by another program"
+        return tr("none: it was saved on the command line or by another program")
     if session_id == ctx.session.id:
-        return "this session"
+        return tr("this session")
     info: SessionInfo | None = next((info for info in ctx.store.list() if info.id == session_id), None)
     if info is None:
-        return f"{session_id}, which is no longer stored"
+        return tr("{session_id}, which is no longer stored", session_id=session_id)
     return f"{format_title(info)} ({format_date(info.created_at)}), {info.id}"
 
 
 _MAX_SUGGESTED, _NOTE_CHARS = 60, 200
-_OFF = "Memory is off with --incognito: it is neither read nor written. Start clio without --incognito to use it."
+_MEMORY_OFF = mark(
+    "Memory is off with --incognito: it is neither read nor written. Start clio without --incognito to use it."
+)
 
 
 def requires_memory(handler: Handler) -> Handler:
@@ -259,7 +368,7 @@ def requires_memory(handler: Handler) -> Handler:
 
     @wraps(handler)
     def guarded(ctx: CommandContext, argument: str) -> CommandResult:
-        return make_refusal(_OFF) if ctx.config.incognito else handler(ctx, argument)
+        return make_refusal(tr(_MEMORY_OFF)) if ctx.config.incognito else handler(ctx, argument)
 
     return guarded
 
@@ -286,13 +395,13 @@ def label_foreign_memory(handler: Handler) -> Handler:
 def describe_foreign_memory(ctx: CommandContext) -> str:
     """Return the sentence before memory that came with the project, or may have."""
     if ctx.loaded.memory_doubt:
-        return (
-            "clio cannot verify that it wrote this project's memory itself: until you trust it (`/trust`), "
-            "it counts as a statement of the repository, not as yours."
+        return tr(
+            "clio can't verify that it wrote this project's memory itself: until you trust it (`/trust`), "
+            "it is treated as written by the repository, not by you."
         )
-    return (
-        "This project's memory came with the repository: until you trust it (`/trust`), "
-        "it counts as a statement of the repository, not as yours."
+    return tr(
+        "This project's memory came with the repository: until you trust it (`/trust`), it is treated "
+        "as written by the repository, not by you."
     )
 
 
@@ -313,18 +422,18 @@ _PROJECT_FIELDS = (
 )  # fmt: skip
 
 
-def project_memory_fields(entry: MemoryRecord) -> dict[str, Any]:
+def make_project_memory_fields(entry: MemoryRecord) -> dict[str, Any]:
     """Return all fields of a project memory as JSON types."""
     fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(entry, name)) for name in _PROJECT_FIELDS}
     return fields | {"bound": list(map(list, entry.hashes.items())), "superseded_by": entry.superseded_by or ""}
 
 
-def project_memory_data(entry: MemoryRecord, freshness: Freshness = "unbound") -> dict[str, Any]:
+def make_project_memory_data(entry: MemoryRecord, freshness: Freshness = "unbound") -> dict[str, Any]:
     """Return all fields of a project memory as JSON types, with its line and the state of its example files."""
-    return project_memory_fields(entry) | {"line": entry.line, "freshness": freshness}
+    return make_project_memory_fields(entry) | {"line": entry.line, "freshness": freshness}
 
 
-def note_data(note: MemoryRecord) -> dict[str, Any]:
+def make_note_data(note: MemoryRecord) -> dict[str, Any]:
     """Return a keyed note as JSON types."""
     return {"key": note.key, "content": note.content, "timestamp": note.updated}
 

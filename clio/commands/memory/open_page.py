@@ -1,4 +1,4 @@
-"""`/memory open`: writes all memories as one HTML page and opens it in the browser."""
+"""/memory open: write all memories to one HTML page and open it in the browser."""
 
 import os
 import sys
@@ -24,8 +24,9 @@ from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
 from clio.memory.store.versions import Version, list_changes
 from clio.storage.files import make_ignored_folder, write_atomic
-from clio.text.formatting import format_bytes, format_count
+from clio.text.formatting import format_bytes
 from clio.text.scoring import HARD_LIMIT_SCORE
+from clio.text.translation import mark, tr, tr_count
 
 _NO_BROWSER = "--no-browser"
 _STATES = ("live", "variant", "superseded", "archived")
@@ -37,7 +38,7 @@ def open_page(ctx: CommandContext, argument: str) -> CommandResult:
     """Write the page, and open it in the browser if the output is a terminal and not JSON."""
     given = parse_options(argument, switches=(_NO_BROWSER, "--force"))
     if len(given.words) > 1:
-        return make_refusal(f"/memory open takes one file, not {given.text!r}")
+        return make_refusal(tr("/memory open takes one file, not {text!r}", text=given.text))
     from clio.export.memory_page import render_memory_page
 
     path = _choose_path(ctx, given.words[0] if given.words else "", force="--force" in given.options)
@@ -52,12 +53,20 @@ def open_page(ctx: CommandContext, argument: str) -> CommandResult:
     try:
         write_atomic(path, page)
     except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be written: {error.strerror}; choose another path") from error
+        raise UserError(
+            tr("{path!r} cannot be written: {strerror}; choose another path", path=str(path), strerror=error.strerror)
+        ) from error
     may_open = _NO_BROWSER not in given.options and not ctx.is_json and sys.stdout.isatty()
     is_opened = may_open and _show_in_browser(path)
-    count = format_count(len(memory["memories"]), "memory", "memories")
-    opened = " Opened it in the browser." if is_opened else ""
-    text = f"Wrote {quote_code(str(path))}: {count}, {format_bytes(len(page))}.{opened}"
+    count = tr_count(len(memory["memories"]), "memory", "memories")
+    opened = tr(" Opened it in the browser.") if is_opened else ""
+    text = tr(
+        "Wrote {path}: {count}, {bytes}.{opened}",
+        path=quote_code(str(path)),
+        count=count,
+        bytes=format_bytes(len(page)),
+        opened=opened,
+    )
     return CommandResult(text=text, data={"path": str(path)})
 
 
@@ -70,19 +79,21 @@ def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
     try:
         path = Path.cwd() / Path(typed).expanduser()
     except RuntimeError:
-        raise UserError(f"There is no home folder for {typed!r}; write the full path") from None
+        raise UserError(tr("There is no home folder for {typed!r}; write the full path", typed=typed)) from None
     if path.is_dir():
         path /= "memory.html"
     elif not path.suffix:
         path = path.with_name(f"{path.name}.html")
     if path.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"{path.name!r} does not end in .html; /memory export writes other formats")
+        raise UserError(tr("{path!r} does not end in .html; /memory export writes other formats", path=path.name))
     if not path.parent.is_dir():
-        raise UserError(f"There is no folder {str(path.parent)!r}; create it first, or choose another path")
+        raise UserError(
+            tr("There is no folder {parent!r}; create it first, or choose another path", parent=str(path.parent))
+        )
     if path.is_dir():
-        raise UserError(f"{str(path)!r} is a folder; choose another path")
+        raise UserError(tr("{path!r} is a folder; choose another path", path=str(path)))
     if path.exists() and not force:
-        raise UserError(f"{str(path)!r} already exists; add --force to replace it")
+        raise UserError(tr("{path!r} already exists; add --force to replace it", path=str(path)))
     return path
 
 
@@ -105,11 +116,14 @@ def _show_in_browser(path: Path) -> bool:
 def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     """Return all memories as plain values: {"memories": [...], "changes": [...]}.
 
-    The page is rendered from these values alone, so that it does not depend on the classes of the stores. A memory
-    has: id, kind, scope, state ("live", "variant", "superseded" or "archived"), because, text, by, session, trust,
-    confidence, importance, score, created, confirmed, uses, times, files [{path, state}], versions [{text, since,
-    until, because, by}] newest first, replaced_by {id, text} or None, against {id, text} or None. A change has: at,
-    what, kind, id, text, before, by. Times are seconds since the epoch, 0.0 where the file does not say.
+    The page is rendered from these values alone, so that it does not depend on the classes of the stores.
+
+    A memory has: id, kind, scope, state ("live", "variant", "superseded" or "archived"), because (why it was
+    archived), text, by (its author), session, trust, confidence, importance, score, created, confirmed, uses, times
+    (how often it was stated), files [{path, state}], versions [{text, since, until, because, by}] newest first,
+    replaced_by {id, text} or None, against {id, text} (the memory that a variant contradicts) or None. A change has:
+    at, what, kind, id, text, before (the earlier text), by, because. Times are seconds since the epoch; 0.0 if
+    unknown.
     """
     memory = ctx.memory
     sessions = {info.id: format_title(info) for info in ctx.store.list()}
@@ -131,14 +145,14 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
         versions = history[record.id]
         last = versions[-1] if versions else None
         found.append(
-            _describe_record(ctx, record, sessions)
+            _make_record_data(ctx, record, sessions)
             | {
                 "scope": scope,
                 "state": state,
                 "because": last.because if state == "archived" and last else "",
-                "versions": [_describe_version(version) for version in reversed(versions)],
-                "replaced_by": _describe_other(record.superseded_by, records),
-                "against": _describe_other(record.variants_of, records),
+                "versions": [_make_version_data(version) for version in reversed(versions)],
+                "replaced_by": _make_reference_data(record.superseded_by, records),
+                "against": _make_reference_data(record.variants_of, records),
             }
         )
 
@@ -153,7 +167,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
         for version in reversed(store.versions()):
             if version.left and version.because != "undone":
                 add(version.record, scope, "archived")
-    found += [_describe_note(note.key, note.content, note.updated) for note in memory.store.notes()]
+    found += [_make_note_data(note.key, note.content, note.updated) for note in memory.store.notes()]
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
@@ -168,7 +182,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     return {"memories": found, "changes": sorted(changes, key=lambda change: -change["at"])}
 
 
-def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
+def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
     is_limit = record.kind == "preference" and record.score is not None and record.score <= HARD_LIMIT_SCORE
     session = record.provenance.session if record.provenance else ""
     title = sessions.get(session, "")
@@ -194,7 +208,7 @@ def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[s
     }
 
 
-def _describe_note(key: str, content: str, stored: float) -> dict[str, Any]:
+def _make_note_data(key: str, content: str, stored: float) -> dict[str, Any]:
     return {
         "id": key, "kind": "note", "is_named": True, "scope": "project", "state": "live", "because": "",
         "text": content, "by": "unknown", "session": "", "trust": "", "confidence": None, "importance": None,
@@ -203,7 +217,7 @@ def _describe_note(key: str, content: str, stored: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _describe_version(version: Version) -> dict[str, Any]:
+def _make_version_data(version: Version) -> dict[str, Any]:
     record = version.record
     return {
         "text": _format_text(record),
@@ -221,10 +235,10 @@ def _format_text(record: MemoryRecord) -> str:
 
 
 def _format_speaker(provenance: Provenance | None) -> str:
-    return {"user": "you", "model": "the model", "tool": "a tool"}[provenance.asserted_by] if provenance else ""
+    return {"user": "you", "model": tr("the model"), "tool": "a tool"}[provenance.asserted_by] if provenance else ""
 
 
-def _describe_other(id: str | None, records: dict[str, MemoryRecord]) -> dict[str, str] | None:
+def _make_reference_data(id: str | None, records: dict[str, MemoryRecord]) -> dict[str, str] | None:
     if id is None:
         return None
     return {"id": id, "text": _format_text(records[id]) if id in records else ""}
@@ -242,10 +256,10 @@ OPEN_ROWS: tuple[Command, ...] = (
     Command(
         name="open",
         argument="[FILE] [--no-browser] [--force]",
-        summary="all memories as one HTML page in the browser",
+        summary=mark("all memories as one HTML page in the browser"),
         handler=open_page,
         suggest_word=suggest_options(
-            (_NO_BROWSER, "only write the page"), ("--force", "replace a file that is there already")
+            (_NO_BROWSER, mark("only write the page")), ("--force", mark("replace a file that is there already"))
         ),
     ),
 )

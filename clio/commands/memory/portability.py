@@ -20,10 +20,13 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
+from clio.commands.memory.edits import suggest_memories
 from clio.commands.memory.memory_text import (
+    find_memory,
+    get_short_id,
     make_memory_table,
+    make_project_memory_data,
     make_project_row,
-    project_memory_data,
     requires_memory,
     suggest_options,
 )
@@ -54,37 +57,38 @@ from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, mer
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_objects import read_imported_document
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import MemoryRecord, Provenance
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.team.knowledge import TIDY_DAYS
 from clio.memory.team.share import Rule, Status
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
-from clio.text.formatting import format_bytes, format_count, format_stored_time
+from clio.text.formatting import format_bytes, format_stored_time
 from clio.text.scoring import HARD_LIMIT_SCORE
+from clio.text.translation import mark, tr, tr_count
 
 WHAT = {
-    "all": "all memory",
-    "knowledge": "project memory, as an ltm.json",
-    "memories": "facts, events, notes, preferences",
-    "notes": "the notes by their keys",
-    "scenarios": "your task types",
-    "styles": "ratings of styles, and your own styles",
-    "feedback": "ratings of answers",
+    "all": mark("all memory"),
+    "knowledge": mark("project memory, as an ltm.json"),
+    "memories": mark("facts, events, notes, preferences"),
+    "notes": mark("the notes by their keys"),
+    "scenarios": mark("your task types"),
+    "styles": mark("ratings of styles, and your own styles"),
+    "feedback": mark("ratings of answers"),
 }
 SHOWN = "-"
 _NAMES = {
-    "knowledge": ("project memory", "project memories"),
+    "knowledge": (mark("project memory"), mark("project memories")),
     "knowledge_archived": ("archived", "archived"),
-    "project_memories": ("memory of the project", "memories of the project"),
+    "project_memories": (mark("memory of the project"), mark("memories of the project")),
     "project_replaced": ("replaced", "replaced"),
     "project_archived": ("archived", "archived"),
-    "user_memories": ("user memory", "user memories"),
+    "user_memories": (mark("user memory"), mark("user memories")),
     "user_replaced": ("replaced", "replaced"),
     "user_archived": ("archived", "archived"),
     "notes": ("note", "notes"),
-    "style_files": ("own style", "own styles"),
-    "feedback": ("line of feedback", "lines of feedback"),
+    "style_files": (mark("own style"), mark("own styles")),
+    "feedback": (mark("line of feedback"), mark("lines of feedback")),
 }
 
 
@@ -93,7 +97,9 @@ def export_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Export all memory with secrets replaced, to a file or the screen."""
     given = parse_options(argument, switches=("--force",), valued=("--what",))
     if len(given.words) > 1:
-        return make_refusal(f"/memory export takes one path, not {given.text!r}; put quotes around a path with spaces")
+        return make_refusal(
+            tr("/memory export takes one path, not {text!r}; put quotes around a path with spaces", text=given.text)
+        )
     path = Path(given.words[0]).expanduser() if given.words and given.words[0] != SHOWN else None
     what = _parse_sections(given.options.get("--what"), path)
     if path is not None and (reason := _explain_unwritable(path, force="--force" in given.options)):
@@ -105,39 +111,48 @@ def export_memory(ctx: CommandContext, argument: str) -> CommandResult:
     try:
         write_atomic(path, data)
     except OSError as error:
-        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); choose a path you can write to")
+        return make_refusal(
+            tr(
+                "{path!r} cannot be written ({strerror}); choose a path you can write to",
+                path=str(path),
+                strerror=error.strerror,
+            )
+        )
     if what == ("knowledge",):
         number = counts.get("knowledge", 0)
-        counts_text, more = format_count(number, "memory"), {"entries": number}
+        counts_text, more = tr_count(number, "memory"), {"entries": number}
     else:
-        counts_text, more = format_bundle_counts(counts) or "empty, there is no memory yet", {"counts": counts}
+        counts_text, more = format_bundle_counts(counts) or tr("empty, there is no memory yet"), {"counts": counts}
     return CommandResult(
-        text=f"Wrote {quote_code(str(path))} ({format_bytes(len(data))}): {counts_text}.",
+        text=tr(
+            "Wrote {path} ({bytes}): {counts_text}.",
+            path=quote_code(str(path)),
+            bytes=format_bytes(len(data)),
+            counts_text=counts_text,
+        ),
         data={"path": str(path), "bytes": len(data)} | more,
     )
 
 
-def memory_places(ctx: CommandContext) -> MemoryPaths:
+def get_memory_paths(ctx: CommandContext) -> MemoryPaths:
     """Return the folders with the memory of this project and of the user."""
     return MemoryPaths(project=ctx.loaded.main_project, home=ctx.loaded.home)
 
 
 def format_bundle_counts(counts: dict[str, int]) -> str:
     """Format counts, such as "12 project memories, 3 notes"."""
-    return ", ".join(
-        format_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES
-    )
+    return ", ".join(tr_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES)
 
 
 def _encode_export(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
-    def clean(text: str) -> str:
+    def redact(text: str) -> str:
         return ctx.redactor.redact(text).text
 
-    places = memory_places(ctx)
+    places = get_memory_paths(ctx)
     if what == ("knowledge",):
-        data = make_ltm_document(places, clean)
+        data = make_ltm_document(places, redact)
         return data, {"knowledge": count_project_memories(msgspec.Raw(data))}
-    bundle = make_bundle(places, clean=clean, now=time.time(), what=what)
+    bundle = make_bundle(places, redact=redact, now=time.time(), what=what)
     return encode_bundle(bundle), bundle.head.counts
 
 
@@ -151,17 +166,27 @@ def _parse_sections(name: str | None, path: Path | None) -> tuple[Section, ...]:
     for section in SECTIONS:
         if typed == section:
             return (section,)
-    raise UsageError(f"There is no part {name!r} to export; {suggest_name(typed, WHAT)}")
+    raise UsageError(
+        tr("There is no part {name!r} to export; {suggest_name}", name=name, suggest_name=suggest_name(typed, WHAT))
+    )
 
 
 def _explain_unwritable(path: Path, *, force: bool) -> str:
     """Return why the path cannot be written; "" if it can."""
     if path.is_dir():
-        return f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'all.json')!r}"
+        return tr(
+            "{path!r} is a folder; name a file in it, such as {example!r}",
+            path=str(path),
+            example=str(path / "all.json"),
+        )
     if path.exists() and not force:
-        return f"{str(path)!r} exists; --force replaces it"
+        return tr("{path!r} exists; --force replaces it", path=str(path))
     if not path.parent.is_dir():
-        return f"There is no folder {str(path.parent)!r} to write {path.name!r} into; create it first"
+        return tr(
+            "There is no folder {parent!r} to write {path!r} into; create it first",
+            parent=str(path.parent),
+            path=path.name,
+        )
     return ""
 
 
@@ -176,7 +201,7 @@ def import_bundle(ctx: CommandContext, argument: str) -> CommandResult:
     """
     given = parse_options(argument, switches=("--dry-run",), valued=("--scope",))
     if len(given.words) != 1:
-        return make_refusal("Which file? Write /memory import PATH, with quotes around a path with spaces")
+        return make_refusal(tr("Which file? Write /memory import PATH, with quotes around a path with spaces"))
     path, scope, dry_run = Path(given.words[0]).expanduser(), _parse_import_scope(given), "--dry-run" in given.options
     ctx.memory.raise_if_off()
     data = _read_import_file(path)
@@ -186,12 +211,14 @@ def import_bundle(ctx: CommandContext, argument: str) -> CommandResult:
             lambda track: _import_bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track)
         )
     if scope == "user":
-        return make_refusal(f"{str(path)!r} is an ltm.json, which contains only project memory; leave out --scope user")
+        return make_refusal(
+            tr("{path!r} is an ltm.json, which contains only project memory; leave out --scope user", path=str(path))
+        )
     return _import_in_background(lambda track: _import_project_memory(ctx, path, data, dry_run=dry_run, track=track))
 
 
 def _import_in_background(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
-    return CommandResult(follow_up=LongWork(label="importing", work=work))
+    return CommandResult(follow_up=LongWork(label=tr("importing"), work=work))
 
 
 def _import_bundle(
@@ -204,29 +231,43 @@ def _import_bundle(
         "parts": [msgspec.to_builtins(one) for one in taken],
     }
     if not taken:
-        kind = "memory" if scope is None else f"{scope} memory"
-        return CommandResult(text=f"There is no {kind} in {quote_code(str(path))}.", data=data)
+        kind = tr("memory") if scope is None else tr("{scope} memory", scope=scope)
+        return CommandResult(text=tr("There is no {kind} in {path}.", kind=kind, path=quote_code(str(path))), data=data)
     changes = sum(one.changes for one in taken)
     head = bundle.head
-    origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {quote_code(head.project or '?')}"
-    verb = "Would change" if dry_run else "Changed"
-    text = f"{verb} {format_count(changes, 'item')} from {quote_code(str(path))}{origin if head.at else ''}."
+    origin = tr(
+        ", written {stored_time} in {project}",
+        stored_time=format_stored_time("%Y-%m-%d", head.at),
+        project=quote_code(head.project or "?"),
+    )
+    verb = tr("Would change") if dry_run else tr("Changed")
+    text = tr(
+        "{verb} {items} from {path}{origin}.",
+        verb=verb,
+        items=tr_count(changes, "item"),
+        path=quote_code(str(path)),
+        origin=origin if head.at else "",
+    )
     if not changes:
-        nothing = "Nothing would change" if dry_run else "Nothing changed"
-        text = f"{nothing}: all of {quote_code(str(path))} is already known, or differs and is not replaced."
+        nothing = tr("Nothing would change") if dry_run else tr("Nothing changed")
+        text = tr(
+            "{nothing}: all of {path} is already known, or differs and is not replaced.",
+            nothing=nothing,
+            path=quote_code(str(path)),
+        )
     # Rules and hard limits are in every prompt, so the user should know how many a stranger's file brings.
     user_changes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
     if user_changes and (rules := _count_rules(bundle, scope)):
-        text += (
-            f" {format_count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')}"
-            " every prompt."
+        text += tr(
+            " {limits} every prompt.",
+            limits=tr_count(rules, "rule or hard limit in it reaches", "rules and hard limits in it reach"),
         )
     if changes and not dry_run:
-        text += (
+        text += tr(
             " `/memory undo` undoes memories and notes as one change; archives, task types, styles and ratings are not "
             "undone."
         )
-    return CommandResult(text=text, table=_import_table(taken), data=data)
+    return CommandResult(text=text, table=_make_import_table(taken), data=data)
 
 
 def _import_project_memory(
@@ -238,9 +279,13 @@ def _import_project_memory(
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
     taken = _merge_bundle(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else ImportCounts(section="knowledge", scope="project", what="")
-    parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} already known"]
-    undo = " · `/memory undo`" if one.changes and not dry_run else ""
-    would = "Would import from" if dry_run else "From"
+    parts = [
+        tr("{new:,} new", new=one.new),
+        tr("{changed:,} confirmed", changed=one.changed),
+        tr("{known:,} already known", known=one.known),
+    ]
+    undo = tr(" · `/memory undo`") if one.changes and not dry_run else ""
+    would = tr("Would import from") if dry_run else tr("From")
     return CommandResult(
         text=f"{would} {quote_code(str(path))}: {', '.join(parts)}{undo}",
         data={"path": str(path), "added": one.new, "confirmed": one.changed, "skipped": one.known}
@@ -251,25 +296,30 @@ def _import_project_memory(
 def _merge_bundle(
     ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> tuple[ImportCounts, ...]:
-    places = memory_places(ctx)
+    places = get_memory_paths(ctx)
     setup = ImportSetup(
         paths=places,
         logs=ScopeLogs(places.folder, places.home),
         by=Provenance(session=ctx.session.id),
         now=time.time(),
-        clean=lambda text: ctx.redactor.redact(text).text,
+        redact=lambda text: ctx.redactor.redact(text).text,
         dry_run=dry_run,
     )
     return merge_bundle(setup, bundle, name=path.name, scope=scope, stop=track.is_stopped, tell=track.report_progress)
 
 
-def _import_table(taken: tuple[ImportCounts, ...]) -> Table:
+def _make_import_table(taken: tuple[ImportCounts, ...]) -> Table:
     """Return what was imported of each part, without empty columns."""
     names = ("new", "changed", "known", "kept", "forgotten", "unusable")
-    heads = {"changed": "newer", "kept": "not replaced", "forgotten": "forgotten here", "unusable": "unreadable"}
+    heads = {
+        "changed": "newer",
+        "kept": tr("not replaced"),
+        "forgotten": tr("forgotten here"),
+        "unusable": "unreadable",
+    }
     used = [name for name in names if any(getattr(one, name) for one in taken)]
     rows = tuple((one.what, *(f"{getattr(one, name):,}" for name in used)) for one in taken)
-    return Table(columns=("what", *(heads.get(name, name) for name in used)), rows=rows)
+    return Table(columns=(tr("what"), *(heads.get(name, name) for name in used)), rows=rows)
 
 
 def _count_rules(bundle: Bundle, scope: Scope | None) -> int:
@@ -289,33 +339,43 @@ def _parse_import_scope(given: ParsedArguments) -> Scope | None:
     if name is None:
         return None
     if name.lower() not in SCOPES:
-        raise UsageError(f"--scope is project or user, not {name!r}")
+        raise UsageError(tr("--scope is project or user, not {name!r}", name=name))
     return cast(Scope, name.lower())
 
 
 def _read_import_file(path: Path) -> bytes:
     if not path.exists():
-        raise UserError(f"There is no file {str(path)!r} to import; give the path of a bundle or an ltm.json")
+        raise UserError(
+            tr("There is no file {path!r} to import; give the path of a bundle or an ltm.json", path=str(path))
+        )
     if not path.is_file():
-        raise UserError(f"{str(path)!r} is not a file; give the path of a bundle or an ltm.json")
+        raise UserError(tr("{path!r} is not a file; give the path of a bundle or an ltm.json", path=str(path)))
     # Checked before reading: any file may be named by mistake.
     if path.stat().st_size > MAX_IMPORT_BYTES:
         large = format_bytes(path.stat().st_size)
-        raise UserError(f"{str(path)!r} has {large}, too large for an export of clio; is it another file?")
+        raise UserError(
+            tr(
+                "{path!r} has {large}, too large for an export of clio; is it another file?",
+                path=str(path),
+                large=large,
+            )
+        )
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be read ({error.strerror}); nothing was imported") from error
+        raise UserError(
+            tr("{path!r} cannot be read ({strerror}); nothing was imported", path=str(path), strerror=error.strerror)
+        ) from error
 
 
 WIPE_CHOICES = {
-    "project": "all memory of this project",
-    "user": "your memories and preferences",
-    "styles": "what was learned about styles",
-    "all": "all three",
+    "project": mark("all memory of this project"),
+    "user": mark("your memories and preferences"),
+    "styles": mark("what was learned about styles"),
+    "all": mark("all three"),
 }
-_SESSIONS_STAY = "the sessions, which --sessions deletes too"
-_STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files you wrote"}
+_SESSIONS_STAY = mark("the sessions, which --sessions deletes too")
+_STAYS = {"user": mark("scenarios.yaml and config.yaml"), "styles": mark("the style files you wrote")}
 
 
 @requires_memory
@@ -325,15 +385,18 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     named = given.options.get("--scope") or (given.words[0] if given.words else None)
     if named is None or len(given.words) > ("--scope" not in given.options):
         return make_refusal(
-            f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would be deleted, and asks"
+            tr(
+                "Wipe what? Write /memory wipe --scope {wipe_choices}; it shows what would be deleted, and asks",
+                wipe_choices="|".join(WIPE_CHOICES),
+            )
         )
     scope, scopes = _parse_wipe_scopes(named)
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
-        return make_refusal("Sessions belong to the project: --sessions needs --scope project or all")
+        return make_refusal(tr("Sessions belong to the project: --sessions needs --scope project or all"))
     ctx.memory.raise_if_off()
-    file_sets = list_file_sets(memory_places(ctx), scopes)
-    to_delete = summarize_file_sets(memory_places(ctx), file_sets)
+    file_sets = list_file_sets(get_memory_paths(ctx), scopes)
+    to_delete = summarize_file_sets(get_memory_paths(ctx), file_sets)
     sessions = ctx.store.list() if with_sessions else []
     data = {
         "scope": scope,
@@ -343,31 +406,54 @@ def wipe_memory(ctx: CommandContext, argument: str) -> CommandResult:
     }
     stays = _describe_what_stays(scopes, with_sessions=with_sessions)
     if not to_delete and not sessions:
-        return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
+        return CommandResult(text=tr("There is nothing to wipe. {stays}", stays=stays), data=data)
     if "--dry-run" in given.options:
         return CommandResult(
-            text=f"This would be deleted permanently. {stays}",
+            text=tr("This would be deleted permanently. {stays}", stays=stays),
             table=_make_wipe_table(ctx, to_delete, sessions),
             data=data,
         )
+    if reason := _explain_synchronized(ctx, scopes):
+        return make_refusal(reason)
     if "--yes" not in given.options:
         then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
         return CommandResult(
-            text=f"This is deleted permanently and cannot be undone. {stays} `/memory export all.json` saves a copy.",
+            text=tr(
+                "This is deleted permanently and cannot be undone. {stays} `/memory export all.json` saves a copy.",
+                stays=stays,
+            ),
             table=_make_wipe_table(ctx, to_delete, sessions),
             data=data,
-            follow_up=Confirm(question="Delete all of it permanently?", then=then, required_word=scope),
+            follow_up=Confirm(question=tr("Delete all of it permanently?"), then=then, required_word=scope),
         )
     table = _make_wipe_table(ctx, to_delete, sessions)
     # Sessions first: the wipe marks those that remain as consolidated, so that nothing is learned from them again.
     gone, left = _delete_sessions(ctx, sessions)
-    delete(memory_places(ctx), file_sets)
+    delete(get_memory_paths(ctx), file_sets)
     # This conversation was given the deleted memories and would otherwise store them again.
-    ctx.memory.wiped()
+    ctx.memory.reset_after_wipe()
     return CommandResult(
-        text=f"Deleted permanently. {stays}{_describe_open_sessions(ctx, left)}",
+        text=tr(
+            "Deleted permanently. {stays}{open_sessions}", stays=stays, open_sessions=_describe_open_sessions(ctx, left)
+        ),
         table=table,
         data=data | {"wiped": True, "sessions": gone},
+    )
+
+
+def _explain_synchronized(ctx: CommandContext, scopes: Sequence[WipeScope]) -> str:
+    """Return why these scopes cannot be wiped while they are synchronized; "" if they are not."""
+    from clio.sync.engine import SyncFiles
+
+    settings = SyncFiles(ctx.loaded.home).settings()
+    is_chosen = str(ctx.loaded.main_project) in settings.projects
+    if not settings.remote or (tuple(scopes) == ("project",) and not is_chosen):
+        return ""
+    return tr(
+        "this memory is synchronized, and would come back from {remote}; first run clio sync {off}, and delete the "
+        "repository if the memory should be gone there too",
+        remote=quote_code(settings.remote),
+        off="project --off" if tuple(scopes) == ("project",) else "off",
     )
 
 
@@ -378,14 +464,20 @@ def _parse_wipe_scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
     for scope in WIPE_SCOPES:
         if wanted == scope:
             return wanted, (scope,)
-    raise UsageError(f"There is no scope {name!r} to wipe; {suggest_name(wanted, WIPE_CHOICES)}")
+    raise UsageError(
+        tr(
+            "There is no scope {name!r} to wipe; {suggest_name}",
+            name=name,
+            suggest_name=suggest_name(wanted, WIPE_CHOICES),
+        )
+    )
 
 
 def _describe_what_stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
     """Return what is not deleted, and how to delete the sessions too."""
-    kept = [_SESSIONS_STAY] if "project" in scopes and not with_sessions else []
-    kept += [_STAYS[scope] for scope in scopes if scope in _STAYS]
-    return f"Not deleted: {'; '.join(kept)}." if kept else ""
+    kept = [tr(_SESSIONS_STAY)] if "project" in scopes and not with_sessions else []
+    kept += [tr(_STAYS[scope]) for scope in scopes if scope in _STAYS]
+    return tr("Not deleted: {kept}.", kept="; ".join(kept)) if kept else ""
 
 
 def _make_wipe_table(
@@ -401,8 +493,8 @@ def _make_wipe_table(
         for one in to_delete
     ]
     if sessions:
-        rows.append(("sessions", f"{len(sessions):,}", "", ".clio/sessions"))
-    return Table(columns=("what", "how many", "size", "where"), rows=tuple(rows))
+        rows.append((tr("sessions"), f"{len(sessions):,}", "", ".clio/sessions"))
+    return Table(columns=(tr("what"), tr("how many"), tr("size"), tr("where")), rows=tuple(rows))
 
 
 def _describe_place(ctx: CommandContext, one: FileSetSummary) -> str:
@@ -440,36 +532,42 @@ def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tu
 def _describe_open_sessions(ctx: CommandContext, left: int) -> str:
     """Return a note about open conversations, whose context a wipe does not change."""
     others = sum(info.running for info in ctx.store.list() if info.id != ctx.session.id)
-    parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
+    parts = [tr(" {sessions} open and stay.", sessions=tr_count(left, "session is", "sessions are"))] if left else []
     if ctx.session.messages:
         parts.append(
-            f" This conversation still has the memories it received; {quote_code('/session new')} starts without them."
+            tr(
+                " This conversation still has the memories it received; {value} starts without them.",
+                value=quote_code("/session new"),
+            )
         )
     if others:
         parts.append(
-            f" {format_count(others, 'other conversation is', 'other conversations are')} open here and keep theirs."
+            tr(
+                " {conversations} open here and keep theirs.",
+                conversations=tr_count(others, "other conversation is", "other conversations are"),
+            )
         )
     return "".join(parts)
 
 
 _OPTIONS = suggest_options(
-    ("--what", "all, or only one part, such as knowledge"), ("--force", "replace an existing file")
+    ("--what", mark("all, or only one part, such as knowledge")), ("--force", mark("replace an existing file"))
 )
 _IMPORT_OPTIONS = suggest_options(
-    ("--scope", "only the project's or the user's memory"), ("--dry-run", "only count what would change")
+    ("--scope", mark("only the project's or the user's memory")), ("--dry-run", mark("only count what would change"))
 )
 
 _WIPE_OPTIONS = suggest_options(
-    ("--scope", "project, user, styles or all"),
-    ("--sessions", "also the project's conversations"),
-    ("--dry-run", "only show what would be deleted"),
+    ("--scope", mark("project, user, styles or all")),
+    ("--sessions", mark("also the project's conversations")),
+    ("--dry-run", mark("only show what would be deleted")),
 )
 
 
 def _suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before, _, word = argument.rpartition(" ")
     if before.endswith("--what"):
-        return (Suggestion(text=name, note=note) for name, note in WHAT.items())
+        return (Suggestion(text=name, note=tr(note)) for name, note in WHAT.items())
     return _OPTIONS(ctx, argument) if word.startswith("-") else suggest_paths(word)
 
 
@@ -483,7 +581,7 @@ def _suggest_import(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 def _suggest_wipe(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before, _, word = argument.rpartition(" ")
     if before.endswith("--scope"):
-        return (Suggestion(text=name, note=note) for name, note in WIPE_CHOICES.items())
+        return (Suggestion(text=name, note=tr(note)) for name, note in WIPE_CHOICES.items())
     return _WIPE_OPTIONS(ctx, argument) if not word or word.startswith("-") else ()
 
 
@@ -491,21 +589,21 @@ CONTROL_ROWS: tuple[Command, ...] = (
     Command(
         name="export",
         argument="[PATH] [--what PART] [--force]",
-        summary="export all memory to one file",
+        summary=mark("export all memory to one file"),
         handler=export_memory,
         suggest_word=_suggest_export,
     ),
     Command(
         name="import",
         argument="PATH [--scope S] [--dry-run]",
-        summary="import an export of another clio, or an ltm.json",
+        summary=mark("import an export of another clio, or an ltm.json"),
         handler=import_bundle,
         suggest_word=_suggest_import,
     ),
     Command(
         name="wipe",
         argument="--scope S [--sessions] [--dry-run] [--yes]",
-        summary="delete memory permanently, after a question",
+        summary=mark("delete memory permanently, after asking"),
         handler=wipe_memory,
         suggest_word=_suggest_wipe,
     ),
@@ -513,12 +611,17 @@ CONTROL_ROWS: tuple[Command, ...] = (
 
 
 _FOLDER = f"{FOLDER_NAME}/{SHARED_NAME}"
-_SHOWN, _PROBLEMS_SHOWN = 40, 5
+_SHOWN, _PROBLEMS_SHOWN, _IDS_SHOWN = 40, 5, 3
+_SHAREABLE = mark(
+    "What `/memory add` saves, and what the model learns about the project, can be shared: facts, solutions, patterns, "
+    "workflows, failures and rules. Notes, events and preferences never are"
+)
 _SHARE_VERBS = {
-    "on": "share project memory, as files for git",
-    "off": "move all of it back into ltm.json",
-    "status": "shared memories, their authors, and whether git tracks them",
-    "tidy": "delete files without a memory",
+    "on": mark("share project memory, as files for git"),
+    "add": mark("make facts that you told clio shareable, by their ids"),
+    "off": mark("move all of it back into ltm.json"),
+    "status": mark("shared memories, their authors, and whether git tracks them"),
+    "tidy": mark("delete files without a memory"),
 }
 
 
@@ -526,16 +629,29 @@ _SHARE_VERBS = {
 def share_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the state of sharing, or change it."""
     given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
-    word = given.words[0].lower() if given.words else "status"
-    if word not in _SHARE_VERBS or len(given.words) > 1:
-        return make_refusal(f"/memory share takes one of {', '.join(_SHARE_VERBS)}, not {given.text!r}")
+    word, *ids = [*given.words] or ["status"]
+    word = word.lower()
+    if word not in _SHARE_VERBS:
+        return make_refusal(
+            tr(
+                "/memory share: unknown argument {word!r}; {suggest_name}",
+                word=word,
+                suggest_name=suggest_name(word, _SHARE_VERBS),
+            )
+        )
+    if ids and word != "add":
+        return make_refusal(tr("/memory share {word} takes no argument, not {ids!r}", word=word, ids=" ".join(ids)))
     if "--gitignore" in given.options and word not in ("on", "status"):
-        return make_refusal("--gitignore can only be used with /memory share on")
+        return make_refusal(tr("--gitignore can only be used with /memory share on"))
+    if "--days" in given.options and word != "tidy":
+        return make_refusal(tr("--days can only be used with /memory share tidy"))
     match word:
         case "on":
             return _turn_on(ctx, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
         case "off":
             return _turn_off(ctx, agreed="--yes" in given.options)
+        case "add":
+            return _make_shareable(ctx, ids)
         case "tidy":
             return _delete_empty_files(ctx, given.options.get("--days"))
         case _:
@@ -546,29 +662,91 @@ def _turn_on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandRe
     """Show what others would read, and share it after the user has agreed."""
     sharing = ctx.memory.sharing
     entries = sharing.list_shareable()
-    data = {"on": False, "entries": [project_memory_data(entry) for entry in entries]}
+    data = {"on": False, "entries": [make_project_memory_data(entry) for entry in entries]}
     if not agreed:
         shown = entries[:_SHOWN]
-        rest = f", {len(shown)} shown here; `/memory list` shows all" if len(shown) < len(entries) else ""
-        text = (
-            f"{format_count(len(entries), 'memory')} would become files in "
-            f"`{_FOLDER}/`{rest}. Everyone with the "
-            "repository can read them, and those you add from now on, with your git name. Secrets are replaced first. "
-            "Notes, facts, events, preferences, styles and sessions stay private. Memories shared by others are read "
-            "from then on."
+        rest = (
+            tr(", {count} shown here; `/memory list` shows all", count=len(shown)) if len(shown) < len(entries) else ""
         )
+        text = tr(
+            "{memories} would become files in `{folder}/`{rest}. Everyone with the repository can read them, and those "
+            "you add from now on, with your git name. Secrets are replaced first. Notes, events, preferences, styles "
+            "and sessions stay private. Memories shared by others are read from then on. {private_facts}",
+            memories=tr_count(len(entries), "memory"),
+            folder=_FOLDER,
+            rest=rest,
+            private_facts=_describe_private_facts(ctx),
+        ).rstrip()
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
         table = make_memory_table([make_project_row(entry) for entry in shown], now=time.time()) if shown else None
-        return CommandResult(text=text, table=table, data=data, follow_up=Confirm(question="Share them?", then=then))
+        return CommandResult(
+            text=text, table=table, data=data, follow_up=Confirm(question=tr("Share them?"), then=then)
+        )
     number = sharing.turn_on()
     added = sharing.fix_ignore_rules() if gitignore else ()
     status = sharing.status()
-    parts = [f"{format_count(number, 'memory')} are now in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
-    parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
+    parts = [
+        tr(
+            "{memories} are now in `{folder}/`, {count:,} with those of others.",
+            memories=tr_count(number, "memory"),
+            folder=_FOLDER,
+            count=len(status.shared),
+        )
+    ]
+    parts += [
+        tr("Added to {file}: {lines}.", file=quote_code(rule.file), lines=", ".join(map(quote_code, rule.lines)))
+        for rule in added
+    ]
     parts += [_explain_ignore_rule(status.rule)] if status.rule else []
     parts.append(_explain_commit(ctx, status))
     data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_make_share_data(status)}
     return CommandResult(text="\n".join(part for part in parts if part), data=data)
+
+
+def _make_shareable(ctx: CommandContext, ids: Sequence[str]) -> CommandResult:
+    """Store facts of `memories.json` with the memories that can be shared; undone as one change."""
+    if not ids:
+        return make_refusal(tr("Which facts? Write /memory share add ID, or several ids; /memory share lists them"))
+    records = [find_memory(ctx, id, "/memory share add") for id in ids]
+    known = [record for record in records if record.kind in PROJECT_KINDS]
+    store = ctx.memory.store
+    stale = [quote_code(shorten_content(record)) for record in records if store.describe_drift(record)]
+    done = store.make_shareable(*(record.id for record in records if record not in known))
+    is_on = ctx.memory.sharing.status().there
+    data = {"entries": [make_project_memory_data(record) for record in done], "on": is_on}
+    if not done:
+        return CommandResult(
+            text=tr("{memories} can be shared already.", memories=tr_count(len(known), "memory")), data=data
+        )
+    state = tr("shared from now on") if is_on else "shareable"
+    step = "" if is_on else tr("; `/memory share on` shares them")
+    texts = ", ".join(quote_code(f"{record.id} {shorten_content(record)}") for record in done)
+    doubt = tr("Check the text of {stale}: its file has changed since. ", stale=", ".join(stale)) if stale else ""
+    return CommandResult(
+        text=tr(
+            "{doubt}Made {state}: {texts}{step} · `/memory undo`", doubt=doubt, state=state, texts=texts, step=step
+        ),
+        data=data,
+    )
+
+
+def _describe_private_facts(ctx: CommandContext) -> str:
+    """Return which facts are not shared, and how to share them; "" if there are none."""
+    store = ctx.memory.store
+    facts = [one for one in store.records(("fact",)) if store.scope_of(one.id) == "project" and not one.is_variant]
+    if not facts:
+        return ""
+    ids = " ".join(get_short_id(one) for one in facts[:_IDS_SHOWN])
+    rest = tr(" and {count} more", count=len(facts) - _IDS_SHOWN) if len(facts) > _IDS_SHOWN else ""
+    are = "stays" if len(facts) == 1 else "stay"
+    return tr(
+        "{facts} that you told clio {are} private, as that may be meant for you alone; `/memory "
+        "share add {ids}`{rest} makes them shareable.",
+        facts=tr_count(len(facts), "fact"),
+        are=are,
+        ids=ids,
+        rest=rest,
+    )
 
 
 def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
@@ -576,17 +754,24 @@ def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
     if not agreed:
         status = sharing.status()
         if status.there and status.trusted:
-            text = (
-                f"{format_count(len(status.shared), 'memory')} would be moved into `{FOLDER_NAME}/ltm.json`, and "
-                f"`{_FOLDER}/` deleted. If you commit that, it is deleted for everyone; agree with them first."
+            text = tr(
+                "{memories} would be moved into `{folder_name}/ltm.json`, and `{folder}/` deleted. If you "
+                "commit that, it is deleted for everyone; agree with them first.",
+                memories=tr_count(len(status.shared), "memory"),
+                folder_name=FOLDER_NAME,
+                folder=_FOLDER,
             )
             then = "/memory share off --yes"
             return CommandResult(
-                text=text, data=_make_share_data(status), follow_up=Confirm(question="Do it?", then=then)
+                text=text, data=_make_share_data(status), follow_up=Confirm(question=tr("Do it?"), then=then)
             )
     number = sharing.turn_off()
     return CommandResult(
-        text=f"{format_count(number, 'memory')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared now.",
+        text=tr(
+            "{memories} are in `{folder_name}/ltm.json` again; nothing is shared now.",
+            memories=tr_count(number, "memory"),
+            folder_name=FOLDER_NAME,
+        ),
         data={"on": False, "taken_back": number},
     )
 
@@ -595,45 +780,69 @@ def _delete_empty_files(ctx: CommandContext, days: str | None) -> CommandResult:
     try:
         old = TIDY_DAYS if days is None else float(days)
     except ValueError:
-        raise UsageError(f"--days takes a number of days, not {days!r}") from None
+        raise UsageError(tr("--days takes a number of days, not {days!r}", days=days)) from None
     if not old >= 0:
-        raise UsageError(f"--days takes a number of days that is not below 0, not {days!r}")
+        raise UsageError(tr("--days takes a number of days of at least 0, not {days!r}", days=days))
     number = ctx.memory.sharing.tidy(old)
-    return CommandResult(text=f"Deleted {format_count(number, 'file')} without a memory.", data={"deleted": number})
+    return CommandResult(
+        text=tr("Deleted {files} without a memory.", files=tr_count(number, "file")), data={"deleted": number}
+    )
 
 
 def _show_status(ctx: CommandContext) -> CommandResult:
     status = ctx.memory.sharing.status()
     if not status.there:
-        own = format_count(len(status.private), "memory")
-        text = f"Nothing is shared; {own} could be. `/memory share on` shares them."
+        own = tr_count(len(status.private), "memory")
+        state = (
+            tr("{own} can be shared: `/memory share on` lists them and asks first", own=own)
+            if status.private
+            else tr("there is no memory to share yet")
+        )
+        text = f"Nothing is shared; {state}. {_SHAREABLE}. {_describe_private_facts(ctx)}".rstrip()
         return CommandResult(text=text, data=_make_share_data(status))
     if not status.trusted:
-        text = (
-            f"`{_FOLDER}/` came with the project and is not read, because you do not trust it yet. "
-            "Trust it with `/trust`; `/memory share on` trusts it and shares yours."
+        text = tr(
+            "`{folder}/` came with the project and is not read, because you do not trust it yet. "
+            "Trust it with `/trust`; `/memory share on` trusts it and shares yours.",
+            folder=_FOLDER,
         )
         return CommandResult(text=text, data=_make_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
     parts = [
-        f"{format_count(len(status.shared), 'memory')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
+        tr(
+            "{memories} shared in `{folder}/`{value}.",
+            memories=tr_count(len(status.shared), "memory"),
+            folder=_FOLDER,
+            value=tr(" (by {by})", by=quote_code(by)) if by else "",
+        )
     ]
     if status.private:
-        parts.append(f"{format_count(len(status.private), 'memory')} not shared yet; `/memory share on` shares them.")
+        parts.append(
+            tr(
+                "{memories} not shared yet; `/memory share on` shares them.",
+                memories=tr_count(len(status.private), "memory"),
+            )
+        )
+    parts.append(_describe_private_facts(ctx))
     parts += [
-        _list_memories(status.rivals, "contradict a memory of another person; `/memory forget ID` of one resolves it")
+        _list_memories(
+            status.rivals, tr("contradict someone else's memory; `/memory forget ID` with one of the two resolves it")
+        )
     ]
     parts += [
         _list_memories(
-            status.late, "changed while another person forgot them; `/memory add` with the same text restores one"
+            status.late, tr("changed while someone else forgot them; `/memory add` with the same text restores one")
         )
     ]
     if status.problems:
         rows = [f"- {quote_code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
-        parts.append("\n".join([f"\n{format_count(len(status.problems), 'file')} left out:\n", *rows, ""]))
+        parts.append("\n".join([tr("\n{files} left out:\n", files=tr_count(len(status.problems), "file")), *rows, ""]))
     if status.emptied:
         parts.append(
-            f"{format_count(status.emptied, 'file')} without a memory; `/memory share tidy` deletes the old ones."
+            tr(
+                "{files} without a memory; `/memory share tidy` deletes the old ones.",
+                files=tr_count(status.emptied, "file"),
+            )
         )
     parts += [_explain_ignore_rule(status.rule)] if status.rule else []
     parts.append(_explain_commit(ctx, status))
@@ -644,7 +853,7 @@ def _list_memories(entries: tuple[MemoryRecord, ...], what: str) -> str:
     if not entries:
         return ""
     rows = [f"- {quote_code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
-    return "\n".join([f"\n{format_count(len(entries), 'memory')} {what}:\n", *rows, ""])
+    return "\n".join([f"\n{tr_count(len(entries), 'memory')} {what}:\n", *rows, ""])
 
 
 def _explain_ignore_rule(rule: Rule) -> str:
@@ -654,29 +863,35 @@ def _explain_ignore_rule(rule: Rule) -> str:
         if rule.where
         else f"git also tracks your private files in `{FOLDER_NAME}/`"
     )
-    return (
-        f"{begin}. Put these lines at the end of {quote_code(rule.file)}, or `/memory share on "
-        f"--gitignore` does: {lines}."
+    return tr(
+        "{begin}. Put these lines at the end of {file}, or `/memory share on --gitignore` does: {lines}.",
+        begin=begin,
+        file=quote_code(rule.file),
+        lines=lines,
     )
 
 
 def _explain_commit(ctx: CommandContext, status: Status) -> str:
     if not status.uncommitted:
         return ""
-    files = format_count(status.uncommitted, "file is", "files are")
+    files = tr_count(status.uncommitted, "file is", "files are")
     ignoring = " .gitignore" if (ctx.loaded.main_project / ".gitignore").exists() else ""
-    return f"{files} not committed: {quote_code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
+    return tr(
+        "{files} not committed: {value}, then commit.",
+        files=files,
+        value=quote_code(f"git add {FOLDER_NAME}{ignoring}"),
+    )
 
 
 def _make_share_data(status: Status) -> dict[str, object]:
     return {
         "there": status.there,
         "trusted": status.trusted,
-        "shared": [project_memory_data(entry) for entry in status.shared],
+        "shared": [make_project_memory_data(entry) for entry in status.shared],
         "private": len(status.private),
         "by": status.by,
         "rivals": [entry.id for entry in status.rivals],
-        "late": [project_memory_data(entry) for entry in status.late],
+        "late": [make_project_memory_data(entry) for entry in status.late],
         "emptied": status.emptied,
         "problems": msgspec.to_builtins(status.problems),
         "uncommitted": status.uncommitted,
@@ -687,16 +902,18 @@ def _make_share_data(status: Status) -> dict[str, object]:
 def _suggest_share(ctx: CommandContext, argument: str) -> list[Suggestion]:
     before, _, typed = argument.rpartition(" ")
     if not before:
-        return [Suggestion(text=word, note=note) for word, note in _SHARE_VERBS.items() if word.startswith(typed)]
-    options = {"on": [("--gitignore", "let git see the folder"), ("--yes", "without asking")]}
+        return [Suggestion(text=word, note=tr(note)) for word, note in _SHARE_VERBS.items() if word.startswith(typed)]
+    if before.split(" ")[0] == "add":
+        return list(suggest_memories(ctx, typed))
+    options = {"on": [("--gitignore", tr("stop git from ignoring the folder")), ("--yes", tr("without asking"))]}
     return [Suggestion(text=text, note=note) for text, note in options.get(before.split(" ")[0], [])]
 
 
 SHARE_ROWS: tuple[Command, ...] = (
     Command(
         name="share",
-        argument="on|off|status|tidy [--gitignore] [--yes]",
-        summary="share project memory with a team through git",
+        argument="on|off|add|status|tidy [ID…] [--gitignore] [--yes]",
+        summary=mark("share project memory with a team through git"),
         handler=share_memory,
         suggest_word=_suggest_share,
     ),

@@ -3,12 +3,12 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
+from clio.commands.arguments import join_arguments, parse_options, suggest_name
 from clio.commands.command import (
     Choose,
     Command,
@@ -19,38 +19,40 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.edits import memory_data, parse_scope, record_data, suggest_memories
+from clio.commands.memory.edits import make_memory_data, make_record_data, parse_scope, suggest_memories
 from clio.commands.memory.memory_text import (
-    AUTHORS,
+    AUTHOR_LABELS,
+    FRESHNESS_LABELS,
     PLURALS,
-    STATES,
     ListedMemory,
+    add_score,
     describe_author,
     describe_session_of,
     draw_bar,
     explain_marks,
     extract_around,
+    find_memory,
     format_date,
     format_memory_line,
     format_short_age,
     format_time_ago,
+    get_short_id,
     label_foreign_memory,
     make_memory_table,
+    make_note_data,
     make_note_row,
+    make_project_memory_data,
+    make_project_memory_fields,
     make_project_row,
     make_typed_row,
-    note_data,
     parse_kind,
-    project_memory_data,
-    project_memory_fields,
     requires_memory,
-    short_id,
-    short_key,
+    shorten_key,
     sort_newest_first,
     suggest_memory_id,
     suggest_options,
 )
-from clio.errors import UsageError
+from clio.errors import UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import RecallHit
 from clio.memory.retrieval.turn_memory import WhyItem, WhyReport
@@ -58,16 +60,19 @@ from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,
     PROJECT_KINDS,
+    SHORT_ID,
     TYPED_KINDS,
-    LtmStats,
+    Freshness,
     MemoryRecord,
+    MemoryStats,
     Provenance,
     get_kind_label,
 )
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes
-from clio.text.formatting import format_bytes, format_count, truncate
+from clio.text.formatting import format_bytes, truncate
 from clio.text.scoring import describe_score
+from clio.text.translation import english, mark, tr, tr_count
 from clio.time_expressions import parse_when
 from clio.tokens import DEFAULT_RATIO
 
@@ -76,25 +81,27 @@ if TYPE_CHECKING:
 
 
 _ARCHIVE = ("archive", "archived")
-LISTED = 40
+_LABELS = tuple(dict.fromkeys(map(get_kind_label, ALL_KINDS)))
+"""The kinds as the user sees them, in the order of a list."""
+MAX_LISTED = 40
 """Rows shown without `--all`."""
-FOUND = 20
+MAX_FOUND = 20
 """Results of a search."""
 
 
 @requires_memory
 @label_foreign_memory
-def show_list(ctx: CommandContext, argument: str) -> CommandResult:
+def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory list`: all memories of the project and the user, kind by kind; or those of one kind or scope."""
-    given = parse_options(argument, switches=("--all",), valued=("--scope",))
-    if given.words and given.words[0].lower() in _ARCHIVE and len(given.words) == 1:
-        return _list_archive(ctx, everything="--all" in given.options)
-    kinds = _parse_kinds(" ".join(given.words)) if given.words else ALL_KINDS
+    given = parse_options(argument, switches=("--all",), valued=("--scope", "--kind", "--type"))
+    named = (*given.words, *(given.options[name] for name in ("--kind", "--type") if name in given.options))
     scope = parse_scope(given.options.get("--scope"))
+    if named and named[0].lower() in _ARCHIVE and len(named) == 1:
+        return _list_archive(ctx, scope, everything="--all" in given.options)
+    kinds = _parse_several_kinds(named) if named else ALL_KINDS
     memory = ctx.memory
     project_memory = sort_newest_first(memory.store.records(PROJECT_KINDS))
     entries = [entry for entry in project_memory if entry.kind in kinds and scope != "user"]
-    freshness = memory.store.freshness(tuple(entries))
     owners: list[tuple[MemoryRecord, Scope]] = [
         (record, memory.store.scope_of(record.id)) for record in memory.store.records(TYPED_KINDS)
     ]
@@ -102,30 +109,34 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
         (record, owner) for record, owner in owners if record.kind in kinds and scope in (None, owner)
     ]
     typed.sort(key=lambda one: (ALL_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
+    freshness = memory.store.freshness((*entries, *(record for record, _ in typed)))
     all_notes = memory.store.notes()
     notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
-        "entries": [project_memory_data(entry, freshness[entry.id]) for entry in entries],
+        "entries": [make_project_memory_data(entry, freshness[entry.id]) for entry in entries],
         "notes": len(all_notes),
         "memories": len(owners),
-        "typed": [record_data(record, owner) for record, owner in typed],
-        "keyed_notes": [note_data(note) for note in notes],
+        "typed": [make_record_data(record, owner) for record, owner in typed],
+        "keyed_notes": [make_note_data(note) for note in notes],
     }
-    listed = [
+    unsorted = [
         *(make_project_row(entry, freshness[entry.id]) for entry in entries),
-        *(make_typed_row(record, owner) for record, owner in typed),
+        *(make_typed_row(record, owner, freshness[record.id]) for record, owner in typed),
         *(make_note_row(note) for note in notes),
     ]
+    listed = sorted(unsorted, key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
     if not listed:
         has_others = bool(owners or all_notes or project_memory)
         return CommandResult(text=_describe_empty_list(kinds, has_others), data=data)
     shown = listed if "--all" in given.options else _limit_rows(listed)
-    count = format_count(len(listed), "memory")
-    command = f"/memory list{' ' + join_arguments(given.words) if given.words else ''}"
-    command += f"{f' --scope {scope}' if scope else ''} --all"
+    count = tr_count(len(listed), "memory")
+    command = f"/memory list{' ' + join_arguments(named) if named else ''}"
+    command += ("{value} --all").format(value=f" --scope {scope}" if scope else "")
     parts = [
-        f"{count}, {len(shown)} shown; `{command}` shows all." if len(shown) < len(listed) else f"{count}.",
-        explain_marks((freshness[one.id] for one in shown if one.id in freshness), "".join(one.mark for one in shown)),
+        tr("{count}, {count2} shown; `{command}` shows all.", count=count, count2=len(shown), command=command)
+        if len(shown) < len(listed)
+        else f"{count}.",
+        explain_marks("".join(one.mark for one in shown)),
     ]
     text = " ".join(part for part in parts if part)
     return CommandResult(text=text, table=make_memory_table(shown, now=time.time()), data=data)
@@ -133,36 +144,39 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
 
 @requires_memory
 @label_foreign_memory
-def search(ctx: CommandContext, argument: str) -> CommandResult:
+def search_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory search`: memories of all kinds that match a query, best first. They count as used."""
-    query = parse_text(argument).text.strip()
+    query = parse_options(argument).text.strip()
     if not query:
-        return make_refusal("Search for what? Write /memory search WORDS; /session search looks in conversations")
-    found = ctx.memory.retriever.search(query, layers=("L1", "L2"), limit=FOUND)
+        return make_refusal(tr("Search for what? Write /memory search WORDS; /session search looks in conversations"))
+    found = ctx.memory.retriever.search(query, layers=("L1", "L2"), limit=MAX_FOUND)
     hits = [hit for hit in found.hits if hit.source != "style"]
     ctx.memory.store.mark_used([hit.id for hit in hits if hit.source == "knowledge"])
-    data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
-    sessions = f"`/session search {' '.join(query.replace('`', ' ').split())}` searches conversations."
+    data = {"query": query, "hits": [_make_hit_data(hit) for hit in hits]}
+    sessions = tr("`/session search {query}` searches conversations.", query=" ".join(query.replace("`", " ").split()))
     if not hits:
-        return CommandResult(text=f"No memory matches {quote_code(query)}. {sessions}", data=data)
-    return CommandResult(text=f"Best matches first. {sessions}", table=_hit_table(query, hits), data=data)
+        return CommandResult(
+            text=tr("No memory matches {query}. {sessions}", query=quote_code(query), sessions=sessions), data=data
+        )
+    return CommandResult(
+        text=tr("Best matches first. {sessions}", sessions=sessions), table=_make_hit_table(query, hits), data=data
+    )
 
 
 @requires_memory
 @label_foreign_memory
-def show(ctx: CommandContext, argument: str) -> CommandResult:
+def show_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory show`: all details of one memory of any kind."""
     ids = parse_options(argument).words
     if len(ids) != 1:
-        return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
-    store = ctx.memory.store
-    record = store.get(ids[0])
+        return make_refusal(tr("Which memory? Write /memory show ID; /memory list shows the ids"))
+    record = find_memory(ctx, ids[0], "/memory show")
     if record.key:
         saved = f"{format_date(record.updated)} ({format_time_ago(time.time(), record.updated)})"
         table = Table(
-            columns=(record.key, KEYED_NOTE), rows=(("text", record.content), ("saved", saved)), wide_column=1
+            columns=(record.key, KEYED_NOTE), rows=((tr("text"), record.content), (tr("saved"), saved)), wide_column=1
         )
-        return CommandResult(table=table, data=note_data(record))
+        return CommandResult(table=table, data=make_note_data(record))
     if record.kind not in PROJECT_KINDS:
         return _show_typed(ctx, record)
     return _show_project_memory(ctx, record)
@@ -172,42 +186,50 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
     """Show a memory of `ltm.json`, with other solutions to the same error and former versions. It counts as used."""
     memory = ctx.memory
     memory.store.mark_used((entry.id,))
-    state = memory.store.freshness((entry,))[entry.id]
     others = [other for other in memory.store.records((entry.kind,)) if _is_other_solution(entry, other)]
     before = [
         former for former in memory.store.ltm.archived() if _is_other_solution(entry, former) or former.id == entry.id
     ]
     rows = [row for row in _list_fields(entry) if row[1]]
-    rows += [("example", example) for example in entry.examples]
-    rows += [("it is" if len(entry.examples) == 1 else "they are", STATES[state])] if STATES[state] else []
+    state = memory.store.freshness((entry,))[entry.id]
+    rows += _list_examples(entry, state)
     rows += [
-        ("sure", f"{entry.confidence:.0%}"),
-        *([("times", str(entry.times))] if entry.times > 1 else []),
-        *([("trust", trust)] if (trust := describe_trust(entry)) else []),
+        (tr("confidence"), f"{entry.confidence:.0%}"),
+        *([(tr("times"), str(entry.times))] if entry.times > 1 else []),
+        *([(tr("trust"), trust)] if (trust := describe_trust(entry)) else []),
         (
-            "said by",
-            f"{describe_author(entry)}, says the repository"
+            tr("stated by"),
+            tr("{author}, according to the repository", author=describe_author(entry))
             if ctx.loaded.has_foreign_memory
             else describe_author(entry),
         ),
-        *([("session", describe_session_of(ctx, entry.provenance.session))] if entry.provenance else []),
-        ("first said", format_date(entry.created)),
+        *([(tr("session"), describe_session_of(ctx, entry.provenance.session))] if entry.provenance else []),
+        (tr("first stated"), format_date(entry.created)),
         (
-            "confirmed",
+            tr("confirmed"),
             f"{format_date(entry.updated)} ({format_time_ago(time.time(), entry.updated)})"
             if entry.updated
             else format_date(0),
         ),
     ]
-    rows += [("other solution", f"{other.id}: {other.solution or other.line}") for other in others]
-    rows += [("said otherwise", f"in {rival}") for rival in entry.rivals]
-    rows += [("in the archive", former.line) for former in before]
-    data = project_memory_data(entry, state) | {
-        "beside": [project_memory_data(other) for other in others],
-        "archived": [project_memory_data(former) for former in before],
+    rows += [(tr("other solution"), f"{other.id}: {other.solution or other.line}") for other in others]
+    rows += [(tr("contradicted"), tr("in {rival}", rival=rival)) for rival in entry.rivals]
+    rows += [(tr("in the archive"), former.line) for former in before]
+    data = make_project_memory_data(entry, state) | {
+        "beside": [make_project_memory_data(other) for other in others],
+        "archived": [make_project_memory_data(former) for former in before],
     }
-    table = Table(columns=(entry.id, get_kind_label(entry.kind)), rows=tuple(rows), wide_column=1)
+    table = Table(columns=(entry.id, tr(get_kind_label(entry.kind))), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, data=data)
+
+
+def _list_examples(record: MemoryRecord, state: Freshness) -> list[tuple[str, str]]:
+    """Return the rows of the files that a memory is about, and whether they have changed since."""
+    described = tr("it is") if len(record.files) == 1 else tr("they are")
+    return [
+        *((tr("example"), path) for path in record.files),
+        *([(described, tr(FRESHNESS_LABELS[state]))] if tr(FRESHNESS_LABELS[state]) else []),
+    ]
 
 
 def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
@@ -215,50 +237,62 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
     memory, now = ctx.memory, time.time()
     owner = memory.store.scope_of(record.id)
     provenance = record.provenance
+    state = memory.store.freshness((record,))[record.id]
     fields = [
-        ("text", record.content),
-        ("reason", record.reason),
-        ("scope", owner),
-        ("score", f"{record.score:g}, {describe_score(record.score)}" if record.score is not None else ""),
-        ("task types", ", ".join(record.scenarios)),
-        ("keywords", ", ".join(record.keywords)),
-        ("importance", f"{record.importance:g}"),
-        ("sure", f"{record.confidence:.0%}"),
-        ("trust", describe_trust(record)),
-        ("used", f"{record.access_count} times" if record.access_count else ""),
-        ("said by", describe_author(record) if provenance else ""),
-        ("session", describe_session_of(ctx, provenance.session) if provenance else ""),
-        ("first said", format_date(record.created)),
+        (tr("text"), record.content),
+        *_list_examples(record, state),
+        (tr("reason"), record.reason),
+        (tr("scope"), owner),
+        (tr("score"), f"{record.score:g}, {tr(describe_score(record.score))}" if record.score is not None else ""),
+        (tr("task types"), ", ".join(record.scenarios)),
+        (tr("keywords"), ", ".join(record.keywords)),
+        (tr("importance"), f"{record.importance:g}"),
+        (tr("confidence"), f"{record.confidence:.0%}"),
+        (tr("trust"), describe_trust(record)),
+        (tr("used"), tr("{access_count} times", access_count=record.access_count) if record.access_count else ""),
+        (tr("stated by"), describe_author(record) if provenance else ""),
+        (tr("session"), describe_session_of(ctx, provenance.session) if provenance else ""),
+        (tr("first stated"), format_date(record.created)),
         (
-            "confirmed",
+            tr("confirmed"),
             f"{format_date(record.updated)} ({format_time_ago(now, record.updated)})" if record.updated else "",
         ),
     ]
-    table = Table(columns=(short_id(record), record.kind), rows=tuple(row for row in fields if row[1]), wide_column=1)
-    return CommandResult(table=table, data=record_data(record, owner))
+    columns = (get_short_id(record), tr(get_kind_label(record.kind)))
+    table = Table(columns=columns, rows=tuple(row for row in fields if row[1]), wide_column=1)
+    return CommandResult(table=table, data=make_record_data(record, owner) | {"freshness": state})
 
 
 def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Let the user choose a memory to show; where no list can be drawn, list them as `/memory list` does."""
-    shown = show_list(ctx, argument)
-    if argument or shown.table is None or (whole := show_list(ctx, "--all").table) is None:
+    shown = list_memories(ctx, argument)
+    if argument or shown.table is None or (whole := list_memories(ctx, "--all").table) is None:
         return shown
     texts = {row[0]: row[whole.wide_column or 0] for row in whole.rows}
-    title = f"{format_count(len(texts), 'memory')}: show which one?"
+    title = tr("{memories}: show which one?", memories=tr_count(len(texts), "memory"))
     choice = Choose(title=title, table=whole, values=tuple(texts), then="/memory show", preview=texts.__getitem__)
     return msgspec.structs.replace(shown, follow_up=choice) if len(texts) == len(whole.rows) else shown
 
 
-def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
-    """List forgotten and pruned memories, the last archived first."""
+def _list_archive(ctx: CommandContext, scope: Scope | None, *, everything: bool) -> CommandResult:
+    """List forgotten and pruned memories, the last archived first. scope: only those of this scope."""
     store = ctx.memory.store
-    entries = store.archived()
-    data = {"archived": [memory_data(entry, store.scope_of(entry.id)) for entry in entries]}
+    former = {record.id for record in store.user.archived()}
+    entries = [one for one in store.archived() if scope is None or (one.id in former) == (scope == "user")]
+    data = {"archived": [make_memory_data(entry, store.scope_of(entry.id)) for entry in entries]}
     if not entries:
-        return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
-    shown = entries if everything else entries[:LISTED]
-    rest = f", {len(shown)} shown; `/memory list archive --all` shows all" if len(shown) < len(entries) else ""
-    text = f"{format_count(len(entries), 'memory')} in the archive{rest}. `/memory restore ID` brings one back."
+        return CommandResult(text=tr("The archive is empty: nothing has been forgotten or pruned."), data=data)
+    shown = entries if everything else entries[:MAX_LISTED]
+    rest = (
+        tr(", {count} shown; `/memory list archive --all` shows all", count=len(shown))
+        if len(shown) < len(entries)
+        else ""
+    )
+    text = tr(
+        "{memories} in the archive{rest}. `/memory restore ID` brings one back.",
+        memories=tr_count(len(entries), "memory"),
+        rest=rest,
+    )
     rows = [
         make_project_row(entry) if entry.kind in PROJECT_KINDS else make_typed_row(entry, store.scope_of(entry.id))
         for entry in shown
@@ -268,14 +302,24 @@ def _list_archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
 
 def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
     """Return at most `LISTED` rows: if there are more, the same number of each kind."""
-    if len(listed) <= LISTED:
+    if len(listed) <= MAX_LISTED:
         return list(listed)
     by_kind: dict[str, list[ListedMemory]] = {}
     for one in listed:
         by_kind.setdefault(one.kind, []).append(one)
     # The same number of each kind, or hundreds of facts would hide the few rules.
-    each = LISTED // len(by_kind)
+    each = MAX_LISTED // len(by_kind)
     return [one for group in by_kind.values() for one in group[:each]]
+
+
+def _parse_several_kinds(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds that words name, as one name ("keyed note") or each by itself. Raises UsageError."""
+    try:
+        return _parse_kinds(" ".join(words))
+    except UsageError:
+        if len(words) == 1:
+            raise
+    return tuple(dict.fromkeys(kind for word in words for kind in _parse_kinds(word)))
 
 
 def _parse_kinds(word: str) -> tuple[str, ...]:
@@ -286,9 +330,9 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
     name = word.strip().lower().replace("-", " ").replace("_", " ")
     for names, kinds in (
         (("fact", "facts"), ("discovery", "fact")),
-        (("project fact", "project facts"), ("discovery",)),
+        ((tr("project fact"), tr("project facts")), ("discovery",)),
         (("note", "notes"), ("note", KEYED_NOTE)),
-        ((KEYED_NOTE, "keyed notes"), (KEYED_NOTE,)),
+        ((KEYED_NOTE, tr("keyed notes")), (KEYED_NOTE,)),
         (("event", "events"), ("event",)),
         (("preference", "preferences"), ("preference",)),
     ):
@@ -297,14 +341,22 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
     try:
         return (parse_kind(word),)
     except UsageError as error:
-        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(name, ALL_KINDS)}") from error
+        raise UsageError(
+            tr(
+                "There is no kind {word!r} of memory; {suggest_name}",
+                word=word,
+                suggest_name=suggest_name(name, _LABELS),
+            )
+        ) from error
 
 
 def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
     """Return the sentence for an empty list. has_others: memories of other kinds or scopes exist."""
     if len(kinds) == len(ALL_KINDS):
         return (
-            "No memories of that scope." if has_others else "No memories yet; `/memory add TEXT` saves the first one."
+            tr("No memories of that scope.")
+            if has_others
+            else tr("No memories yet; `/memory add TEXT` saves the first one.")
         )
     match kinds[0]:
         case "preference":
@@ -317,30 +369,35 @@ def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
             command = "/memory add TEXT"
         case kind:
             command = f"/memory add {kind} …"
-    return f"No {get_kind_label(kinds[0])} yet; `{command}` saves one."
+    return tr("No {kind_label} yet; `{command}` saves one.", kind_label=tr(get_kind_label(kinds[0])), command=command)
 
 
-def _hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
+def _make_hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
     now = time.time()
     rows = tuple(
-        (_shown_id(hit), get_kind_label(hit.kind), extract_around(hit.text, query), format_short_age(now, hit.when))
+        (
+            _get_shown_id(hit),
+            tr(get_kind_label(hit.kind)),
+            extract_around(hit.text, query),
+            format_short_age(now, hit.when),
+        )
         for hit in hits
     )
-    return Table(columns=("id", "kind", "what", "age"), rows=rows, wide_column=2)
+    return Table(columns=(tr("id"), tr("kind"), tr("what"), tr("age")), rows=rows, wide_column=2)
 
 
-def _shown_id(hit: RecallHit) -> str:
+def _get_shown_id(hit: RecallHit) -> str:
     """Return the id as `/memory show` accepts it."""
     match hit.source:
         case "note":
-            return short_key(hit.id)
+            return shorten_key(hit.id)
         case "memory" | "preference":
-            return hit.id[-_ID_CHARS:]
+            return hit.id[-SHORT_ID:]
         case _:
             return hit.id
 
 
-def _hit_data(hit: RecallHit) -> dict[str, Any]:
+def _make_hit_data(hit: RecallHit) -> dict[str, Any]:
     return {
         "kind": hit.kind,
         "id": "" if hit.source == "note" else hit.id,
@@ -355,19 +412,27 @@ def _list_fields(entry: MemoryRecord) -> list[tuple[str, str]]:
     """Return the labelled texts of a project memory; a text may be empty."""
     match entry.kind:
         case "solution":
-            return [("error", entry.content), ("solution", entry.solution)]
+            return [(tr("error"), entry.content), (tr("solution"), entry.solution)]
         case "failure":
-            more = [("prevention", other) for other in entry.also]
-            return [("failed", entry.content), ("impact", entry.impact), ("prevention", entry.solution), *more]
+            more = [(tr("prevention"), other) for other in entry.also]
+            return [
+                (tr("failed"), entry.content),
+                (tr("impact"), entry.impact),
+                (tr("prevention"), entry.solution),
+                *more,
+            ]
         case "workflow":
-            steps = [(f"step {number}", step) for number, step in enumerate(entry.steps, 1)]
+            steps = [(tr("step {number}", number=number), step) for number, step in enumerate(entry.steps, 1)]
             rate = "" if entry.success_rate is None else f"{entry.success_rate:.0%}"
             name = "" if entry.content == " → ".join(entry.steps) else entry.content
-            return [("name", name), *steps, ("success rate", rate)]
+            return [(tr("name"), name), *steps, (tr("success rate"), rate)]
         case "rule":
-            return [("rule", entry.content), ("applies to", entry.context if entry.context not in ("", "*") else "all")]
+            return [
+                (tr("rule"), entry.content),
+                (tr("applies to"), entry.context if entry.context not in ("", "*") else tr("all")),
+            ]
         case _:
-            return [("text", entry.content)]
+            return [(tr("text"), entry.content)]
 
 
 def _is_other_solution(entry: MemoryRecord, other: MemoryRecord) -> bool:
@@ -383,52 +448,65 @@ def _normalize(text: str) -> str:
 
 BAR_CELLS = 9
 """Columns of a bar, so that the statistics fit a terminal of forty columns."""
-_STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": "none named"}
+_FRESHNESS_LABELS = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": mark("none named")}
 
 
 @requires_memory
 @label_foreign_memory
-def stats(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory stats`: counts of all kinds as bars; age and confidence cover project memory only."""
+def show_memory_stats(ctx: CommandContext, argument: str) -> CommandResult:
+    """Run `/memory stats`: numbers of memories of all kinds as bars: kind, age, confidence, examples and author."""
     if argument:
-        return make_refusal("/memory stats (or count) takes no argument")
+        return make_refusal(tr("/memory stats (or count) takes no argument"))
     found = ctx.memory.store.stats()
-    others = Counter(record.kind for record in ctx.memory.store.records(TYPED_KINDS))
-    notes = len(ctx.memory.store.notes())
-    counts: dict[str, int] = {**found.counts, **{kind: others[kind] for kind in TYPED_KINDS}, KEYED_NOTE: notes}
-    total, of_user = sum(counts.values()), ctx.memory.store.count()["user"]
-    by_scope = {"total": total, "project": total - of_user, "user": of_user}
-    data = msgspec.to_builtins(found) | by_scope | {"notes": notes, "all_counts": counts}
-    archive = f"; {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
-    text = f"{format_count(total, 'memory')}: {total - of_user:,} of the project, {of_user:,} of yours{archive}."
+    total, of_user = found.total, ctx.memory.store.count()["user"]
+    by_scope = {"project": total - of_user, "user": of_user}
+    data = msgspec.to_builtins(found) | by_scope | {"notes": found.counts[KEYED_NOTE], "all_counts": found.counts}
+    archive = (
+        tr("; {archived:,} in the archive ({bytes})", archived=found.archived, bytes=format_bytes(found.archive_bytes))
+        if found.archived
+        else ""
+    )
+    text = tr(
+        "{memories}: {total:,} of the project, {of_user:,} of yours{archive}.",
+        memories=tr_count(total, "memory"),
+        total=total - of_user,
+        of_user=of_user,
+        archive=archive,
+    )
     if found.newest:
         now = time.time()
         newest, oldest = format_time_ago(now, found.newest), format_time_ago(now, found.oldest)
-        text += f" Last confirmed {newest}." if newest == oldest else f" Last confirmed {newest}, the oldest {oldest}."
+        text += (
+            tr(" Last confirmed {newest}.", newest=newest)
+            if newest == oldest
+            else tr(" Last confirmed {newest}, the oldest {oldest}.", newest=newest, oldest=oldest)
+        )
     if found.last_pruned:
-        text += f" Last pruned {format_date(found.last_pruned)}."
-    rows = tuple(_make_stat_rows(found, counts)) if any(counts.values()) else ()
+        text += tr(" Last pruned {date}.", date=format_date(found.last_pruned))
+    rows = tuple(_make_stat_rows(found)) if total else ()
     table = Table(columns=("", "", "", ""), rows=rows, wide_column=3) if rows else None
     return CommandResult(text=text, table=table, data=data)
 
 
 @requires_memory
-def why(ctx: CommandContext, argument: str) -> CommandResult:
+def show_recall_reasons(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory why`: the memories used in the last turn, the reasons, and what the limits left out."""
     if argument:
-        return make_refusal("/memory why takes no argument; it shows the memories used in the last turn")
+        return make_refusal(tr("/memory why takes no argument; it shows the memories used in the last turn"))
     report = ctx.memory.last_turn()
     if report is not None:
         return _show_last_turn(ctx, report)
     injected = ctx.memory.why()
-    heading = "The next session would begin with:\n\n" if not ctx.session.id else ""
+    heading = tr("The next session would begin with:\n\n") if not ctx.session.id else ""
     if heading and not injected:  # outside a conversation there was no turn: show what one would begin with
         ctx.memory.prefix_fragments()
         injected = ctx.memory.why()
-    data = [_injected_data(one) for one in injected]
+    data = [_make_injected_data(one) for one in injected]
     if not injected:
-        off = "" if ctx.config.ltm else " Project memory is off (--no-ltm)."
-        text = "A new session would begin without memories." if heading else "No memories were used so far."
+        off = "" if ctx.config.ltm else tr(" Project memory is off (--no-ltm).")
+        text = (
+            tr("A new session would begin without memories.") if heading else tr("No memories have been used so far.")
+        )
         return CommandResult(text=text + off, data=data)
     now = time.time()
     rows = tuple(
@@ -442,7 +520,9 @@ def why(ctx: CommandContext, argument: str) -> CommandResult:
         for one in injected
         for item in one.items
     )
-    table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide_column=1, is_truncated=True)
+    table = Table(
+        columns=(tr("id"), tr("what"), tr("why"), tr("age"), tr("tokens")), rows=rows, wide_column=1, is_truncated=True
+    )
     text = heading + "\n".join(f"- {_summarize_fragment(ctx, one)}" for one in injected)
     return CommandResult(text=text, table=table, data=data)
 
@@ -450,38 +530,49 @@ def why(ctx: CommandContext, argument: str) -> CommandResult:
 def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     """Show the memories of the last turn with source, reason, signals and tokens, and those the limits cut.
 
-    At most one screen; memories of this turn come before those of the system prompt. `--json` has all of them.
+    Shows at most one screen; memories of this turn come before those of the system prompt. `--json` shows all of them.
     """
     data = msgspec.to_builtins(report)
-    asked = f"“{report.question}”" if report.question else "the last turn"
+    asked = f"“{report.question}”" if report.question else tr("the last turn")
     task_type = f" ({report.scenario})" if report.scenario else ""
     if not report.items:
-        return CommandResult(text=f"No memories were used for {quote_code(asked)}{task_type}.", data=data)
+        return CommandResult(
+            text=tr("No memories were used for {asked}{task_type}.", asked=quote_code(asked), task_type=task_type),
+            data=data,
+        )
     window = ctx.window
     ratio = window.ratio if window else DEFAULT_RATIO
     used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
-    # What limits cut comes before what the request contains already: only the former may be missing to the model.
+    # Memories cut by limits come before those that the request already contains: the model lacks only the former.
     cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
     by_limits = sum(item.count for item in cut if not item.is_redundant)
     redundant = sum(item.count for item in cut if item.is_redundant)
-    text = f"For {quote_code(asked)}{task_type}: "
+    text = tr("For {asked}{task_type}: ", asked=quote_code(asked), task_type=task_type)
     text += (
-        f"{format_count(len(used), 'memory')}, about {_scale_tokens(used, ratio):,} tokens" if used else "no memories"
+        tr(
+            "{memories}, about {scale_tokens:,} tokens",
+            memories=tr_count(len(used), "memory"),
+            scale_tokens=_scale_tokens(used, ratio),
+        )
+        if used
+        else tr("no memories")
     )
-    text += f"; {by_limits:,} left out by limits" if by_limits else ""
-    text += f"; {redundant:,} not repeated: already in the request." if redundant else "."
+    text += tr("; {by_limits:,} left out by limits", by_limits=by_limits) if by_limits else ""
+    text += tr("; {redundant:,} not repeated: already in the request.", redundant=redundant) if redundant else "."
     prompt = _count_prompt_tokens(ctx)
     if prompt:
-        text += f" Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows."
+        text += tr(
+            " Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows.", prompt=prompt
+        )
     is_brief = len(used) + len(cut) > _MAX_DETAILED_ROWS
     make_row = _make_brief_why_row if is_brief else _make_why_row
     rows = [make_row(item, report.at, ratio) for item in (*used[:_MAX_USED_ROWS], *cut[:_MAX_CUT_ROWS])]
     rest = used[_MAX_USED_ROWS:] + cut[_MAX_CUT_ROWS:]
     if rest:
-        text += " `clio memory why --json` has all with every signal."
+        text += tr(" `clio memory why --json` has all with every signal.")
         tokens = _scale_tokens([item for item in rest if item.included], ratio)
-        rows.append(("", "", f"{sum(item.count for item in rest):,} more", "", "", f"{tokens:,}"))
-    columns = _BRIEF_WHY_COLUMNS if is_brief else ("from", "id", "what · why", "score", "age", "tokens")
+        rows.append(("", "", tr("{count:,} more", count=sum(item.count for item in rest)), "", "", f"{tokens:,}"))
+    columns = _BRIEF_WHY_COLUMNS if is_brief else (tr("from"), "id", tr("what · why"), "score", "age", "tokens")
     table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=is_brief)
     return CommandResult(text=text, table=table, data=data)
 
@@ -489,7 +580,7 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
 # Rows of memories used and of memories cut by limits: one line each, they fit a terminal of 24 lines.
 _MAX_USED_ROWS, _MAX_CUT_ROWS = 12, 4
 _MAX_DETAILED_ROWS = 6
-"""With more memories each has one line with a short reason; with as many, a few lines with the whole reason."""
+"""Up to this number, each memory has several lines with the whole reason; if there are more, one line each."""
 _BRIEF_WHY_COLUMNS = ("from", "id", "what", "why", "score", "tokens")
 _BRIEF_REASON_CHARS = 20
 
@@ -511,10 +602,10 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
 
 
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
-    state = "" if item.included else ", in request" if item.is_redundant else ", cut"
+    state = "" if item.included else tr(", in request") if item.is_redundant else ", cut"
     return (
         _SOURCE_NAMES.get(item.source, item.source) + state,
-        item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
+        item.id[-SHORT_ID:] if item.source in ("memory", "preference") else item.id[:SHORT_ID],
         f"{' '.join(item.text.split())} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
         format_short_age(at, at - item.age_s) if item.age_s is not None else "",
@@ -528,7 +619,6 @@ def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ..
     return source, id, " ".join(item.text.split()), reason, score, tokens
 
 
-_ID_CHARS = 8
 _SOURCE_NAMES = {"knowledge": "project"}
 """How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
 _SCORES = ("rank", "weight", "worth", "score")
@@ -545,19 +635,23 @@ def _format_reason(item: WhyItem) -> str:
     return f"{item.reason} ({signals})" if signals else item.reason
 
 
-def _make_stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str, str, str, str]]:
+def _make_stat_rows(found: MemoryStats) -> Iterable[tuple[str, str, str, str]]:
     """Yield group, label, number and bar; the bars of one group have the same scale."""
+    kinds = Counter[str]()
+    for kind, count in found.counts.items():
+        kinds[get_kind_label(kind)] += count
     fifths = [(f"{20 * place}–{20 * place + 20}%", bar.count) for place, bar in enumerate(found.confidences)]
     ages = [(bar.label.removeprefix("within "), bar.count) for bar in found.ages]
     groups: list[tuple[str, list[tuple[str, int]]]] = [
-        ("kind", [(get_kind_label(kind), number) for kind, number in counts.items() if number]),
-        ("age up to", [(label, number) for label, number in ages if number or label != "undated"]),
-        ("sure", fifths),
-        ("examples", [(_STATES[state], number) for state, number in found.freshness.items() if number]),
-        ("said by", [(AUTHORS.get(who, who), number) for who, number in found.asserted.items()]),
+        (tr("kind"), [(kind, number) for kind, number in kinds.items() if number]),
+        (tr("age up to"), [(label, number) for label, number in ages if number or label != "undated"]),
+        (tr("confidence"), fifths),
+        (
+            tr("examples"),
+            [(tr(_FRESHNESS_LABELS[state]), number) for state, number in found.freshness.items() if number],
+        ),
+        (tr("stated by"), [(tr(AUTHOR_LABELS.get(who, who)), number) for who, number in found.asserted.items()]),
     ]
-    if not found.total:
-        groups = groups[:1]
     for place, (group, bars) in enumerate(groups):
         if place:
             yield ("", "", "", "")
@@ -569,12 +663,19 @@ def _make_stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tupl
 def _summarize_fragment(ctx: CommandContext, one: "Injected") -> str:
     source = one.fragment.source.removeprefix(f"{ctx.loaded.project}/")
     used = sum(item.tokens for item in one.items)
-    left = f"; {one.left_out:,} left out" if one.left_out else ""
-    cap = f"{used:,} of at most {one.fragment.cap_tokens:,} tokens"
-    return f"{quote_code(one.fragment.name)} from {quote_code(source)}: {one.fragment.reason}, {cap}{left}."
+    left = tr("; {left_out:,} left out", left_out=one.left_out) if one.left_out else ""
+    cap = tr("{used:,} of at most {cap_tokens:,} tokens", used=used, cap_tokens=one.fragment.cap_tokens)
+    return tr(
+        "{name} from {source}: {reason}, {cap}{left}.",
+        name=quote_code(one.fragment.name),
+        source=quote_code(source),
+        reason=one.fragment.reason,
+        cap=cap,
+        left=left,
+    )
 
 
-def _injected_data(one: "Injected") -> dict[str, Any]:
+def _make_injected_data(one: "Injected") -> dict[str, Any]:
     return {
         "name": one.fragment.name,
         "source": one.fragment.source,
@@ -583,7 +684,7 @@ def _injected_data(one: "Injected") -> dict[str, Any]:
         "left_out": one.left_out,
         "items": [
             {
-                "entry": project_memory_data(item.entry),
+                "entry": make_project_memory_data(item.entry),
                 "score": item.score,
                 "reason": item.reason,
                 "tokens": item.tokens,
@@ -593,18 +694,17 @@ def _injected_data(one: "Injected") -> dict[str, Any]:
     }
 
 
-SHOWN = 60
+MAX_CHANGES_SHOWN = 60
 """Rows of `/memory changes` without `--all`."""
 _DEFAULT_SINCE = "30d"
-_ID_TAIL_CHARS = 8
 # How a version ended, as the change log stores it → as the table shows it.
 _ENDED = {
     "superseded": "replaced",
     "changed": "changed",
     "edited": "edited",
-    "merged": "said again",
-    "reinforced": "rated again",
-    "promoted": "was a variant",
+    "merged": mark("repeated"),
+    "reinforced": mark("reinforced"),
+    "promoted": mark("was a variant"),
     "undone": "undone",
     "old": "pruned",
     "uncertain": "pruned",
@@ -613,33 +713,36 @@ _ENDED = {
 
 @requires_memory
 @label_foreign_memory
-def history(ctx: CommandContext, argument: str) -> CommandResult:
+def show_memory_history(ctx: CommandContext, argument: str) -> CommandResult:
     """Show every version of a memory, of what it replaced and of what replaced it, newest first."""
     words = parse_options(argument).words
     if len(words) != 1:
-        return make_refusal("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
-    found = _sort_versions(ctx.memory.store.history(words[0]))
+        return make_refusal(tr("Which memory? Write /memory history ID; /memory recall and /memory list show the ids"))
+    try:
+        found = _sort_versions(ctx.memory.store.history(words[0]))
+    except UserError:
+        found = _sort_versions(ctx.memory.store.history(find_memory(ctx, words[0], "/memory history").id))
     rows = tuple(
         (
-            short_id(version.record),
-            _version_text(version.record),
+            get_short_id(version.record),
+            _format_version_text(version.record),
             format_date(version.since),
             _describe_end(version),
             _format_author(version.record.provenance),
         )
         for version in found
     )
-    table = Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide_column=1)
-    return CommandResult(table=table, data=[_version_data(version) for version in found])
+    table = Table(columns=(tr("id"), tr("what"), tr("since"), "", tr("stated by")), rows=rows, wide_column=1)
+    return CommandResult(table=table, data=[_make_version_data(version) for version in found])
 
 
 @requires_memory
 @label_foreign_memory
-def changes(ctx: CommandContext, argument: str) -> CommandResult:
+def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory changes`: memories learned, changed, superseded, archived and restored since a time."""
     given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
     if given.words:
-        return make_refusal(f"/memory changes takes only options, not {given.text!r}; see /help memory")
+        return make_refusal(tr("/memory changes takes --since WHEN, --kind K and --all, not {text!r}", text=given.text))
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
     kinds = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
@@ -647,18 +750,20 @@ def changes(ctx: CommandContext, argument: str) -> CommandResult:
     found = [one for one in all_changes if one.at >= since and (not kinds or one.what in kinds or one.kind in kinds)]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
-        kind = f" of the kind {given.options['--kind']!r}" if kinds else ""
-        return CommandResult(text=f"No change of memory{kind} since {format_date(since)}.", data=data)
-    shown = found if "--all" in given.options else found[:SHOWN]
-    text = f"{format_count(len(found), 'change')} since {format_date(since)}"
-    text += f", {len(shown)} shown; `--all` shows all." if len(shown) < len(found) else "."
+        kind = tr(" of the kind {options!r}", options=given.options["--kind"]) if kinds else ""
+        return CommandResult(
+            text=tr("No change of memory{kind} since {date}.", kind=kind, date=format_date(since)), data=data
+        )
+    shown = found if "--all" in given.options else found[:MAX_CHANGES_SHOWN]
+    text = tr("{changes} since {date}", changes=tr_count(len(found), "change"), date=format_date(since))
+    text += tr(", {count} shown; `--all` shows all.", count=len(shown)) if len(shown) < len(found) else "."
     rows = tuple(_make_change_row(one) for one in shown)
-    columns = ("when", "", "id", "what", "said by")
+    columns = (tr("when"), "", tr("id"), tr("what"), tr("stated by"))
     return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
 
 
-def _version_text(record: MemoryRecord) -> str:
-    return record.line if record.kind in PROJECT_KINDS else _add_score(record.content, record.score)
+def _format_version_text(record: MemoryRecord) -> str:
+    return record.line if record.kind in PROJECT_KINDS else add_score(record.content, record.score)
 
 
 def _sort_versions(versions: Sequence[Version]) -> list[Version]:
@@ -678,15 +783,15 @@ def _rank_validity(version: Version) -> int:
 def _describe_end(version: Version) -> str:
     """Return how a version ended, with the day if the memory was archived; "" for the valid version."""
     if version.until is None:
-        return "others say" if _rank_validity(version) == 1 else ""
-    ended = _ENDED.get(version.because, version.because)
+        return tr("others say") if _rank_validity(version) == 1 else ""
+    ended = tr(_ENDED.get(version.because, version.because))
     return f"{ended} {format_date(version.until)[:10]}" if version.left else ended
 
 
-def _version_data(version: Version) -> dict[str, Any]:
+def _make_version_data(version: Version) -> dict[str, Any]:
     ending = {"from": version.since, "until": version.until, "because": version.because}
     if version.record.kind in PROJECT_KINDS:
-        return ending | {"entry": project_memory_fields(version.record)}
+        return ending | {"entry": make_project_memory_fields(version.record)}
     return ending | msgspec.to_builtins(version.record)
 
 
@@ -702,11 +807,17 @@ def _parse_change_kind(name: str | None) -> tuple[str, ...]:
     names = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
     found = (names | _STORED_ACTIONS).get(typed, typed)
     if found not in known:
-        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(typed, _CHANGE_FILTERS)}")
+        raise UsageError(
+            tr(
+                "There is no kind {name!r} of changes; {suggest_name}",
+                name=name,
+                suggest_name=suggest_name(typed, _CHANGE_FILTERS),
+            )
+        )
     return ("fact", "discovery") if found == "fact" else (found,)
 
 
-_ACTION_NAMES = {"superseded": "replaced", "variant": "others say"}
+_ACTION_NAMES = {"superseded": "replaced", "variant": mark("others say")}
 """How the table names the actions of `MemoryChange`, where it uses another word."""
 _STORED_ACTIONS = {"replaced": "superseded"}
 _CHANGE_FILTERS = (
@@ -720,21 +831,17 @@ _CHANGE_FILTERS = (
 def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
     """Return time, action, id, text and author of a change."""
     if change.what == "archived":
-        action = _ENDED.get(change.because, change.because)
+        action = tr(_ENDED.get(change.because, change.because))
     else:
-        action = _ACTION_NAMES.get(change.what, change.what)
-    text = _add_score(change.text, change.score)
+        action = tr(_ACTION_NAMES.get(change.what, change.what))
+    text = add_score(change.text, change.score)
     if change.before and change.before != change.text:
-        text = f"{text} (before: {change.before})"
-    return format_date(change.at), action, change.id[-_ID_TAIL_CHARS:], text, AUTHORS.get(change.by, "–")
-
-
-def _add_score(text: str, score: float | None) -> str:
-    return text if score is None else f"{text} ({score:g} of 10)"
+        text = tr("{text} (before: {before})", text=text, before=change.before)
+    return format_date(change.at), action, change.id[-SHORT_ID:], text, tr(AUTHOR_LABELS.get(change.by, "–"))
 
 
 def _format_author(provenance: Provenance | None) -> str:
-    return AUTHORS[provenance.asserted_by] if provenance else "–"
+    return tr(AUTHOR_LABELS[provenance.asserted_by]) if provenance else "–"
 
 
 def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
@@ -750,24 +857,24 @@ def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]
 
 
 _OPTIONS = suggest_options(
-    ("--since", 'a day such as 2026-05-01, or an age: 30d, 2w, "last month"'),
-    ("--kind", "only one kind: learned, replaced, archived, …, fact, preference, solution, …"),
-    ("--all", f"more than {SHOWN}"),
+    ("--since", mark('a day such as 2026-05-01, or an age: 30d, 2w, "last month"')),
+    ("--kind", mark("only one kind: learned, replaced, archived, …, fact, preference, solution, …")),
+    ("--all", tr("more than {shown}", shown=MAX_CHANGES_SHOWN)),
 )
 
 TIME_ROWS: tuple[Command, ...] = (
     Command(
         name="history",
         argument="ID",
-        summary="the versions of a memory",
-        handler=history,
+        summary=mark("the versions of a memory"),
+        handler=show_memory_history,
         suggest_word=_suggest_any_memory,
     ),
     Command(
         name="changes",
         argument="[--since WHEN] [--kind K] [--all]",
-        summary="what was learned, changed and archived",
-        handler=changes,
+        summary=mark("what was learned, changed and archived"),
+        handler=list_memory_changes,
         suggest_word=_suggest_options,
     ),
 )

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import os
 import queue
 import sys
@@ -37,15 +38,16 @@ from clio.entrypoints.acp.session import (
 )
 from clio.entrypoints.acp.updates import EditorListener, Outbox, UpdateMaker
 from clio.entrypoints.repl.components import handle_end_signals
-from clio.entrypoints.subcommand import print_sentence
 from clio.errors import ClioError, SessionNotFound, ToolFailed, UsageError, UserError
 from clio.ids import is_own_id
 from clio.security.actions import ChangeFiles, Workspace
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import OwnSessions, SessionStore
+from clio.text.translation import mark, tr
 from clio.threads import freeze_startup_objects, start_daemon_thread
 from clio.tools.files.text_file import is_same_text, normalize_editor_text, read_open_file, to_printable
 from clio.ui.safe_text import clean_line
+from clio.ui.terminal_text import print_error
 
 if TYPE_CHECKING:
     from acp import schema
@@ -197,7 +199,7 @@ async def open_session(
     listener = EditorListener(
         make,
         outbox,
-        editor_path=paths.shown,
+        editor_path=paths.map_to_editor,
         on_step=lambda usage: [session.report_usage(usage) for session in sessions],
     )
 
@@ -207,7 +209,7 @@ async def open_session(
         return await _await_answer(client.request_permission(session_id=session_id, tool_call=call, options=choices))
 
     questions = EditorQuestions(make, outbox, ask)
-    approver = EditorApprover(questions, paths.shown)
+    approver = EditorApprover(questions, paths.map_to_editor)
     ui = ComposedInterface(approver, EditorAsker(questions), listener.handle)
     app = await asyncio.to_thread(build_app, loaded, ui, env=env, pending_input=attachments)
     try:
@@ -238,7 +240,7 @@ class _Paths:
         self._folder = folder
         self._real = folder.resolve()
 
-    def shown(self, path: Path) -> str:
+    def map_to_editor(self, path: Path) -> str:
         """Return a file's path as the editor knows it."""
         return str(self._folder / path.relative_to(self._real)) if path.is_relative_to(self._real) else str(path)
 
@@ -252,7 +254,7 @@ def _read_open_files(app: App, offer: SessionRequest, paths: _Paths, client: "Cl
     async def write(path: str, text: str) -> None:
         await _await_answer(client.write_text_file(session_id=session_id, path=path, content=text))
 
-    files = EditorFiles(app.workspace, read, write if offer.writes else None, paths.shown)
+    files = EditorFiles(app.workspace, read, write if offer.writes else None, paths.map_to_editor)
     app.workspace.open_files = files
     app.turn_files.before_change = files.save_before
 
@@ -264,7 +266,7 @@ async def _await_answer(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except RequestError as error:
-        raise OSError(f"the editor refused: {error}") from error
+        raise OSError(tr("the editor refused: {error}", error=error)) from error
 
 
 def _add_editor_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedConfig, list[str]]:
@@ -303,9 +305,14 @@ def _collect_notices(loaded: LoadedConfig, refused: Sequence[str]) -> list[str]:
     """Return the notices to show before the first prompt."""
     sentences = list_start_notes(loaded)
     if loaded.config.incognito and not loaded.is_folder_blocked:
-        sentences.append("incognito: nothing is written or remembered")
+        sentences.append(tr("incognito: nothing is written or remembered"))
     if refused:
-        sentences.append(f"not used, because clio cannot reach them: the editor's MCP servers {', '.join(refused)}")
+        sentences.append(
+            tr(
+                "not used, because clio cannot reach them: the editor's MCP servers {refused}",
+                refused=", ".join(refused),
+            )
+        )
     return sentences
 
 
@@ -381,14 +388,14 @@ class StdioTransport:
 
     def _parse_line(self, line: bytes) -> None:
         try:
-            message: object = json.loads(line)
+            message: object = json.loads(line, parse_float=_parse_float, parse_constant=_parse_float)
         except (ValueError, RecursionError):
-            self._refuse(PARSE_ERROR, "Parse error: the line is not JSON")
+            self._refuse(PARSE_ERROR, tr("Parse error: the line is not JSON"))
             return
-        if isinstance(message, dict):
+        if isinstance(message, dict) and isinstance(message.get("id"), str | int | float | None):  # pyright: ignore[reportUnknownMemberType]
             self._incoming.put_nowait(message)  # pyright: ignore[reportUnknownArgumentType]
         else:
-            self._refuse(INVALID_REQUEST, "Invalid request: a message is one JSON object")
+            self._refuse(INVALID_REQUEST, tr("Invalid request: a message is one JSON object"))
 
     def _refuse(self, code: int, text: str) -> None:
         answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
@@ -435,6 +442,13 @@ def _read_available(source: int) -> bytes:
         return b""
 
 
+def _parse_float(text: str) -> float:
+    """Parse a number. Raises ValueError for one that JSON could not express in the answer: NaN, and what overflows."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
 def _encode(message: dict[str, Any]) -> bytes:
     """Encode a message as one line; values that JSON has no type for become text."""
     return json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
@@ -446,7 +460,7 @@ def _finish_write(written: "asyncio.Future[None]", error: OSError | None) -> Non
     if error is None:
         written.set_result(None)
     else:
-        written.set_exception(ConnectionError("the editor no longer reads"))
+        written.set_exception(ConnectionError(tr("the editor no longer reads")))
         written.exception()  # marks the error as retrieved: possibly nothing awaits it
 
 
@@ -476,8 +490,11 @@ def handle_request_errors(
         except Exception as error:  # outermost boundary: a bug in one conversation must not end the others
             logging.getLogger(__name__).exception("bug")
             cause = " ".join(str(error).split())[:300]
-            hint = "start clio acp with --debug to see where"
-            raise RequestError(_INTERNAL, f"this is a bug in clio: {type(error).__name__}: {cause}; {hint}") from error
+            hint = tr("start clio acp with --debug for a traceback")
+            raise RequestError(
+                _INTERNAL,
+                tr("this is a bug in clio: {name}: {cause}; {hint}", name=type(error).__name__, cause=cause, hint=hint),
+            ) from error
 
     return answer
 
@@ -608,7 +625,9 @@ class AcpAgent:
             if mode == mode_id:
                 session.set_mode(mode)
                 return self._schema.SetSessionModeResponse()
-        raise UsageError(f"there is no mode {mode_id!r}; choose one of {', '.join(MODES)}")
+        raise UsageError(
+            tr("there is no mode {mode_id!r}; choose one of {modes}", mode_id=mode_id, modes=", ".join(MODES))
+        )
 
     @handle_request_errors
     async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> "schema.PromptResponse":
@@ -626,7 +645,9 @@ class AcpAgent:
         try:
             return self._sessions[session_id]
         except KeyError:
-            raise SessionNotFound(f"session {session_id!r} is not open here; load it first") from None
+            raise SessionNotFound(
+                tr("session {session_id!r} is not open here; load it first", session_id=session_id)
+            ) from None
 
     async def _open(self, cwd: str, session_id: str | None, mcp_servers: list[Any] | None) -> EditorSession:
         assert self._client is not None
@@ -647,18 +668,20 @@ def _check_folder(cwd: str) -> Path:
     """Return the directory as a path. Raises UsageError unless it is absolute and exists."""
     path = Path(cwd)
     if not path.is_absolute():
-        raise UsageError(f"cwd must be an absolute path, not {cwd!r}")
+        raise UsageError(tr("cwd must be an absolute path, not {cwd!r}", cwd=cwd))
     try:
         if path.is_dir():
             return path
     except OSError as error:  # not a valid file name
-        raise UsageError(f"cwd {cwd!r} cannot be used: {error.strerror}") from None
-    raise UsageError(f"cwd {cwd!r}: " + ("not a folder" if os.path.lexists(path) else "no such folder"))
+        raise UsageError(tr("cwd {cwd!r} cannot be used: {strerror}", cwd=cwd, strerror=error.strerror)) from None
+    raise UsageError(
+        tr("cwd {cwd!r}: ", cwd=cwd) + (tr("not a folder") if os.path.lexists(path) else tr("no such folder"))
+    )
 
 
 def _make_title(info: SessionInfo) -> str | None:
     title = clean_line(info.name or info.first_words)
-    return f"from the repository: {title}" if info.came_with_project else title or None
+    return tr("from the repository: {title}", title=title) if info.came_with_project else title or None
 
 
 def _format_time(seconds: float) -> str | None:
@@ -669,11 +692,12 @@ def _format_time(seconds: float) -> str | None:
         return None
 
 
-HELP = """\
+HELP = mark("""\
 usage: clio acp [options]
 
-Lets an editor use clio as its agent, over the Agent Client Protocol: the editor starts this command and
-communicates with it on standard input and output. It ends when the editor closes the connection.
+Lets an editor use clio as its agent, over the Agent Client Protocol.
+The editor starts this command and communicates with it on standard input and output.
+It ends when the editor closes the connection.
 docs/editors.md has the settings for Zed, JetBrains and Neovim.
 
 The editor names the project of each conversation. These options apply to all of them:
@@ -682,7 +706,7 @@ The editor names the project of each conversation. These options apply to all of
   --config FILE, --debug   as everywhere
 
 It needs the extra acp: pip install '.[acp]' in the folder of clio's source
-"""
+""")
 
 
 def run_acp_server(options: Options) -> int:
@@ -691,12 +715,14 @@ def run_acp_server(options: Options) -> int:
         import acp
     except ImportError:
         raise ClioError(
-            "clio acp needs the package agent-client-protocol; "
-            "install it with pip install '.[acp]' in the folder of clio's source"
+            tr(
+                "clio acp needs the package agent-client-protocol; "
+                "install it with pip install '.[acp]' in the folder of clio's source"
+            )
         ) from None
     assert acp.PROTOCOL_VERSION
     if sys.stdin and sys.stdin.isatty():
-        print_sentence("clio: waiting for an editor on standard input; Ctrl-C to stop")
+        print_error(tr("waiting for an editor on standard input; Ctrl-C to stop"))
     if not options.overrides.get("debug"):
         # The SDK logs a traceback for every error that is answered, and for an editor that has exited.
         logging.getLogger().setLevel(logging.CRITICAL)

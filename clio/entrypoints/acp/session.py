@@ -16,6 +16,7 @@ from msgspec import structs
 from clio.agent.user_interface import StopRequests
 from clio.app import App
 from clio.commands.command import (
+    ApplySetting,
     Choose,
     CommandContext,
     CommandResult,
@@ -40,6 +41,7 @@ from clio.commands.command import (
     WaitFor,
     WorkControl,
     is_command,
+    run_handler,
 )
 from clio.commands.git_commands import describe_branch
 from clio.commands.plan_commands import format_todos_as_markdown
@@ -71,6 +73,7 @@ from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange,
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import find_first_words
 from clio.text.formatting import MICROS_PER_DOLLAR
+from clio.text.translation import mark, tr
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
 from clio.ui.tables import render_bar
 
@@ -92,7 +95,7 @@ Block: TypeAlias = (
 )
 MAX_ATTACHED_CHARS = 48_000  # about 12,000 tokens, as much as a mention of a file may add
 _ATTACHED_TOKENS = 24_000
-_LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+_LINE_RANGE = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorAttachments(PendingInput):
@@ -133,7 +136,7 @@ def read_prompt_blocks(blocks: "list[Block]", attachments: EditorAttachments) ->
         glued = text and not text[-1].isspace() and piece[:1] and not piece[0].isspace()
         text += (" " if glued and block.type != "text" else "") + piece
     if not text.strip():
-        raise UsageError("the prompt is empty; write a message")
+        raise UsageError(tr("the prompt is empty; write a message"))
     return text.strip()
 
 
@@ -143,7 +146,7 @@ def _read_block_text(block: "Block", attachments: EditorAttachments) -> str:
     if block.type == "image":
         return _attach_picture(block.data, attachments)
     if block.type == "audio":
-        raise UsageError("clio does not accept audio; send text, files or pictures")
+        raise UsageError(tr("clio does not accept audio; send text, files or images"))
     if block.type == "resource_link":
         return format_mention(block.uri, block.title or block.name)
     resource = block.resource
@@ -153,7 +156,9 @@ def _read_block_text(block: "Block", attachments: EditorAttachments) -> str:
         return _name_from_uri(resource.uri)
     if (resource.mime_type or "").startswith("image/"):
         return _attach_picture(str(getattr(resource, "blob", "")), attachments)
-    raise UsageError(f"{_name_from_uri(resource.uri)!r} is neither text nor a picture; name the file instead")
+    raise UsageError(
+        tr("{from_uri!r} is neither text nor an image; name the file instead", from_uri=_name_from_uri(resource.uri))
+    )
 
 
 def format_mention(uri: str, title: str) -> str:
@@ -175,7 +180,7 @@ def _parse_file_uri(uri: str) -> tuple[str, str]:
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return "", ""
-    found = _LINES.fullmatch(unquote(parts.fragment))
+    found = _LINE_RANGE.fullmatch(unquote(parts.fragment))
     last = found[2] if found else None
     lines = f":{found[1]}{f'-{last}' if last else ''}" if found else ""
     return url2pathname(parts.path), lines
@@ -183,11 +188,16 @@ def _parse_file_uri(uri: str) -> tuple[str, str]:
 
 def _attach_picture(data: str, attachments: EditorAttachments) -> str:
     if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:  # base64 has four characters for three bytes
-        raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
+        raise UsageError(
+            tr(
+                "the image is larger than {max_image_bytes} MB; send a smaller one",
+                max_image_bytes=MAX_IMAGE_BYTES // 1000000,
+            )
+        )
     try:
         return f"@clipboard:{attachments.add_image(base64.b64decode(data, validate=True))}"
     except ValueError:  # binascii.Error is one
-        raise UsageError("the picture is not valid base64; send it again") from None
+        raise UsageError(tr("the image is not valid base64; send it again")) from None
 
 
 Ask = Callable[[str, "ToolCallUpdate", "list[PermissionOption]"], Awaitable["RequestPermissionResponse"]]
@@ -258,11 +268,11 @@ class EditorApprover:
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask the user; a question closed without an answer counts as no."""
         rule = request.verdict.rule
-        options: list[tuple[str, str, Kind]] = [("once", "Allow once", "allow_once")]
+        options: list[tuple[str, str, Kind]] = [("once", tr("Allow once"), "allow_once")]
         if rule is not None:
-            options.append(("always", f"Always allow: {spell_out_line(rule)}", "allow_always"))
-        options.append(("session", "Allow in this session", "allow_always"))
-        options.append(("no", "Reject", "reject_once"))
+            options.append(("always", tr("Always allow: {rule}", rule=spell_out_line(rule)), "allow_always"))
+        options.append(("session", tr("Allow in this session"), "allow_always"))
+        options.append(("no", tr("Reject"), "reject_once"))
         kind, shown, places = self._describe(request)
         chosen = await self._questions.ask_choice(
             spell_out_line(self.redact(request.title)),
@@ -278,17 +288,21 @@ class EditorApprover:
             case "no":
                 return Answer(kind="no")
             case _:
-                return Answer(kind="no", reason="the question was closed without an answer")
+                return Answer(kind="no", reason=tr("the question was closed without an answer"))
 
     def _describe(self, request: ApprovalRequest) -> tuple[str, ShownContent, list[Place]]:
         """Return the kind of the call, a description of what it would do, and the files it is about."""
-        why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
+        why = tr(
+            "{title} (risk: {risk})",
+            title=spell_out_line(request.verdict.reason),
+            risk=request.verdict.risk,
+        )
         match request.action:
             case ChangeFiles(changes=changes):
                 paths = [self._editor_path(change.path) for change in changes]
                 both = tuple((path, self._sides(change)) for path, change in zip(paths, changes, strict=True))
                 moved = [
-                    f"{path} moves to {self._editor_path(change.moved_to)}"
+                    tr("{path} moves to {editor_path}", path=path, editor_path=self._editor_path(change.moved_to))
                     for path, change in zip(paths, changes, strict=True)
                     if change.moved_to is not None
                 ]
@@ -299,8 +313,9 @@ class EditorApprover:
             case RunCommand(command=command, note=note):
                 why = f"{why}\n\n{note}" if note else why
                 return "execute", ShownContent(text=f"{fence_text(spell_out(self.redact(command)))}\n\n{why}"), []
-            case FetchUrl(url=url):
-                return "fetch", ShownContent(text=f"{fence_text(spell_out(self.redact(url)))}\n\n{why}"), []
+            case FetchUrl(url=url, query=query):
+                sent = f"{query}\n{url}" if query else url
+                return "fetch", ShownContent(text=f"{fence_text(spell_out(self.redact(sent)))}\n\n{why}"), []
             case ReadFiles(paths=paths):
                 names = [self._editor_path(path) for path in paths]
                 return "read", ShownContent(text=f"{fence_text(spell_out(chr(10).join(names)))}\n\n{why}"), []
@@ -334,7 +349,7 @@ class EditorAsker:
             (str(number), clean_line(option), "allow_once") for number, option in enumerate(options)
         ]
         chosen = await self._questions.ask_choice(
-            clean_line(question), [*rows, ("none", "No answer", "reject_once")], id=CURRENT_CALL.get()
+            clean_line(question), [*rows, ("none", tr("No answer"), "reject_once")], id=CURRENT_CALL.get()
         )
         return options[int(chosen)] if chosen.isdecimal() else ""
 
@@ -347,7 +362,11 @@ def list_editor_commands(ctx: CommandContext) -> Iterator[tuple[str, str, str]]:
     """Yield the commands that work in an editor: name, summary, and a hint on the argument."""
     for command in (*COMMANDS, *list_added_commands(ctx)):
         if command.name not in _TERMINAL_ONLY:
-            yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
+            yield (
+                command.name,
+                tr(command.summary),
+                command.argument or " | ".join(sub.name for sub in command.subcommands),
+            )
 
 
 def format_result_as_markdown(result: CommandResult) -> str:
@@ -438,7 +457,7 @@ def _find_edited_texts(result: ToolMessage, given: object) -> FileVersions | Non
 
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-_IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and type the command there."
+_IN_TERMINAL = mark("This needs a terminal; start `clio -c` in the project and type the command there.")
 
 
 class EditorSession:
@@ -595,10 +614,12 @@ class EditorSession:
         """Let the user review the plan; return the text of the next turn, "" for none."""
         planning = self.app.planning
         modes = dict.fromkeys((planning.mode_before, "ask", "edits"))
-        options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
-        options.append(("no", "Keep planning", "reject_once"))
+        options: list[tuple[str, str, Kind]] = [
+            (mode, tr("Carry it out, mode {mode}", mode=mode), "allow_once") for mode in modes
+        ]
+        options.append(("no", tr("Keep planning"), "reject_once"))
         shown = ShownContent(text=format_todos_as_markdown(self.app.session.todos))
-        chosen = await self._questions.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
+        chosen = await self._questions.ask_choice(tr("Carry out this plan?"), options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
                 text = planning.approve_plan(mode)
@@ -611,7 +632,7 @@ class EditorSession:
         """Run a read-only command while a turn runs."""
         result = run_command(self.app, line)
         if result.follow_up is not None:
-            self._listener.note(f"{line.split()[0]} has to wait; type it again when this turn is done")
+            self._listener.note(tr("{line} has to wait; type it again when this turn is done", line=line.split()[0]))
         else:
             self._show(result)
 
@@ -619,7 +640,12 @@ class EditorSession:
         result = run_command(self.app, line)
         self._show(result)
         if self.app.session.unsaved_reason:
-            self._listener.note(f"warning: this session is not saved: {self.app.session.unsaved_reason}")
+            self._listener.note(
+                tr(
+                    "warning: this session is not saved: {unsaved_reason}",
+                    unsaved_reason=self.app.session.unsaved_reason,
+                )
+            )
         return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
 
     async def _follow(self, step: FollowUp) -> Stop:
@@ -638,7 +664,9 @@ class EditorSession:
                 return await self._command(then)
             case SetModel(name=name):
                 app.set_model(name)
-                listener.note(f"now using {app.provider.model} at {app.provider.name}")
+                listener.note(tr("now using {model} at {name}", model=app.provider.model, name=app.provider.name))
+            case ApplySetting(name=name, value=value):
+                app.apply_setting(name, value)
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case Confirm(question=question, then=then, required_word=word):
@@ -659,23 +687,27 @@ class EditorSession:
                 self._show(await describe_branch(app, base, file))
             case GrantTrust():
                 trust_project(app.loaded)
-                listener.note("trusted; the project's settings apply to sessions opened from now on")
+                listener.note(tr("trusted; the project's settings apply to sessions opened from now on"))
             case Prefill(text=text):
-                listener.text(f"Next: `{text}`")
+                listener.text(tr("Next: `{text}`", text=text))
             case Choose():
                 pass  # the result's table explains how to choose
             case NewSession() | SwitchSession():
-                listener.text("Open sessions in the editor: from its list of threads, or as a new thread.")
+                listener.text(tr("Open sessions in the editor: from its list of threads, or as a new thread."))
             case _:
-                listener.text(_IN_TERMINAL)
+                listener.text(tr(_IN_TERMINAL))
         return "end_turn"
 
-    async def _confirm(self, question: str, then: str, *, typed: bool) -> Stop:
-        if typed:  # a button would be too easy to press for something that cannot be undone
-            self._listener.text(f"{question} Type `{then}` to agree.")
+    async def _confirm(self, question: str, then: str | Callable[[], CommandResult], *, typed: bool) -> Stop:
+        if typed and isinstance(then, str):  # a button would be too easy to press for something that cannot be undone
+            self._listener.text(tr("{question} Type `{then}` to agree.", question=question, then=then))
             return "end_turn"
-        options: list[tuple[str, str, Kind]] = [("yes", "Yes", "allow_once"), ("no", "No", "reject_once")]
-        return await self._command(then) if await self._questions.ask_choice(question, options) == "yes" else "end_turn"
+        options: list[tuple[str, str, Kind]] = [("yes", tr("Yes"), "allow_once"), ("no", tr("No"), "reject_once")]
+        if await self._questions.ask_choice(question, options) == "yes":
+            if isinstance(then, str):
+                return await self._command(then)
+            self._show(run_handler(then))
+        return "end_turn"
 
     async def _work(self, step: LongWork) -> CommandResult:
         """Run long work, shown as a tool call with progress; cancelling keeps what is done by then."""
@@ -684,7 +716,11 @@ class EditorSession:
 
         def report_progress(done: int, total: int) -> None:
             self._outbox.put(
-                self.id, self._make.make_call_update(id, shown=ShownContent(text=f"{done:,} of {total:,}")), key=id
+                self.id,
+                self._make.make_call_update(
+                    id, shown=ShownContent(text=tr("{done:,} of {total:,}", done=done, total=total))
+                ),
+                key=id,
             )
 
         status: CallStatus = "failed"

@@ -33,6 +33,7 @@ from clio.security.actions import Workspace
 from clio.sessions.state import Todo, TodoStatus
 from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
+from clio.text.translation import mark, tr
 from clio.tools.files.diff import split_diff_lines
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, escape_controls
 
@@ -177,6 +178,7 @@ _KINDS: dict[str, str] = {
     "list_files": "search",
     "find_files": "search",
     "search_text": "search",
+    "code_lookup": "search",
     "search_sessions": "search",
     "read_messages": "search",
     "recall_sessions": "search",
@@ -189,6 +191,7 @@ _KINDS: dict[str, str] = {
     "job_stop": "execute",
     "git": "execute",
     "web_fetch": "fetch",
+    "web_search": "fetch",
     "todo_operations": "think",
     "memory_operations": "think",
 }
@@ -198,7 +201,7 @@ _PLAN: dict[TodoStatus, Literal["pending", "in_progress", "completed"]] = {
     "completed": "completed",
     "blocked": "pending",
 }
-MODE_NAMES = {"ask": "Ask", "edits": "Edits run", "all": "All run", "plan": "Plan"}
+MODE_NAMES = {"ask": mark("Ask"), "edits": mark("Allow edits"), "all": mark("Allow everything"), "plan": mark("Plan")}
 
 
 class SpokenMessage(Struct):
@@ -316,7 +319,9 @@ class UpdateMaker:
     def make_mode_list(self, current: str) -> "SessionModeState":
         """All approval modes, and the current one."""
         schema = self._schema
-        offered = [schema.SessionMode(id=mode, name=MODE_NAMES[mode], description=what) for mode, what in MODES.items()]
+        offered = [
+            schema.SessionMode(id=mode, name=tr(MODE_NAMES[mode]), description=tr(what)) for mode, what in MODES.items()
+        ]
         return schema.SessionModeState(current_mode_id=current, available_modes=offered)
 
     def make_command_list(self, rows: Iterable[tuple[str, str, str]]) -> "AvailableCommandsUpdate":
@@ -502,9 +507,17 @@ class EditorListener:
             case ReasoningDelta(text=text):
                 self._stream("agent_thought_chunk", text)
             case StreamRestarted():
-                self.note("the answer was cut off and starts again:")
+                self.note(tr("the answer was cut off and starts again:"))
             case Retrying():
-                self._thought(f"{event.reason}; retrying in {event.delay_s:.0f} s ({event.attempt} of {event.of})")
+                self._thought(
+                    tr(
+                        "{reason}; retrying in {delay_s:.0f} s ({attempt} of {of})",
+                        reason=event.reason,
+                        delay_s=event.delay_s,
+                        attempt=event.attempt,
+                        of=event.of,
+                    )
+                )
             case MessageAdded(message=AssistantMessage() as message):
                 self._answered(message)
             case MessageAdded(message=ToolMessage() as message):
@@ -519,7 +532,7 @@ class EditorListener:
             case ContextTrimmed():
                 self.note(event.description)
             case Notice(text=text, level=level):
-                self.note(f"warning: {text}" if level == "warning" else text)
+                self.note(tr("warning: {text}", text=text) if level == "warning" else text)
             case StepFinished(usage=usage):
                 self._on_step(usage)
             case TurnFinished():

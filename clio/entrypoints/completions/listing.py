@@ -16,6 +16,7 @@ from clio.config.project_links import WORKTREE_MARK, find_worktree_link
 from clio.storage.files import read_regular
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
@@ -59,14 +60,14 @@ def _format_line(word: str, note: str) -> str:
 
 def _list_sessions(project: Path, home: Path) -> Rows:
     """Return the unique start of each session id, with its title and a mark for foreign ones; newest first."""
-    from clio.commands.session_table import format_title, unique_id_length
+    from clio.commands.session_table import compute_unique_id_length, format_title
     from clio.sessions.listing import list_sessions
     from clio.sessions.store import OwnSessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_conversation]
-    length = unique_id_length(info.id for info in infos)
+    length = compute_unique_id_length(info.id for info in infos)
     own = OwnSessions(project, home).filter_own({info.id for info in infos})
-    mark = {False: "from the repository: ", True: ""}
+    mark = {False: tr("from the repository: "), True: ""}
     return [(info.id[:length], mark[info.id in own] + format_title(info)) for info in infos]
 
 
@@ -123,6 +124,13 @@ def _list_servers(project: Path, home: Path) -> Rows:
     return [(server.name, server.where) for server in read_servers(home, project, lambda _: True).servers]
 
 
+def _list_plugins(project: Path, home: Path) -> Rows:
+    """Return the names in the lock file with their sources; their files are not read."""
+    from clio.config.installed_plugins import read_lock
+
+    return [(name, locked.source) for name, locked in read_lock(home).plugins.items()]
+
+
 def _list_skills(project: Path, home: Path) -> Rows:
     """Return the names of the skills' folders; their files are not read."""
     from clio.skills.skills import SKILL_FILE_NAME, list_skill_folders
@@ -148,6 +156,29 @@ def _list_task_types(project: Path, home: Path) -> Rows:
     return [(name, "") for name in load_task_types(home).names]
 
 
+def _list_jobs(project: Path, home: Path) -> Rows:
+    """Return the numbers of all jobs, the newest first."""
+    from clio.jobs.job_store import STATE_NAMES, list_jobs
+
+    return [
+        (str(job.record.id), f"{tr(STATE_NAMES[job.state])}: {job.record.task}") for job in reversed(list_jobs(home))
+    ]
+
+
+def _list_questions(project: Path, home: Path) -> Rows:
+    """Return the questions that jobs wait with."""
+    from clio.jobs.job_store import list_jobs
+
+    asked = [(job.record.id, job.open_question) for job in list_jobs(home)]
+    return [(f"{number}.{question.question}", question.title) for number, question in asked if question is not None]
+
+
+def _list_schedules(project: Path, home: Path) -> Rows:
+    from clio.jobs.schedules import list_schedules
+
+    return [(str(schedule.id), f"{schedule.when}: {schedule.job.task}") for schedule in list_schedules(home)]
+
+
 def _list_worktrees(project: Path, home: Path) -> Rows:
     entries = sorted((project / ".git" / "worktrees").glob(f"*/{WORKTREE_MARK}"))
     return [(entry.read_text(encoding="utf-8").strip(), "") for entry in entries]
@@ -155,12 +186,16 @@ def _list_worktrees(project: Path, home: Path) -> Rows:
 
 KINDS: Mapping[str, Callable[[Path, Path], Rows]] = {
     "entries": _list_memories,
+    "jobs": _list_jobs,
     "models": _list_models,
     "notes": _list_notes,
+    "questions": _list_questions,
     "scenarios": _list_task_types,
+    "schedules": _list_schedules,
     "servers": _list_servers,
     "sessions": _list_sessions,
     "skills": _list_skills,
     "styles": _list_styles,
+    "plugins": _list_plugins,
     "worktrees": _list_worktrees,
 }

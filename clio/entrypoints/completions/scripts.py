@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.commands.command import Command
+from clio.commands.command import Command, list_subcommands
+from clio.commands.job_commands import MODES
 from clio.commands.memory.portability import WIPE_CHOICES
 from clio.commands.registry import find_command
 from clio.commands.session_commands import SESSIONS
@@ -19,8 +20,23 @@ from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
 from clio.text.scoring import SCORE_BANDS
+from clio.text.translation import tr
 
-LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
+LISTED = (
+    "entries",
+    "jobs",
+    "models",
+    "notes",
+    "plugins",
+    "questions",
+    "scenarios",
+    "schedules",
+    "servers",
+    "sessions",
+    "skills",
+    "styles",
+    "worktrees",
+)
 """Kinds whose candidates change: the script runs `clio __complete KIND` for them."""
 
 
@@ -36,12 +52,19 @@ class RuntimeWords(Struct, frozen=True, kw_only=True):
 
 PLACES = RuntimeWords(
     kinds={
+        ("jobs", "N"): "jobs",
+        ("jobs", "N|--ended"): "jobs",
+        ("jobs", "N.QUESTION"): "questions",
+        ("jobs", "NAME"): "models",
+        ("schedule", "N"): "schedules",
+        ("schedule", "NAME"): "models",
         ("sessions", "ID"): "sessions",
         ("note", "KEY"): "notes",
         ("memory", "ID"): "entries",
         ("prefs", "--scenario"): "scenarios",
         ("prefs", "NAME"): "scenarios",
         ("mcp", "NAME"): "servers",
+        ("plugin", "NAME"): "plugins",
         ("skills", "NAME"): "skills",
         ("style", "NAME"): "styles",
         ("worktree", "NAME"): "worktrees",
@@ -49,6 +72,8 @@ PLACES = RuntimeWords(
     new=frozenset((("mcp", "add"), ("skills", "new"), ("note", "set"))),
 )
 OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
+    "jobs --approve": MODES,
+    "schedule --approve": MODES,
     "memory KIND": PROJECT_KINDS,
     "memory KIND|archive": (*PROJECT_KINDS, "archive"),
     "memory --type": TYPED_KINDS,
@@ -94,7 +119,9 @@ def collect_places() -> dict[str, Place]:
         found[f"flags {first}"] = _make_flag_place(flag for flag in FLAGS if _can_follow(flag, first))
     for subcommand in SUBCOMMANDS:
         command = get_subcommand(subcommand.name)
-        _add_rows(found, f"verbs {subcommand.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
+        _add_rows(
+            found, f"verbs {subcommand.name}", [Row(sub.name, sub.summary) for sub in list_subcommands(command, "clio")]
+        )
         subcommand_flags = SUBCOMMAND_SWITCHES | SUBCOMMAND_VALUED
         own = [flag for flag in FLAGS if subcommand_flags & {*flag.names} or subcommand.name in flag.only]
         found[f"flags {subcommand.name}"] = _make_flag_place(own)
@@ -105,9 +132,20 @@ def collect_places() -> dict[str, Place]:
 
 def get_subcommand(name: str) -> Command:
     """Return the command record of a sub-command."""
-    from clio.commands.subcommands import GC, IMPORT, WORKTREE
+    from clio.commands.subcommands import AUTH, CONFIG_LINE, GC, IMPORT, WORKTREE
+    from clio.commands.sync_commands import SYNC
+    from clio.commands.team_commands import TEAM_SERVER
 
-    own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
+    own = {
+        "auth": AUTH,
+        "config": CONFIG_LINE,
+        "sessions": SESSIONS,
+        "gc": GC,
+        "import": IMPORT,
+        "sync": SYNC,
+        "team-server": TEAM_SERVER,
+        "worktree": WORKTREE,
+    }
     command = own.get(name) or find_command(name)
     assert command is not None
     return command
@@ -143,7 +181,7 @@ def _list_first_words() -> Iterator[Row]:
     from clio.config.command_line import COMMAND_FAMILIES
 
     for first in dict.fromkeys(words[0] for words in COMMANDS):
-        yield Row(first, COMMAND_FAMILIES.get(first) or COMMANDS[first,])
+        yield Row(first, tr(COMMAND_FAMILIES.get(first, "")) or COMMANDS[first,])
     yield from (
         Row(subcommand.name, subcommand.summary) for subcommand in SUBCOMMANDS if (subcommand.name,) not in COMMANDS
     )

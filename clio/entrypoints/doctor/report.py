@@ -47,7 +47,7 @@ from clio.entrypoints.doctor.checks import (
 )
 from clio.errors import ClioError, ConfigError, ServerFailed, UsageError
 from clio.messages import Usage, UserMessage
-from clio.providers.base import AUTO, ChatRequest, ListsModels, ModelLimits, Provider
+from clio.providers.base import AUTO, CONNECT_MODEL, NO_MODEL, ChatRequest, ListsModels, ModelLimits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, find_usable_efforts, read_request_facts
@@ -55,7 +55,8 @@ from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, PriceBook, states
 from clio.providers.profiles import find_preset
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
 from clio.storage.files import make_folder, write_atomic
-from clio.text.formatting import format_count, format_money
+from clio.text.formatting import format_money
+from clio.text.translation import mark, tr, tr_count
 from clio.threads import BackgroundCall, start_daemon_thread
 from clio.ui.painter import count_cells
 from clio.ui.safe_text import clean_line, escape_json_controls
@@ -77,23 +78,37 @@ def check_model(context: DoctorContext) -> Iterator[Finding]:
         return
     if provider.name == OFFLINE:
         if loaded.config.provider == OFFLINE:
-            yield make_ok("model", "none, offline as configured")
+            yield make_ok("model", tr("none, offline as configured"))
         else:
-            yield make_note("model", "none is configured and no local server answers",
-                       "set OPENAI_API_KEY, or give --provider or --base-url")  # fmt: skip
+            yield make_note("model", tr(NO_MODEL), tr(CONNECT_MODEL))
         return
     yield _find_key_source(context, provider.name)
     server, limits = asyncio.run(_ask_server(provider))
     yield server
-    text = f"{provider.model} at {provider.name}, window "
+    text = tr("{model} at {provider}, window ", model=provider.model, provider=provider.name)
     if limits is None:
-        yield make_note("model", f"{text}not known until the server answers")
+        yield make_note("model", tr("{text}not known until the server answers", text=text))
     elif limits.source == "default":
-        yield make_note("model", f"{text}{limits.context_window:,} tokens (assumed; the server does not say)",
-                   "set context_window to its real size")  # fmt: skip
+        yield make_note(
+            "model",
+            tr(
+                "{text}{context_window:,} tokens (assumed; the server does not say)",
+                text=text,
+                context_window=limits.context_window,
+            ),
+            tr("set context_window to its real size"),
+        )
     else:
         source = _describe_window_source(limits, loaded, provider.model)
-        yield make_ok("model", f"{text}{limits.context_window:,} tokens ({source})")
+        yield make_ok(
+            "model",
+            tr(
+                "{text}{context_window:,} tokens ({source})",
+                text=text,
+                context_window=limits.context_window,
+                source=source,
+            ),
+        )
     yield from _describe_requests(loaded, provider)
     yield from _check_price(loaded, provider)
 
@@ -102,23 +117,38 @@ def _describe_requests(loaded: LoadedConfig, provider: Provider) -> Iterator[Fin
     """The protocol of the requests, and their fields for effort and prompt caching."""
     if not isinstance(provider, HttpProvider):
         return
-    given = " (set as api)" if loaded.config.api != "auto" else ""
+    given = tr(" (set as api)") if loaded.config.api != "auto" else ""
     yield make_ok(
-        "protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}"
+        "protocol",
+        tr(
+            "{protocol} ({protocol_titles}) at {base_url}{given}",
+            protocol=provider.protocol,
+            protocol_titles=PROTOCOL_TITLES[provider.protocol],
+            base_url=provider.base_url,
+            given=given,
+        ),
     )
-    choices = EffortChoices(loaded.config, is_from_flag=loaded.origins.get("effort", "").startswith("flag"))
+    choices = EffortChoices(loaded.config, is_from_flag="effort" in loaded.flags)
     effort = choices.get_effort(provider.model)
     facts = read_request_facts(provider, effort)
     levels = find_usable_efforts(provider, provider.model)
-    sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "not sent, the server decides"
-    known = "" if levels is None else f"; {provider.model} accepts {', '.join(levels) or 'no effort'}"
+    sent = tr("sent as {effort}", effort=" ".join(facts.effort)) if facts.effort else tr("not sent, the server decides")
+    known = (
+        ""
+        if levels is None
+        else tr("; {model} accepts {levels}", model=provider.model, levels=", ".join(levels) or tr("no effort"))
+    )
     if effort != AUTO and levels is not None and effort not in levels:
         yield make_note(
-            "effort", f"{effort}, {sent}", f"choose one that {provider.model} accepts: {', '.join(levels) or AUTO}"
+            "effort",
+            f"{effort}, {sent}",
+            tr("choose one that {model} accepts: {levels}", model=provider.model, levels=", ".join(levels) or AUTO),
         )
     else:
         yield make_ok("effort", f"{effort}: {sent}{known}")
-    yield make_ok("cache", ", ".join(facts.cache) or "no field is sent; some servers cache repeated text by themselves")
+    yield make_ok(
+        "cache", ", ".join(facts.cache) or tr("no field is sent; some servers cache repeated text by themselves")
+    )
 
 
 def ask_live(context: DoctorContext) -> Iterator[Finding]:
@@ -130,7 +160,7 @@ def ask_live(context: DoctorContext) -> Iterator[Finding]:
         yield make_problem("live", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
-        yield make_note("live", "no model is connected", "set OPENAI_API_KEY, or give --provider")
+        yield make_note("live", tr(NO_MODEL), tr(CONNECT_MODEL))
         return
     try:
         yield asyncio.run(_ask_once(loaded, provider))
@@ -138,12 +168,18 @@ def ask_live(context: DoctorContext) -> Iterator[Finding]:
         yield make_problem("live", *_split_sentence(str(error)))
     except TimeoutError:
         yield make_problem(
-            "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
+            "live",
+            tr(
+                "{provider} did not answer within {live_limit_s:g} seconds",
+                provider=provider.name,
+                live_limit_s=LIVE_LIMIT_S,
+            ),
+            tr("try again, or another model"),
         )
 
 
 async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
-    choices = EffortChoices(loaded.config, is_from_flag=loaded.origins.get("effort", "").startswith("flag"))
+    choices = EffortChoices(loaded.config, is_from_flag="effort" in loaded.flags)
     request = ChatRequest(
         system="You are being checked. Answer with one word.",
         messages=(UserMessage(content="Say OK."),),
@@ -163,12 +199,30 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
                 cost = held.count_bill(usage, stated)
     finally:
         await provider.close()
-    ms = [f"{round((moment - started) * 1000):,} ms" for moment in (first or started, time.monotonic())]
-    protocol = f" over {provider.protocol}" if isinstance(provider, HttpProvider) else ""
-    tokens = f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
-    tokens += f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
-    price = f", {format_money(cost)}" if cost is not None else ", price not known"
-    text = f"{provider.model} answered{protocol} in {ms[1]}, first words after {ms[0]}; {tokens}{price}"
+    ms = [
+        tr("{moment:,} ms", moment=round((moment - started) * 1000)) for moment in (first or started, time.monotonic())
+    ]
+    protocol = tr(" over {protocol}", protocol=provider.protocol) if isinstance(provider, HttpProvider) else ""
+    tokens = tr(
+        "{prompt_tokens:,} tokens in, {completion_tokens:,} out",
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+    )
+    tokens += (
+        tr(" ({reasoning_tokens:,} reasoning)", reasoning_tokens=usage.reasoning_tokens)
+        if usage.reasoning_tokens
+        else ""
+    )
+    price = f", {format_money(cost)}" if cost is not None else tr(", price not known")
+    text = tr(
+        "{model} answered{protocol} in {ms}, first words after {ms2}; {tokens}{price}",
+        model=provider.model,
+        protocol=protocol,
+        ms=ms[1],
+        ms2=ms[0],
+        tokens=tokens,
+        price=price,
+    )
     return make_note("live", text, "; ".join(notices)) if notices else make_ok("live", text)
 
 
@@ -176,7 +230,9 @@ def _find_key_source(context: DoctorContext, server: str) -> Finding:
     """Report the source of the key; the key itself is not printed."""
     origin = context.loaded.origins.get("api_key") if context.loaded.config.api_key else None
     if origin is None and context.loaded.config.api_key_command:
-        origin = f"api_key_command, {context.loaded.origins.get('api_key_command', 'the configuration')}"
+        origin = tr(
+            "api_key_command, {origins}", origins=context.loaded.origins.get("api_key_command", "the configuration")
+        )
     preset = find_preset(server)
     variable, key = (
         preset.find_key(context.env)
@@ -184,8 +240,13 @@ def _find_key_source(context: DoctorContext, server: str) -> Finding:
         else (DEFAULT_KEY_VARIABLE, context.env.get(DEFAULT_KEY_VARIABLE, "").strip())
     )
     if origin is None and key:
-        origin = f"environment {variable}"
-    return make_ok("key", f"from {origin}" if origin else f"none is set; requests to {server} are sent without one")
+        origin = tr("environment {variable}", variable=variable)
+    return make_ok(
+        "key",
+        tr("from {origin}", origin=origin)
+        if origin
+        else tr("none is set; requests to {server} are sent without one", server=server),
+    )
 
 
 async def _ask_server(provider: Provider) -> tuple[Finding, ModelLimits | None]:
@@ -202,7 +263,7 @@ async def _ask_server(provider: Provider) -> tuple[Finding, ModelLimits | None]:
 
 async def _check_server(provider: Provider) -> Finding:
     if not isinstance(provider, ListsModels):
-        return make_ok("server", f"{provider.name} has no list of models")
+        return make_ok("server", tr("{provider} has no list of models", provider=provider.name))
     started = time.monotonic()
     try:
         offered = await provider.offered()
@@ -210,29 +271,54 @@ async def _check_server(provider: Provider) -> Finding:
         return make_problem("server", *_split_sentence(str(error)))
     took_ms = (time.monotonic() - started) * 1000
     names = [model.name for model in offered]
-    text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
+    text = tr("{provider} answers within {took_ms:,} ms", provider=provider.name, took_ms=max(round(took_ms), 1))
     if not names:
-        return make_note("server", f"{text} and lists no models", "nothing to do if it answers prompts")
+        return make_note(
+            "server", tr("{text} and lists no models", text=text), tr("nothing to do if it answers prompts")
+        )
     if provider.model in names or f"models/{provider.model}" in names:
-        return make_ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
-    return make_note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
-                "start clio -m with a model that /model lists")  # fmt: skip
+        return make_ok(
+            "server",
+            tr(
+                "{text}, {models}, {model} among them",
+                text=text,
+                models=tr_count(len(names), "model"),
+                model=provider.model,
+            ),
+        )
+    return make_note(
+        "server",
+        tr(
+            "{text}, {models}, {model} is not among them",
+            text=text,
+            models=tr_count(len(names), "model"),
+            model=provider.model,
+        ),
+        tr("start clio -m with a model that /model lists"),
+    )
 
 
 def _make_silence_finding(provider: Provider) -> Finding:
-    return make_problem("server", f"{provider.name} did not answer within {SERVER_LIMIT_S:g} seconds",
-               "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
+    return make_problem(
+        "server",
+        tr(
+            "{provider} did not answer within {server_limit_s:g} seconds",
+            provider=provider.name,
+            server_limit_s=SERVER_LIMIT_S,
+        ),
+        tr("check the address, the network and HTTPS_PROXY, or start it"),
+    )
 
 
 def _describe_window_source(limits: ModelLimits, loaded: LoadedConfig, model: str) -> str:
     match limits.source:
         case "config":
             own = loaded.origins.get(f"models.{model}.context_window")
-            return f"set in {own or loaded.origins.get('context_window', 'the configuration')}"
+            return tr("set in {own}", own=own or loaded.origins.get("context_window", "the configuration"))
         case "server":
-            return "from server"
+            return tr("from server")
         case _:
-            return "known for this model"
+            return tr("known for this model")
 
 
 def _check_price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
@@ -245,26 +331,42 @@ def _check_price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
         return
     age = book.table_age()
     if price is None and not states_cost(provider.name):
-        yield make_note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN_PRICES_PATH}")
+        yield make_note(
+            "prices",
+            tr("none for {model} at {provider}", model=provider.model, provider=provider.name),
+            tr("add it to {shown_prices_path}", shown_prices_path=SHOWN_PRICES_PATH),
+        )
     elif price is not None and book.is_old(price):
         yield make_note(
-            "prices", f"the price of {provider.model} dates from {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}"
+            "prices",
+            tr("the price of {model} dates from {as_of}", model=provider.model, as_of=price.as_of),
+            tr("correct it in {shown_prices_path}", shown_prices_path=SHOWN_PRICES_PATH),
         )
     elif price is not None and not price.is_free:
-        day = f" of {price.as_of}" if price.as_of else ""
-        yield make_ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
+        day = tr(" of {as_of}", as_of=price.as_of) if price.as_of else ""
+        yield make_ok(
+            "prices",
+            tr(
+                "{model}{day}; {prices} known, {old} older than {old_days} days",
+                model=provider.model,
+                day=day,
+                prices=age.prices,
+                old=age.old,
+                old_days=OLD_DAYS,
+            ),
+        )
 
 
 def _split_sentence(sentence: str) -> tuple[str, str]:
     """Split the sentence of an error into what is wrong and what to do."""
-    for mark in ("; ", ": "):
-        wrong, found, todo = sentence.rpartition(mark)
+    for separator in ("; ", ": "):
+        wrong, found, todo = sentence.rpartition(separator)
         if found:
             return wrong, todo
-    return sentence, "see docs/configuration.md"
+    return sentence, tr("see docs/configuration.md")
 
 
-_FETCH = "clio doctor --fetch-encodings"
+_FETCH = mark("clio doctor --fetch-encodings")
 
 
 def check_encodings(context: DoctorContext) -> Iterator[Finding]:
@@ -282,7 +384,7 @@ def fetch_encodings(context: DoctorContext) -> Iterator[Finding]:
         fetched = fetch_encoding(O200K, context.home)
     except (ServerFailed, OSError) as error:
         wrong, _, todo = str(error).partition("; ")
-        return iter([make_problem("encodings", wrong, todo or f"try again: {_FETCH}")])
+        return iter([make_problem("encodings", wrong, todo or tr("try again: {fetch}", fetch=_FETCH))])
     return _check_encoding_files(context.home, context.env, {O200K.name: fetched})
 
 
@@ -295,17 +397,21 @@ def _check_encoding_files(home: Path, env: Mapping[str, str], fetched: Mapping[s
     for encoding, path in on_disk.items():
         if encoding.name not in intact:
             yield make_note(
-                "encodings", f"{str(path)!r} is damaged or unreadable and not used", f"remove it, or: {_FETCH}"
+                "encodings",
+                tr("{path!r} is damaged or unreadable and not used", path=str(path)),
+                tr("remove it, or: {fetch}", fetch=_FETCH),
             )
     if intact:
-        shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
-                 for name, path in intact.items())  # fmt: skip
+        shown = (
+            tr("{name} in {path}", name=name, path=display_path(path.parent, project=None, user_home=user_home(env)))
+            for name, path in intact.items()
+        )
         yield make_ok("encodings", ", ".join(shown))
     elif not on_disk:
         yield make_note(
             "encodings",
-            "none on disk, so tokens are estimated and learned from the servers' usage figures",
-            f"for exact counts: {_FETCH}",
+            tr("none on disk, so tokens are estimated and learned from the servers' usage figures"),
+            tr("for exact counts: {fetch}", fetch=_FETCH),
         )
 
 
@@ -340,17 +446,26 @@ def fetch_encoding(
     try:
         answer = answers.get(timeout=limit_s)
     except queue.Empty:
-        answer = TimeoutError(f"it took more than {limit_s:.0f} s")
+        answer = TimeoutError(tr("it took more than {limit_s:.0f} s", limit_s=limit_s))
     if isinstance(answer, Exception):
         raise ServerFailed(
-            f"{encoding.name} could not be fetched from {encoding.url}: {_describe_download_error(answer)}; "
-            "try again when that address can be reached, or set HTTPS_PROXY",
+            tr(
+                "{encoding} could not be fetched from {url}: {download_error}; try again when that "
+                "address can be reached, or set HTTPS_PROXY",
+                encoding=encoding.name,
+                url=encoding.url,
+                download_error=_describe_download_error(answer),
+            ),
             retryable=False,
         ) from answer
     if hashlib.sha256(answer).hexdigest() != encoding.sha256:
         raise ServerFailed(
-            f"what {encoding.url} sent is not {encoding.name}: its hash is another one; nothing was kept, try again "
-            "from another network",
+            tr(
+                "the file from {url} is not {encoding}: its hash does not match; it was discarded, try again "
+                "from another network",
+                url=encoding.url,
+                encoding=encoding.name,
+            ),
             retryable=False,
         )
     path = home / FOLDER_NAME / encoding.file_name
@@ -370,14 +485,14 @@ def _download(url: str, silence_s: float, answers: "queue.SimpleQueue[bytes | Ex
 
 def _describe_download_error(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        return f"the server answered {error.code}"
+        return tr("the server answered {code}", code=error.code)
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return (reason.strerror if isinstance(reason, OSError) else "") or str(reason) or type(reason).__name__
 
 
 ALL_CHECKS_LIMIT_S = 5.0
 """Time limit for all checks together; they start at the same time."""
-HANGS = "a disk or network folder may hang"
+HANGS = mark("a disk or network folder may hang")
 
 
 class NamedCheck(Struct, frozen=True, kw_only=True):
@@ -396,45 +511,53 @@ def run_checks(checks: Sequence[NamedCheck], context: DoctorContext, limit_s: fl
         try:
             yield from call.wait(max(started + limit_s - time.monotonic(), 0.0))
         except TimeoutError:
-            yield make_problem(named.about, f"no answer within {limit_s:g} seconds", named.hint)
+            yield make_problem(named.about, tr("no answer within {limit_s:g} seconds", limit_s=limit_s), named.hint)
         except (ClioError, OSError) as error:
-            yield make_problem(named.about, str(error), "check that file; the other findings do not depend on it")
+            yield make_problem(named.about, str(error), tr("check that file; the other findings do not depend on it"))
 
 
 _NARROWEST = 20
 _ALIGNED_FROM = 60  # columns from which the subjects have a column of their own
 FIRST = (
-    NamedCheck(about="clio", check=checks.check_python),
-    NamedCheck(about="packages", check=checks.check_packages),
-    NamedCheck(about="commands", check=checks.check_grammar),
-    NamedCheck(about="clock", check=checks.check_clock),
-    NamedCheck(about="terminal", check=checks.check_terminal),
+    NamedCheck(about=mark("clio"), check=checks.check_python),
+    NamedCheck(about=mark("packages"), check=checks.check_packages),
+    NamedCheck(about=mark("commands"), check=checks.check_grammar),
+    NamedCheck(about=mark("clock"), check=checks.check_clock),
+    NamedCheck(about=mark("terminal"), check=checks.check_terminal),
 )
 CONFIGURED = (
-    NamedCheck(about="configuration", check=checks.check_files),
-    NamedCheck(about="trust", check=checks.check_trust),
-    NamedCheck(about="extensions", check=checks.check_added),
-    NamedCheck(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
+    NamedCheck(about=mark("configuration"), check=checks.check_files),
+    NamedCheck(about=mark("trust"), check=checks.check_trust),
+    NamedCheck(about=mark("extensions"), check=checks.check_added),
+    NamedCheck(about=mark("plugins"), check=checks.check_plugins),
+    NamedCheck(about=mark("telemetry"), check=checks.check_telemetry),
+    NamedCheck(
+        about=mark("model"),
+        check=check_model,
+        hint=mark("check the network and the proxy variables in the environment"),
+    ),
 )
 """Checks that require a readable configuration."""
 REST = (
-    NamedCheck(about="git", check=checks.check_git),
-    NamedCheck(about="ripgrep", check=checks.check_ripgrep),
-    NamedCheck(about="checks", check=checks.check_edit_checks),
-    NamedCheck(about="sandbox", check=checks.check_sandbox),
-    NamedCheck(about="confinement", check=checks.check_confinement),
-    NamedCheck(about="encodings", check=check_encodings),
-    NamedCheck(about="home", check=checks.check_home),
-    NamedCheck(about="project", check=checks.check_project),
-    NamedCheck(about="keys", check=checks.check_secrets),
-    NamedCheck(about="disk", check=checks.check_disk),
-    NamedCheck(about="space", check=checks.check_space),
-    NamedCheck(about="memory", check=checks.check_memory),
-    NamedCheck(about="team memory", check=checks.check_team),
-    NamedCheck(about="sessions", check=checks.check_sessions),
-    NamedCheck(about="index", check=checks.check_index),
-    NamedCheck(about="locks", check=checks.check_locks),
-    NamedCheck(about="undo", check=checks.check_undo),
+    NamedCheck(about=mark("git"), check=checks.check_git),
+    NamedCheck(about=mark("ripgrep"), check=checks.check_ripgrep),
+    NamedCheck(about=mark("checks"), check=checks.check_edit_checks),
+    NamedCheck(about=mark("language servers"), check=checks.check_language_servers),
+    NamedCheck(about=mark("sandbox"), check=checks.check_sandbox),
+    NamedCheck(about=mark("confinement"), check=checks.check_confinement),
+    NamedCheck(about=mark("encodings"), check=check_encodings),
+    NamedCheck(about=mark("home"), check=checks.check_home),
+    NamedCheck(about=mark("project"), check=checks.check_project),
+    NamedCheck(about=mark("keys"), check=checks.check_secrets),
+    NamedCheck(about=mark("disk"), check=checks.check_disk),
+    NamedCheck(about=mark("space"), check=checks.check_space),
+    NamedCheck(about=mark("memory"), check=checks.check_memory),
+    NamedCheck(about=mark("team memory"), check=checks.check_team),
+    NamedCheck(about=mark("sessions"), check=checks.check_sessions),
+    NamedCheck(about=mark("index"), check=checks.check_index),
+    NamedCheck(about=mark("schedules"), check=checks.check_schedules),
+    NamedCheck(about=mark("locks"), check=checks.check_locks),
+    NamedCheck(about=mark("undo"), check=checks.check_undo),
 )
 
 
@@ -477,10 +600,11 @@ _MARK_COLOURS = {"fix": "\x1b[1;31m", "note": "\x1b[33m", "ok": "\x1b[32m"}
 def format_findings(found: Sequence[Finding], width: int, *, has_colours: bool) -> Iterator[str]:
     """Yield the lines for a terminal: what must be fixed, what may be improved, what is right, and the sum."""
     order = list(_MARK_COLOURS)
-    subjects = max((count_cells(finding.about) for finding in found), default=0)
+    subjects = max((count_cells(tr(finding.about)) for finding in found), default=0)
     indent = 6 + subjects + 2 if width >= _ALIGNED_FROM else 6
     for finding in sorted(found, key=lambda finding: order.index(finding.mark)):
-        about = f"{finding.about:<{subjects}}  " if width >= _ALIGNED_FROM else f"{finding.about}: "
+        subject = tr(finding.about)
+        about = f"{subject:<{subjects}}  " if width >= _ALIGNED_FROM else f"{subject}: "
         text = clean_line(finding.text + (f"; {finding.todo}" if finding.todo else ""))
         first, *others = textwrap.wrap(
             f"{finding.mark:<4}  {about}{text}",
@@ -495,8 +619,13 @@ def format_findings(found: Sequence[Finding], width: int, *, has_colours: bool) 
             first = first.replace(mark, f"{_MARK_COLOURS[finding.mark]}{mark}\x1b[0m", 1)
         yield from (first, *others)
     counts = {mark: sum(finding.mark == mark for finding in found) for mark in order}
-    problems = format_count(counts["fix"], "problem") if counts["fix"] else "no problems"
-    yield f"\n{problems}, {format_count(counts['note'], 'note')}, {counts['ok']} ok"
+    problems = tr_count(counts["fix"], "problem") if counts["fix"] else tr("no problems")
+    yield tr(
+        "\n{problems}, {notes}, {counts} ok",
+        problems=problems,
+        notes=tr_count(counts["note"], "note"),
+        counts=counts["ok"],
+    )
 
 
 def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
@@ -511,14 +640,18 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
             (*FIRST, *CONFIGURED, *REST),
         )
     except TimeoutError as error:
-        yield make_problem("configuration", str(error), f"{HANGS}; nothing else can be checked before it is read")
+        yield make_problem(
+            "configuration",
+            str(error),
+            tr("{hangs}; nothing else can be checked until it can be read", hangs=tr(HANGS)),
+        )
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
-        wrong.append(make_problem("configuration", sentence, todo or "correct it there"))
+        wrong.append(make_problem("configuration", sentence, todo or tr("correct it there")))
         loaded, checks = _load_default_config(options, env), (*FIRST, *REST)
     if fetch and loaded.config.incognito:
-        raise UsageError("--incognito writes nothing; leave it out to fetch encodings")
+        raise UsageError(tr("--incognito writes nothing; leave it out to fetch encodings"))
     context = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home(env))
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")

@@ -1,6 +1,7 @@
 """Runs slash commands in the interactive shell, shows their results and carries out follow-ups such as commits."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, assert_never
 from clio.agent.model_request import SideQuestion
 from clio.app import App
 from clio.commands.command import (
+    ApplySetting,
     Choose,
     ClearScreen,
     CommandResult,
@@ -17,6 +19,7 @@ from clio.commands.command import (
     EditText,
     ExpandCommand,
     ExportSession,
+    FollowJob,
     FollowUp,
     GitTask,
     GrantTrust,
@@ -25,24 +28,28 @@ from clio.commands.command import (
     NewSession,
     Prefill,
     Quit,
+    RepeatMessage,
     ReviewPlan,
     RunExpandedCommand,
     RunPrompt,
     SetApproval,
     SetModel,
     SetTheme,
+    SetUpProject,
+    StopRepeating,
     SwitchSession,
     WaitFor,
+    run_handler,
 )
-from clio.commands.git_commands import build_commit_prompt, describe_branch, find_task_lines
+from clio.commands.git_commands import build_commit_prompt, describe_branch, quote_latest_requests
 from clio.commands.registry import run_command
 from clio.commands.settings_commands import make_theme_choice
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
 from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.background_work import export_to_file, make_long_work, run_until_key
-from clio.entrypoints.repl.components import BackgroundLoader, ReplComponents
-from clio.entrypoints.repl.start import render_session_summary, summarize_session
+from clio.entrypoints.repl.components import BackgroundLoader, ReplComponents, terminal_size
+from clio.entrypoints.repl.start import render_session, summarize_session
 from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError, ProviderError, UserError
@@ -72,15 +79,18 @@ from clio.git.repository import (
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.locks import error_cause
-from clio.text.formatting import format_count
+from clio.text.translation import tr, tr_count
 from clio.ui.approval_dialog import CommitAnswer, CommitFileRow, CommitReviewer, ProposedCommit
 from clio.ui.keyboard import KeyWatch
 from clio.ui.line_keys import format_clipboard_copy
+from clio.ui.painter import truncate_to_cells
+from clio.ui.safe_text import clean_line
 from clio.ui.terminal_handoff import edit_text
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
     from clio.ui.plain_line import PlainLine
+    from clio.ui.printed_rows import PrintedRows
     from clio.ui.prompt_line import PromptLine
 
 
@@ -119,19 +129,19 @@ class CommitRun:
         Raises ClioError, OSError.
         """
         if not await self._may_run_programs():
-            self._reviewer.print_sentence("nothing was committed")
+            self._reviewer.print_sentence(tr("nothing was committed"))
             return
         state = await asyncio.to_thread(self._read_state)
         files = await self._choose_files(state)
         if files is None:
-            self._reviewer.print_sentence("nothing was committed")
+            self._reviewer.print_sentence(tr("nothing was committed"))
             return
         commit_diff = await asyncio.to_thread(_diff_files, state, files)
-        redacted_diff = self._clean(commit_diff.text)
+        redacted_diff = self._redact(commit_diff.text)
         found = find_secrets_in_diff(commit_diff.text, self._app.redactor.spans)
         findings = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
         if findings and not await self._reviewer.confirm_secrets(findings):
-            self._reviewer.print_sentence("nothing was committed; remove the secret, then run /commit again")
+            self._reviewer.print_sentence(tr("nothing was committed; remove the secret, then run /commit again"))
             return
         await self._propose(state, files, commit_diff, redacted_diff, instructions)
 
@@ -153,7 +163,7 @@ class CommitRun:
             match answer.kind:
                 case "no":
                     await asyncio.to_thread(commits.delete_saved_message, state.root)
-                    self._reviewer.print_sentence("nothing was committed")
+                    self._reviewer.print_sentence(tr("nothing was committed"))
                     return
                 case "edit":
                     message = await self._edit_message(message)
@@ -163,7 +173,7 @@ class CommitRun:
                 case "go":
                     await self._commit(state, files, message)
                     return
-        self._reviewer.print_sentence("nothing was committed: there is no message")
+        self._reviewer.print_sentence(tr("nothing was committed: the message is empty"))
 
     async def _may_run_programs(self) -> bool:
         """Ask whether git may start programs that the repository's configuration names; a yes is saved as trust."""
@@ -191,8 +201,12 @@ class CommitRun:
         if state.conflicts:
             names = ", ".join(file.path for file in state.conflicts[:10])
             raise UserError(
-                f"the {state.operation or 'merge'} left conflicts in {names}; "
-                "resolve them, `git add` the files, then run /commit again"
+                tr(
+                    "the {operation} left conflicts in {names}; resolve them, `git add` the files, then run "
+                    "/commit again",
+                    operation=state.operation or tr("merge"),
+                    names=names,
+                )
             )
         check_identity(state.root)
         return state
@@ -202,7 +216,10 @@ class CommitRun:
         if state.staged or state.operation in ("merge", "cherry-pick", "revert"):
             if rest := len(state.unstaged):
                 self._reviewer.print_sentence(
-                    f"committing staged changes only; {format_count(rest, 'file')} with unstaged changes left out"
+                    tr(
+                        "committing staged changes only; {files} with unstaged changes left out",
+                        files=tr_count(rest, "file"),
+                    )
                 )
             return ()
         own = await asyncio.to_thread(self._list_own_files, state)
@@ -232,9 +249,9 @@ class CommitRun:
     def _find_existing_message(self, state: RepositoryState) -> str:
         """Return an existing message: of the last attempt, or git's own for a merge; "" if there is none."""
         if saved := commits.load_saved_message(state.root):
-            self._reviewer.print_sentence("this is the message of the last attempt; r writes another")
+            self._reviewer.print_sentence(tr("this is the message from the last attempt; r to write another"))
             return saved
-        return self._clean(commits.read_prepared_message(state))
+        return self._redact(commits.read_prepared_message(state))
 
     async def _write_message(
         self, state: RepositoryState, commit_diff: CommitDiff, instructions: str, previous_message: str = ""
@@ -253,12 +270,12 @@ class CommitRun:
             return instructions or generated_message
         prompt = build_commit_prompt(
             commit_diff,
-            task=find_task_lines(self._app.session.messages[self._app.session.own_from :]),
+            task=quote_latest_requests(self._app.session.messages[self._app.session.own_from :]),
             subjects=subjects,
             words=instructions,
             template=await asyncio.to_thread(commits.read_template, state.root),
             before=previous_message,
-            clean=self._clean,
+            redact=self._redact,
         )
         side_question = SideQuestion(
             lambda: self._app.light_provider,
@@ -269,23 +286,27 @@ class CommitRun:
         )
         question = side_question.answer(prompt, system=load_prompt("git/commit"), max_tokens=_COMMIT_MESSAGE_TOKENS)
         try:
-            answer = await self._wait("writing the message", question)
+            answer = await self._wait(tr("writing the message"), question)
         except ProviderError as error:
-            self._reviewer.print_sentence(f"the model wrote no message: {error}", is_error=True)
+            self._reviewer.print_sentence(tr("the model wrote no message: {error}", error=error), is_error=True)
             return instructions or generated_message
         if answer is None:
-            self._reviewer.print_sentence("stopped; this message is generated from the diff")
-        return self._clean(extract_message(answer or "")) or instructions or generated_message
+            self._reviewer.print_sentence(tr("stopped; this message is generated from the diff"))
+        return self._redact(extract_message(answer or "")) or instructions or generated_message
 
     def _make_proposal(
         self, state: RepositoryState, files: Sequence[ChangedFile], commit_diff: CommitDiff, message: str
     ) -> ProposedCommit:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
-        place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
-        operation = f", {state.operation} in progress" if state.operation else ""
-        first = ", the first commit" if state.has_no_commit else ""
+        place = tr("on {branch}", branch=state.branch) if state.branch else tr("on no branch: HEAD is detached")
+        operation = tr(", {operation} in progress", operation=state.operation) if state.operation else ""
+        first = tr(", the first commit") if state.has_no_commit else ""
         outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
-        outside_note = f" · {outside} of them outside {state.prefix}" if outside and state.prefix else ""
+        outside_note = (
+            tr(" · {outside} of them outside {prefix}", outside=outside, prefix=state.prefix)
+            if outside and state.prefix
+            else ""
+        )
         return ProposedCommit(
             message=message,
             files=tuple(
@@ -308,13 +329,13 @@ class CommitRun:
     async def _commit(self, state: RepositoryState, files: Sequence[ChangedFile], message: str) -> None:
         # A background job may have created a hook while the user read the message.
         await self._restore_files_changed_by_jobs()
-        work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
+        work = commits.create_commit(state, files, self._redact(message), self._app.config.attribution or "")
         signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", accepted_codes=(1,)) == "true"
         # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
         result: CommitResult | None = await work if signs else await self._wait("committing", work)
         if result is None:
             self._reviewer.print_sentence(
-                "stopped before the commit; the message is saved for the next /commit", is_error=True
+                tr("stopped before the commit; the message is saved for the next /commit"), is_error=True
             )
             return
         if result.output and not result.hash:
@@ -323,9 +344,9 @@ class CommitRun:
                 "git did not commit; the message is saved for the next /commit", is_error=True
             )
             return
-        self._reviewer.print_sentence(f"committed {result.hash} {result.subject}")
+        self._reviewer.print_sentence(tr("committed {hash} {subject}", hash=result.hash, subject=result.subject))
 
-    def _clean(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return self._app.redactor.redact(text).text
 
 
@@ -337,16 +358,20 @@ def _explain_nothing_to_commit(state: RepositoryState) -> str:
     new = [file.path for file in state.unstaged if not file.tracked]
     submodules = [file.path for file in state.files if file.is_submodule_dirty]
     if new:
-        names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
-        return f"no tracked file has changed; untracked: {names}. `git add` what to commit, then run /commit again"
-    if submodules:
-        return f"only files in the submodule {submodules[0]} have changed; commit there first"
-    if state.files and state.prefix:
-        return (
-            f"nothing to commit in this project: the changed files are outside {state.prefix}. "
-            "`git add` them, then run /commit again"
+        names = ", ".join(new[:5]) + (tr(" and {count} more", count=len(new) - 5) if len(new) > 5 else "")
+        return tr(
+            "no tracked file has changed; untracked: {names}. `git add` what to commit, then run /commit again",
+            names=names,
         )
-    return "nothing to commit: the working tree is clean"
+    if submodules:
+        return tr("only files in the submodule {submodules} have changed; commit there first", submodules=submodules[0])
+    if state.files and state.prefix:
+        return tr(
+            "nothing to commit in this project: the changed files are outside {prefix}. `git add` "
+            "them, then run /commit again",
+            prefix=state.prefix,
+        )
+    return tr("nothing to commit: the working tree is clean")
 
 
 _T = TypeVar("_T")
@@ -359,7 +384,7 @@ async def run_git_task(parts: ReplComponents, step: GitTask) -> str:
     if step.kind == "commit":
         await CommitRun(parts.app, CommitReviewer(parts.prompt_io), wait.run).run(step.instructions)
     else:
-        result = await wait.run("writing the text", describe_branch(parts.app, step.instructions, step.file))
+        result = await wait.run(tr("writing the text"), describe_branch(parts.app, step.instructions, step.file))
         if result is None:
             parts.screen.print_note("stopped")
         else:
@@ -400,7 +425,7 @@ class _InterruptibleWait:
             async with KeyWatch(stop) as watch:
                 done, _ = await asyncio.wait({task}, timeout=_ANNOUNCE_AFTER_S)
                 if not done:
-                    self._print_note(f"{label} … esc to interrupt")
+                    self._print_note(tr("{label} … esc to interrupt", label=label))
                     await asyncio.wait({task})
         finally:
             task.cancel()
@@ -421,6 +446,8 @@ class CommandRunner:
         line: the prompt line, which also asks the user to confirm.
         background: loads the parts of the app that the first prompt does not need.
         prefill: puts a text on the next prompt line.
+        repeat: begins to repeat a message; None ends it.
+        printed: is told when the screen is cleared.
     """
 
     def __init__(
@@ -432,13 +459,17 @@ class CommandRunner:
         *,
         run_turn: RunTurn,
         prefill: Callable[[str], None],
+        repeat: Callable[[ReplComponents, RepeatMessage | None], None],
+        printed: "PrintedRows | None" = None,
     ) -> None:
+        self._printed = printed
         self._terminal = terminal
         self._line = line
         self._colours = colours
         self._background = background
         self._run_turn = run_turn
         self._prefill = prefill
+        self._repeat = repeat
         self._unsaved: str | None = None  # the last warning printed here; turns print their own
 
     async def run(self, parts: ReplComponents, line: str) -> bool:
@@ -462,7 +493,7 @@ class CommandRunner:
         from clio.ui.screen import Screen
 
         if isinstance(parts.screen, Screen):
-            parts.screen.show_rows(render_session_summary(parts.app.session, parts.screen.theme))
+            parts.screen.show_parts(render_session(parts.app.session, parts.screen.theme, terminal_size()[0]))
         else:
             parts.screen.print_note("\n".join(summarize_session(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
@@ -480,6 +511,26 @@ class CommandRunner:
             chosen = await questions.choose_row(step.title, step.table, step.values, step.start, step.preview)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
+    async def _wait_for(self, parts: ReplComponents, label: str, work: Awaitable[_T]) -> _T:
+        """Await work; tell what takes long, on a row that is erased afterwards if the terminal can do that."""
+        task = asyncio.ensure_future(work)
+        try:
+            if not (await asyncio.wait({task}, timeout=_ANNOUNCE_AFTER_S))[0]:
+                if not self._terminal.live:
+                    parts.screen.print_note(f"{label} …")
+                    return await task
+                columns = terminal_size()[0]
+                sys.stdout.write(f"\r{truncate_to_cells(f'{clean_line(label)} …', columns - 1)}")
+                sys.stdout.flush()
+                try:
+                    await asyncio.wait({task})
+                finally:
+                    sys.stdout.write("\r\x1b[K")
+                    sys.stdout.flush()
+            return await task
+        finally:
+            task.cancel()
+
     async def _follow(self, parts: ReplComponents, step: FollowUp) -> bool:
         """Carry out the follow-up of a command; False to leave the REPL."""
         app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.for_screen_reader
@@ -489,15 +540,23 @@ class CommandRunner:
             case ClearScreen():
                 sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.can_read_keys else "")
                 sys.stdout.flush()
+                if self._printed is not None:
+                    self._printed.clear()
             case SwitchSession(session_id=session_id):
                 app.open_session(session_id)
                 await self.show_opened_session(parts)
             case NewSession(name=name):
                 app.new_session(name)
-                screen.print_note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
+                screen.print_note(
+                    tr("new session{value}; earlier ones: /session list", value=f" {name!r}" if name else "")
+                )
             case SetModel(name=name):
                 app.set_model(name)
-                screen.print_note(f"now using {app.provider.model} at {app.provider.name}")
+                screen.print_note(tr("now using {model} at {name}", model=app.provider.model, name=app.provider.name))
+            case RepeatMessage():
+                self._repeat(parts, step)
+            case StopRepeating():
+                self._repeat(parts, None)
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case ReviewPlan():
@@ -521,8 +580,21 @@ class CommandRunner:
             case ExportSession():
                 screen.show_result(await asyncio.to_thread(export_to_file, app, step))
             case SetTheme(name=name):
+                if not name and parts.prompt_io.questions.is_live:
+                    return await self._choose(
+                        parts, make_theme_choice(app, self._colours.name, self._colours.render_sample)
+                    )
                 self._colours.choose_theme(parts, name)
-                return bool(name) or await self._choose(parts, make_theme_choice(app))
+            case ApplySetting(name="theme", value=theme):
+                self._colours.use_theme(str(theme))
+            case ApplySetting(name=name, value=value):
+                app.apply_setting(name, value)
+            case SetUpProject(yes=yes):
+                from clio.entrypoints.setup_files import set_up_project
+
+                result = set_up_project(app.loaded, os.environ, yes=yes)
+                screen.show_result(result)
+                return result.follow_up is None or await self._follow(parts, result.follow_up)
             case ConsolidateNow() | LongWork():
                 result, typed = await run_until_key(make_long_work(app, step), draws=live, aloud=aloud)
                 self._prefill(typed)
@@ -530,14 +602,20 @@ class CommandRunner:
             case GitTask():
                 self._prefill(await run_git_task(parts, step))
             case WaitFor(label=label, work=work):
-                screen.print_note(f"{label} …")
-                result = await work()
+                result = await self._wait_for(parts, label, work())
                 self._show(parts, result)
                 return result.follow_up is None or await self._follow(parts, result.follow_up)
             case Choose():
                 return await self._choose(parts, step)
             case Confirm(question=question, then=then, required_word=word):
-                return not await self._line.confirm(question, word) or await self.run(parts, then)
+                if not await self._line.confirm(question, word):
+                    return True
+                if isinstance(then, str):
+                    return await self.run(parts, then)
+                self._show(parts, run_handler(then))
+            case FollowJob(folder=folder):
+                command = f"clio jobs logs {folder.name} --follow"
+                screen.print_note(tr("in a shell, {command} prints what it prints until it ends", command=command))
             case _:
                 assert_never(step)
         return True

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from clio.config.schema import Config
 from clio.config.trust import trust_project
 from clio.entrypoints import first_paint
 from clio.errors import ClioError
+from clio.text.translation import tr
 from clio.threads import freeze_startup_objects
 from clio.ui.links import detect_file_links
 from clio.ui.theme import Terminal, detect_terminal
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import HeldTexts, KeyWatch
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
+    from clio.ui.printed_rows import PrintedRows
     from clio.ui.prompt_io import PromptIO
     from clio.ui.prompt_line import PromptLine
     from clio.ui.reader.screen import ReaderScreen
@@ -79,6 +81,59 @@ class ReplComponents(Struct, frozen=True):
     signals: "TerminalSignals"
 
 
+class QuestionAtPrompt(Exception):
+    """Work in the background has a question, for which the prompt line gives up the terminal."""
+
+
+class PromptGate:
+    """Gives the terminal to questions of work in the background, during a turn or while a line is being typed.
+
+    Attributes:
+        typed: what was on the line that was given up.
+    """
+
+    _CHECK_S = 0.05
+
+    def __init__(self, line: "PromptLine | PlainLine", is_turn_running: Callable[[], bool]) -> None:
+        self._line = line
+        self._is_turn_running = is_turn_running
+        self._questions = 0
+        self.typed = ""
+
+    @asynccontextmanager
+    async def hold_terminal(self) -> AsyncGenerator[None]:
+        """Hold the terminal for one question, from when a turn runs or the prompt line has given the terminal up."""
+        while not (self._is_turn_running() or self._line.is_reading):  # noqa: ASYNC110  neither tells when it changes
+            await asyncio.sleep(self._CHECK_S)  # a command has the terminal
+        self._questions += 1
+        try:
+            while not self._is_turn_running() and self._line.is_reading:
+                self.typed = self._line.stop_reading(QuestionAtPrompt(), erase=True) or self.typed
+                await asyncio.sleep(self._CHECK_S)
+            yield
+        finally:
+            self._questions -= 1
+
+    async def wait_until_free(self) -> None:
+        """Return once no question is open."""
+        while self._questions:  # noqa: ASYNC110  a question takes seconds
+            await asyncio.sleep(self._CHECK_S)
+
+    def take_typed(self) -> str:
+        """Return and clear what was on the line that was given up."""
+        typed, self.typed = self.typed, ""
+        return typed
+
+
+def make_printed_rows(terminal: Terminal) -> "PrintedRows | None":
+    """Make the record of what is printed above the bottom area; None for a terminal that cannot redraw one."""
+    if not terminal.live:
+        return None
+    from clio.ui.printed_rows import PrintedRows
+
+    return PrintedRows(terminal_size, reflows=terminal.reflows)
+
+
 def make_prompt_line(
     loaded: LoadedConfig,
     terminal: Terminal,
@@ -90,6 +145,7 @@ def make_prompt_line(
     look_up: Callable[[str], Awaitable[bool]],
     pending_input: "PendingInput",
     held: "HeldTexts",
+    printed: "PrintedRows | None",
 ) -> "PromptLine | PlainLine":
     """Make the prompt line for this terminal. history: None keeps it in memory only.
 
@@ -133,7 +189,20 @@ def make_prompt_line(
             pending_input=pending_input,
             look_up=look_up,
         )
-    return PromptLine(
+    script = None
+    if command := loaded.config.status_line:
+        from clio.ui.user_scripts import StatusScript
+
+        script = StatusScript(command, lambda: line.redraw(), colour=terminal.colour)
+
+    def render_own_status() -> str:
+        if script is None or (running := app()) is None:
+            return ""
+        script.update(facts.describe_for_script(loaded.project, running.session))
+        facts.problem = script.take_problem() or facts.problem
+        return script.line
+
+    line = PromptLine(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
         completer=LineCompleter(app, list_files, list_files_in_advance),
@@ -145,7 +214,10 @@ def make_prompt_line(
         project=loaded.project,
         pending_input=pending_input,
         look_up=look_up,
+        own_status=render_own_status,
+        printed=printed,
     )
+    return line
 
 
 def make_components(
@@ -157,6 +229,7 @@ def make_components(
     wrap: Callable[[Emit], Emit],
     pending_input: "PendingInput",
     facts: "SessionStatus",
+    printed: "PrintedRows | None" = None,
 ) -> ReplComponents:
     """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.
 
@@ -166,6 +239,7 @@ def make_components(
         wrap: adds a listener for the loop's events to the given one.
         pending_input: output and pictures saved for the next message.
         facts: values of the status line; updated by events.
+        printed: what is printed above the bottom area, if the terminal can redraw one.
 
     Raises:
         ConfigError: if no provider can be made.
@@ -185,14 +259,14 @@ def make_components(
     config = loaded.config
     write = TerminalOutput(sys.stdout).write
     signals = make_signals(config, os.environ, loaded.project, write, live=terminal.live)
-    screen = make_screen(config, terminal, facts, signals)
+    screen = make_screen(config, terminal, facts, signals, printed)
 
     def show(event: Event) -> None:
         facts.handle_event(event)
         screen.handle(event)
 
     suspended = make_suspender(screen, watch)
-    prompt_io = make_prompt_io(terminal, suspended, interrupt, is_typing, signals)
+    prompt_io = make_prompt_io(terminal, suspended, interrupt, is_typing, signals, printed)
     approver = TerminalApprover(prompt_io, Workspace(loaded.project).display)
     app = build_app(
         loaded,
@@ -204,7 +278,11 @@ def make_components(
 
 
 def make_screen(
-    config: Config, terminal: Terminal, facts: "SessionStatus", signals: "TerminalSignals"
+    config: Config,
+    terminal: Terminal,
+    facts: "SessionStatus",
+    signals: "TerminalSignals",
+    printed: "PrintedRows | None",
 ) -> "Screen | PipeScreen | ReaderScreen":
     """Make the screen that shows turns on this terminal. facts: for the status line of a running turn."""
     if terminal.for_screen_reader:
@@ -222,6 +300,7 @@ def make_screen(
         get_todos=facts.get_todos,
         prompt=first_paint.prompt_text(),
         signals=signals,
+        printed=printed,
     )
 
 
@@ -231,6 +310,7 @@ def make_prompt_io(
     interrupt: Callable[[], None],
     is_typing: Callable[[], bool],
     signals: "TerminalSignals",
+    printed: "PrintedRows | None",
 ) -> "PromptIO":
     """Make the dialog that asks questions on this terminal."""
     if terminal.for_screen_reader:
@@ -241,7 +321,9 @@ def make_prompt_io(
         )
     from clio.ui.prompt_io import PromptIO
 
-    return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing, signals=signals)
+    return PromptIO(
+        sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing, signals=signals, printed=printed
+    )
 
 
 def detect_this_terminal(loaded: LoadedConfig) -> Terminal:
@@ -386,7 +468,7 @@ class BackgroundLoader:
         self.parts = new
         old.signals.close()
         new.signals.open()
-        new.screen.print_note("trusted; the project's settings apply from now on")
+        new.screen.print_note(tr("trusted; the project's settings apply from now on"))
 
 
 def handle_interrupts(act: Callable[[], None]) -> None:
@@ -411,8 +493,8 @@ def print_resume_hint(app: "App", screen: "Screen | PipeScreen | ReaderScreen") 
     if session.unsaved_reason:
         screen.print_error(session.unsaved_reason)
     else:
-        from clio.commands.session_table import unique_id_length
+        from clio.commands.session_table import compute_unique_id_length
 
         known = [info.id for info in app.store.list()]
-        screen.print_note(f"resume with: clio -r {session.id[: unique_id_length(known)]}")
+        screen.print_note(tr("resume with: clio -r {id}", id=session.id[: compute_unique_id_length(known)]))
     screen.close()

@@ -10,6 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from clio.agent.user_interface import Notice
 from clio.commands.command import is_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -17,14 +18,17 @@ from clio.config.paths import user_home
 from clio.context.message_parts import PendingInput
 from clio.context.workspace_state import get_working_tree
 from clio.entrypoints import first_paint
-from clio.entrypoints.background_work import consolidate_at_exit, make_idle_consolidation
+from clio.entrypoints.background_work import consolidate_at_exit, make_idle_consolidation, start_sync
 from clio.entrypoints.repl.components import (
     BackgroundLoader,
+    PromptGate,
+    QuestionAtPrompt,
     ReplComponents,
     detect_this_terminal,
     handle_end_signals,
     handle_interrupts,
     make_components,
+    make_printed_rows,
     make_prompt_line,
     print_resume_hint,
     warm_up,
@@ -34,6 +38,7 @@ from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import Turns, make_mode_cycler, review_proposed, run_read_only_command
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
+from clio.text.translation import tr
 from clio.ui.footer import SessionStatus
 from clio.ui.history import LineHistory
 from clio.ui.line_rules import describe_line_prefix, parse_memory_line, parse_shell_line
@@ -43,9 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clio.app import App
-    from clio.commands.command import ExpandCommand
+    from clio.commands.command import ExpandCommand, RepeatMessage
     from clio.commands.style_commands import QuickRating
     from clio.entrypoints.repl.commands import CommandRunner
+    from clio.entrypoints.repl.repetition import RepetitionTimer
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
     from clio.memory.consolidation.learner import Suggestion
 
@@ -131,14 +137,15 @@ class Repl:
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
         self._history_problem: str | None = None
         self._first_start = self._history is not None and not self._history.path.exists()
-        self.resuming = SessionResume(loaded, self._terminal)
+        self._printed = make_printed_rows(self._terminal)
+        self.resuming = SessionResume(loaded, self._terminal, self._printed)
         self._pending_input = PendingInput()
         self._behind = behind = BackgroundLoader(
             options,
             loaded,
             self._make_components,
             welcome=self._welcome,
-            failed=lambda error: self._line.stop_reading(error),
+            failed=self._stop_reading,
         )
         self._line_hints = LineHints(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
@@ -153,7 +160,10 @@ class Repl:
             look_up=self._line_hints.look_up,
             pending_input=self._pending_input,
             held=self._turns.ahead,
+            printed=self._printed,
         )
+        self._gate = PromptGate(self._line, lambda: self._turns.running)
+        self._notices: set[asyncio.Task[None]] = set()
         self._shift_report: asyncio.Task[None] | None = None
         self._prefill = ""
         self._line.bind_key("c-o", self._open_last)
@@ -170,8 +180,61 @@ class Repl:
         from clio.entrypoints.repl.commands import CommandRunner
 
         return CommandRunner(
-            self._terminal, self._line, self._colours, self._behind, run_turn=self._run_turn, prefill=self._put_on_line
+            self._terminal,
+            self._line,
+            self._colours,
+            self._behind,
+            run_turn=self._run_turn,
+            prefill=self._put_on_line,
+            repeat=self._repeat,
+            printed=self._printed,
         )
+
+    @cached_property
+    def _repetition(self) -> "RepetitionTimer":
+        from clio.entrypoints.repl.repetition import RepetitionTimer
+
+        timer = RepetitionTimer(self._begin_due_run, lambda text: self._announce(Notice(text=text)))
+        self._facts.describe_repetition = lambda: timer.status
+        self._line.bind_key("escape", lambda: timer.stop(tr("stopped")), when=lambda: timer.active is not None)
+        return timer
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether a message is repeated; loads nothing if none was in this session."""
+        return "_repetition" in self.__dict__ and self._repetition.active is not None
+
+    def _repeat(self, parts: ReplComponents, wanted: "RepeatMessage | None") -> None:
+        if wanted is None:
+            if self._repeats:
+                self._repetition.stop(tr("stopped"))
+            else:
+                parts.screen.print_note(tr("nothing is repeated; /loop 10m TEXT begins"))
+            return
+        app = parts.app
+
+        def get_cost() -> int:
+            return app.spending.run_cost.micro_dollars
+
+        self._repetition.start(wanted, get_cost)
+
+    def _begin_due_run(self) -> None:
+        self._gate.typed = self._line.stop_reading(QuestionAtPrompt(), erase=True) or self._gate.typed
+
+    async def _run_due(self) -> bool:
+        """Run the repeated message if it is due; return whether a line was carried out."""
+        text = self._repetition.take_due() if self._repeats else ""
+        if not text:
+            return False
+        parts = await self._behind.wait_until_loaded()
+        parts.screen.show_user_message(text, is_new_turn=True)
+        if is_command(text):
+            await self._commands.run(parts, text)
+            self._repetition.end_run(done=True)
+        else:
+            await self._run_turn(parts, text)
+            self._repetition.end_run(done=self._turns.is_last_done)
+        return True
 
     @cached_property
     def _typed_commands(self) -> "TypedCommands":
@@ -195,6 +258,18 @@ class Repl:
 
     async def _wait_for_pager(self) -> None:
         await self._pager.wait_until_closed()
+        await self._gate.wait_until_free()
+
+    def _announce(self, notice: Notice) -> None:
+        """Show a notice of work in the background: in the turn that runs, or above the line being typed."""
+        if (parts := self._behind.parts) is not None and self._turns.running:
+            parts.app.conversation.ui.emit(notice)
+        elif parts is not None and not self._line.is_reading:
+            parts.screen.print_note(notice.text)
+        else:
+            task = asyncio.create_task(self._tell(notice.text))
+            self._notices.add(task)
+            task.add_done_callback(self._notices.discard)
 
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the user leaves."""
@@ -211,13 +286,15 @@ class Repl:
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
+                if self._printed is not None:
+                    self._printed.add("\n")
         finally:
             try:
                 await self._leave()
             finally:
                 if (parts := self._behind.parts) is not None:
                     parts.signals.close()
-            self._colours.stop_asking()
+                self._colours.stop_asking()
         return 0
 
     async def _step(self) -> bool:
@@ -227,12 +304,21 @@ class Repl:
         if entered := ahead.take_next():
             text = ahead.pastes.expand(entered.text)
         else:
+            if self._repeats and await self._run_due():
+                return True
             typed, self._prefill = ahead.take_line() or self._prefill, ""
             try:
+                await self._gate.wait_until_free()
+                if self._repeats:
+                    self._repetition.watch()
                 with self._idle.watch_idle_time():
                     text = await self._line.read(
                         default=typed, on_start=first_paint.release_line, on_ready=self._on_prompt_ready
                     )
+            except QuestionAtPrompt:
+                await self._gate.wait_until_free()
+                self._prefill = self._gate.take_typed()
+                return True
             except EOFError:
                 return False
             if not text:
@@ -255,13 +341,18 @@ class Repl:
         """Run a turn, and further ones while the user answers the plan it proposed."""
         while text:
             await self._turns.run(parts, text, expand)
+            parts.app.begin_title(self._line.redraw)
             expand = None  # belongs to the first text only
             await self._ask_about_suggestions(parts)
             text = await review_proposed(parts, busy=self._turns.ahead.busy)
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
-            parts.screen.print_note(f"warning: {problem}")
+            parts.screen.print_note(tr("warning: {problem}", problem=problem))
         self._history_problem = problem
+        script_problems = (self._facts.problem, parts.signals.problem)
+        self._facts.problem = ""
+        for script_problem in filter(None, script_problems):
+            parts.screen.print_note(tr("warning: {problem}", problem=script_problem))
 
     async def _ask_about_suggestions(self, parts: ReplComponents) -> None:
         """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
@@ -286,6 +377,9 @@ class Repl:
         self._colours.ask_background(self._line)
         self._behind.begin()
 
+    def _stop_reading(self, error: BaseException) -> None:
+        self._line.stop_reading(error)
+
     def _put_on_line(self, text: str) -> None:
         self._prefill = text
 
@@ -293,6 +387,7 @@ class Repl:
         """Give the loaded app the resumed session, print the start notices, and start background work."""
         app = parts.app
         self.resuming.hand_over(app)
+        app.runtime.take_terminal, app.runtime.announce = self._gate.hold_terminal, self._announce
         if self._history is not None:
             self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
         from clio.entrypoints.repl.welcome import render_welcome
@@ -312,6 +407,7 @@ class Repl:
             await self._line.print_above(lambda: parts.screen.print_note(notice))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
+        start_sync(app.config, app.loaded.home, "on_start")
         # Referenced by an attribute, because asyncio itself holds tasks only weakly.
         self._shift_report = asyncio.create_task(self._report_preference_shifts(parts))
 
@@ -330,6 +426,7 @@ class Repl:
             wrap=self._turns.wrap_listener,
             pending_input=self._pending_input,
             facts=self._facts,
+            printed=self._printed,
         )
 
     async def _tell(self, line: str) -> None:
@@ -377,5 +474,6 @@ class Repl:
         await app.close()
         if self._terminal.can_read_keys and not self.ended_by and (line := await consolidate_at_exit(app)):
             screen.print_note(line)
+        start_sync(app.config, app.loaded.home, "on_exit")
         if not self.ended_by:
             print_resume_hint(app, screen)

@@ -1,6 +1,7 @@
 """What precedes the first prompt: trust in the project, and choosing or resuming a session."""
 
 import asyncio
+import gc
 import os
 import sys
 import time
@@ -16,18 +17,19 @@ from clio.entrypoints.repl.components import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.state import find_first_words
-from clio.text.formatting import format_count
+from clio.text.translation import tr, tr_count
 from clio.ui.line_rules import USER_SIGN
 from clio.ui.safe_text import clean, escape_controls
 from clio.ui.theme import Terminal, Theme
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from clio.app import App
     from clio.commands.command import Table
     from clio.sessions.session import Session
+    from clio.sessions.state import SessionInfo
     from clio.sessions.store import SessionStore
+    from clio.ui.painter import Part
+    from clio.ui.printed_rows import PrintedRows
 
 
 Ask = Callable[[str], str]
@@ -45,7 +47,7 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
 
     rows = "\n".join(map(escape_controls, format_withheld_rows(loaded.withheld)))
     try:
-        answer = ask(f"This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ")
+        answer = ask(tr("This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ", rows=rows))
     except EOFError:
         sys.stdout.write("\n")
         return loaded
@@ -62,7 +64,9 @@ def ask_yes_no_at_start(question: str) -> str:
 
     first_paint.restore_terminal()
     save_early_lines()  # just before the question is printed: a moment later the user may be answering
-    return input(question)
+    from clio.ui.terminal_text import wrap_for_stream
+
+    return input(f"{wrap_for_stream(question.rstrip(), sys.stdout, hanging_indent=2)} ")
 
 
 def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
@@ -76,10 +80,11 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
         return store.find(options.resume)
     if options.resume is None and not options.continue_latest:
         return None
-    latest = store.latest()
+    infos = store.list()
+    latest = store.latest(infos)
     if latest is None:
-        raise SessionNotFound(store.explain_no_latest("start clio without -c and -r"))
-    return _ask_for_session(store, ask, terminal) if options.resume is not None else latest
+        raise SessionNotFound(store.explain_no_latest(tr("start clio without -c and -r")))
+    return _ask_for_session(store, infos, ask, terminal) if options.resume is not None else latest
 
 
 def _settle_open_session(store: "SessionStore", session_id: str, ask: Ask, *, offers_next: bool) -> str | None:
@@ -87,16 +92,23 @@ def _settle_open_session(store: "SessionStore", session_id: str, ask: Ask, *, of
 
     offers_next: offer the newest session that is free. Raises EOFError if the user cancels.
     """
-    sys.stdout.write(f"Session {_quote_session(store, session_id)} is open in another clio ")
-    sys.stdout.write(f"({store.describe_owner(session_id)}).\n")
+    from clio.ui.terminal_text import print_text
+
+    print_text(
+        tr(
+            "Session {session} is open in another clio ({owner}).",
+            session=_quote_session(store, session_id),
+            owner=store.describe_owner(session_id),
+        )
+    )
     free = store.latest(not_running=True) if offers_next else None
-    choices = {"c": "continue in a copy"}
+    choices = {"c": tr("continue in a copy")}
     if free is not None:
-        choices["n"] = f"continue the next one: {_quote_session(store, free)}"
-    choices |= {"v": "view it (read-only)", "s": "start a new session"}
-    sys.stdout.write("".join(f"  {letter}  {meaning}\n" for letter, meaning in choices.items()))
+        choices["n"] = tr("continue the next one: {session}", session=_quote_session(store, free))
+    choices |= {"v": tr("view it (read-only)"), "s": tr("start a new session")}
+    print_text("\n".join(f"  {letter}  {meaning}" for letter, meaning in choices.items()))
     while True:
-        match ask("Choose a letter (Enter to cancel): ").strip().lower():
+        match ask(tr("Choose a letter (Enter to cancel): ")).strip().lower():
             case "":
                 raise EOFError
             case "c":
@@ -108,7 +120,7 @@ def _settle_open_session(store: "SessionStore", session_id: str, ask: Ask, *, of
 
                 lines = render_last_messages(store.read(session_id), sys.maxsize, max_lines=sys.maxsize)
                 if not show_in_pager("\n".join(lines), os.environ):
-                    sys.stdout.write("No pager could be run; set PAGER to one.\n")
+                    print_text(tr("No pager could be run; set PAGER to one."))
             case "s":
                 return None
             case _:
@@ -124,30 +136,34 @@ def _quote_session(store: "SessionStore", session_id: str) -> str:
     return f"“{truncate(clean(called), _CALLED_CHARS)}”"
 
 
-def _ask_for_session(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
+def _ask_for_session(store: "SessionStore", infos: "Sequence[SessionInfo]", ask: Ask, terminal: Terminal) -> str | None:
     from clio.commands.session_table import make_session_table, preview_session
 
-    infos = store.list()
     table = make_session_table(infos, running=None, now=time.time())
     if terminal.live and sys.stdin.isatty():
         from clio.ui.prompt_io import Picker, get_columns_and_rows
 
         first_paint.restore_terminal()
-        previews = {info.id: preview_session(info) for info in infos}
-        title = "Continue which session? (esc starts a new one)"
-        picker = Picker(
-            title, table, tuple(previews), 0, lambda: get_columns_and_rows(None), previews.__getitem__
-        )  # fmt: skip
+        by_id = {info.id: info for info in infos}
+        title = tr("Continue which session? (esc starts a new one)")
+
+        def preview(session_id: str) -> str:
+            return preview_session(by_id[session_id])
+
+        gc.freeze()  # a collection among thousands of sessions would delay a key by 40 ms
+        picker = Picker(title, table, tuple(by_id), 0, lambda: get_columns_and_rows(None), preview)
         return asyncio.run(picker.ask(terminal.theme, None, None))
+    from clio.ui.terminal_text import print_text
+
     sys.stdout.write("".join(f"{line}\n" for line in _render_table_lines(table, terminal)))
     while True:
-        answer = ask("Number, id or name (Enter starts a new session): ").strip()
+        answer = ask(tr("Number, id or name (Enter starts a new session): ")).strip()
         if not answer:
             return None
         try:
             return store.find(answer)
         except ClioError as error:
-            sys.stdout.write(f"{clean(str(error))}\n")
+            print_text(clean(str(error)))
 
 
 def _render_table_lines(table: "Table", terminal: Terminal) -> Iterator[str]:
@@ -163,14 +179,17 @@ def _render_table_lines(table: "Table", terminal: Terminal) -> Iterator[str]:
 
 
 def summarize_session(session: "Session") -> Iterator[str]:
-    """Summarize a resumed session: its name, its length, open todos, and its last messages."""
+    """Summarize a resumed session in plain text: its name, its length, open todos, and its last messages."""
+    yield _describe_session(session)
+    yield from render_last_messages(session.messages)
 
-    parts = [f"session {_name_session(session)}", format_count(len(session.messages), "message")]
+
+def _describe_session(session: "Session") -> str:
+    parts = [tr("session {session}", session=_name_session(session)), tr_count(len(session.messages), "message")]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     if open_todos:
-        parts.append(f"{format_count(open_todos, 'open todo')}")
-    yield " · ".join(parts)
-    yield from render_last_messages(session.messages)
+        parts.append(f"{tr_count(open_todos, 'open todo')}")
+    return " · ".join(parts)
 
 
 def _name_session(session: "Session") -> str:
@@ -200,7 +219,7 @@ def render_last_messages(
             case ToolMessage():
                 call = asked.get(message.tool_call_id)
                 title = format_named_call(call) if call else message.name
-                yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
+                yield f"● {title} … {message.summary or (tr('done') if message.ok else tr('failed'))}"
             case _:
                 pass  # calls are shown with their results; clio's own messages are not shown
 
@@ -210,13 +229,14 @@ def _shorten_message(text: str, mark: str, max_lines: int) -> Iterator[str]:
     for number, line in enumerate(lines[:max_lines]):
         yield (mark if number == 0 else "  ") + line
     if len(lines) > max_lines:
-        yield f"  … {len(lines) - max_lines} more lines"
+        yield tr("  … {count} more lines", count=len(lines) - max_lines)
 
 
 class SessionResume:
     """Opens the session to resume, and shows it before the app is imported, until the app takes it over."""
 
-    def __init__(self, loaded: LoadedConfig, terminal: Terminal) -> None:
+    def __init__(self, loaded: LoadedConfig, terminal: Terminal, printed: "PrintedRows | None" = None) -> None:
+        self._printed = printed
         self._loaded = loaded
         self._terminal = terminal
         self._session: Session | None = None
@@ -258,7 +278,12 @@ class SessionResume:
         self._session = session
         if not self._terminal.live or session.warnings or session.plan_mode:
             return False
-        _print_summary(session, self._terminal)
+        from clio.ui.pipe_screen import TerminalOutput
+
+        text = _render_session_text(session, self._terminal)
+        TerminalOutput(sys.stdout).write(text)
+        if self._printed is not None:
+            self._printed.add(text)
         return True
 
     def hand_over(self, app: "App") -> None:
@@ -274,28 +299,21 @@ class SessionResume:
             self._session = None
 
 
-def render_session_summary(session: "Session", theme: Theme) -> "Iterator[Text]":
-    """Yield the lines of `summarize_session`; the user's messages look as in the conversation."""
+def render_session(session: "Session", theme: Theme, width: int) -> "Iterator[Part]":
+    """Yield a line that names the session, and its last messages as they looked in the conversation."""
     from rich.text import Text
 
-    from clio.ui.hanging_text import format_user_message
+    from clio.ui.painter import Part
+    from clio.ui.past_conversation import render_past_messages
 
-    title, *lines = (clean(line) for line in summarize_session(session))
-    yield Text(title, theme.faint)
-    for message in session.messages[-TAIL_MESSAGES:]:
-        count = sum(1 for _ in render_last_messages([message], 1))
-        shown, lines = lines[:count], lines[count:]
-        if isinstance(message, UserMessage):
-            yield from format_user_message("\n".join(line[len(USER_SIGN) :] for line in shown), theme)
-        else:
-            yield from (Text(line, theme.faint) for line in shown)
+    yield Part(body=Text(clean(_describe_session(session)), theme.faint))
+    yield from render_past_messages(session.messages, theme, width)
 
 
-def _print_summary(session: "Session", terminal: Terminal) -> None:
-    """Print as `Screen.show_rows` does; importing the whole screen takes six times as long."""
-    from clio.ui.painter import Painter, Part
-    from clio.ui.pipe_screen import TerminalOutput
+def _render_session_text(session: "Session", terminal: Terminal) -> str:
+    """Return what `Screen.show_parts` prints, before the app and its screen are imported."""
+    from clio.ui.painter import Painter
 
     painter = Painter(terminal.theme, terminal_size)
-    rows = render_session_summary(session, terminal.theme)
-    TerminalOutput(sys.stdout).write("".join(painter.render_lines(Part(body=row)) for row in rows))
+    parts = render_session(session, terminal.theme, terminal_size()[0])
+    return "".join(map(painter.render_lines, parts)) + "\n"

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from prompt_toolkit.input import Input
 
 from clio.config.command_line import did_you_mean
 from clio.config.loaded import LoadedConfig
-from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name, theme_names
+from clio.config.paths import home_config
+from clio.config.theme_files import THEMES, THEMES_FOLDER, find_theme_file, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
-from clio.entrypoints.repl.components import ReplComponents
+from clio.entrypoints.repl.components import ReplComponents, terminal_size
 from clio.errors import ConfigError
+from clio.text.translation import mark, tr
 from clio.ui.painter import assemble_text
 from clio.ui.palettes import MEANINGS, Background, Palette, TextStyle, get_builtin_palette, parse_text_style
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
     from rich.text import Text
 
     from clio.ui.plain_line import PlainLine
@@ -148,7 +151,8 @@ class TerminalReplies:
         return text[: match.start()] + text[match.end() :]
 
 
-_LATE_REPLY_S = 0.1
+_LATE_REPLY_S = 0.1  # wait at least so long for a reply when clio exits,
+_SLOWEST_REPLY_S = 1.5  # and until so long after the query: a terminal far away takes its time
 
 
 class BackgroundQuestion:
@@ -158,7 +162,7 @@ class BackgroundQuestion:
         self._on_answer = on_answer
         self._replies = TerminalReplies()
         self._is_reported = False
-        self._asked = False
+        self._asked_at: float | None = None
 
     def ask(self, keyboard: Input, stream: TextIO) -> None:
         """Send the query, and remove the reply from the input of this keyboard whenever it arrives.
@@ -182,12 +186,15 @@ class BackgroundQuestion:
         parser.feed, parser.flush = fed, flushed
         stream.write(BACKGROUND_QUERY)
         stream.flush()
-        self._asked = True
+        self._asked_at = time.monotonic()
 
     def leave(self, keyboard: int = 0) -> None:
-        """Wait briefly for a reply that has not arrived; the next program at the terminal would read it as keys."""
-        end = time.monotonic() + _LATE_REPLY_S
-        while self._asked and not self._replies.fenced and (left := end - time.monotonic()) > 0:
+        """Wait for a reply that has not arrived; the next program at the terminal would read it as keys."""
+        if self._asked_at is None:
+            return
+        end = max(self._asked_at + _SLOWEST_REPLY_S, time.monotonic() + _LATE_REPLY_S)
+        self._asked_at = None
+        while not self._replies.fenced and (left := end - time.monotonic()) > 0:
             try:
                 if not select.select([keyboard], [], [], left)[0]:
                     return
@@ -221,11 +228,15 @@ class UserTheme(Struct, frozen=True, kw_only=True):
 def read_user_theme(home: Path, name: str) -> UserTheme:
     """Read the user's theme of that name. Raises ConfigError with file and line."""
     shown = f"{THEMES_FOLDER}/{name}.yaml"
-    data = read_config_bytes(home / THEMES_FOLDER / f"{name}.yaml", shown) if is_theme_name(name) else None
+    data = read_config_bytes(find_theme_file(home, name), shown) if is_theme_name(name) else None
     if data is None:
         known = theme_names(home)
         raise ConfigError(
-            f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; available: ' + ', '.join(known)}"
+            tr(
+                "there is no theme {name!r}{did_you_mean}",
+                name=name[:64],
+                did_you_mean=did_you_mean(name, known) or tr("; available: ") + ", ".join(known),
+            )
         )
     lines = data.decode("utf-8-sig", "replace").splitlines()
     extends, styles = "auto", dict[str, TextStyle]()
@@ -237,8 +248,10 @@ def read_user_theme(home: Path, name: str) -> UserTheme:
             styles[key] = _parse_style(key, entry, where, lines)
         else:
             known = ("extends", *MEANINGS)
-            hint = did_you_mean(key, known) or f"; known are {', '.join(known[:6])}, … (docs/themes.md lists all)"
-            raise ConfigError(f"{where}: unknown key {key[:64]!r}{hint}")
+            hint = did_you_mean(key, known) or tr(
+                "; known: {known}, … (docs/themes.md lists all)", known=", ".join(known[:6])
+            )
+            raise ConfigError(tr("{where}: unknown key {key!r}{hint}", where=where, key=key[:64], hint=hint))
     return UserTheme(extends=extends, styles=styles)
 
 
@@ -246,7 +259,14 @@ def _parse_extends(entry: Entry, where: str) -> str:
     node = entry.node
     if isinstance(node, Scalar) and node.text in THEMES:
         return node.text
-    raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe_node(node)}")
+    raise ConfigError(
+        tr(
+            "{where}: extends must be one of {themes}, not {node}",
+            where=where,
+            themes=", ".join(THEMES),
+            node=describe_node(node),
+        )
+    )
 
 
 def _parse_style(key: str, entry: Entry, where: str, lines: Sequence[str]) -> TextStyle:
@@ -254,11 +274,26 @@ def _parse_style(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Te
     if isinstance(node, Scalar) and _COLOUR_IN_COMMENT.fullmatch(
         "".join(lines[node.end[0] : node.end[0] + 1])[node.end[1] :]
     ):
-        raise ConfigError(f"{where}: {key} ends before the #, which begins a comment; put the value in quotes")
+        raise ConfigError(
+            tr(
+                "{where}: {key} ends before the #, which begins a comment; put the value in quotes",
+                where=where,
+                key=key,
+            )
+        )
     if isinstance(node, Scalar) and node.kind == "null":
-        raise ConfigError(f"{where}: {key} has no value; write a style such as 'bold red', or plain")
+        raise ConfigError(
+            tr("{where}: {key} has no value; write a style such as 'bold red', or plain", where=where, key=key)
+        )
     if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
-        raise ConfigError(f"{where}: {key} must be a style such as 'bold red', not {describe_node(node)}")
+        raise ConfigError(
+            tr(
+                "{where}: {key} must be a style such as 'bold red', not {node}",
+                where=where,
+                key=key,
+                node=describe_node(node),
+            )
+        )
     try:
         return parse_text_style(node.text)
     except ValueError as error:
@@ -288,8 +323,8 @@ class ThemeSelector:
         try:
             self.use(requested)
         except ConfigError as error:
-            joint = " Using" if str(error).endswith("?") else "; using"
-            self.problem = f"{error}{joint} the theme auto"
+            joint = tr(" Using") if str(error).endswith("?") else "; using"
+            self.problem = tr("{error}{joint} the theme auto", error=error, joint=joint)
             self.use(AUTO)
 
     def use(self, name: str) -> None:
@@ -343,40 +378,48 @@ class ThemeSelector:
                 return get_builtin_palette(f"sixteen {background}" if has_16_colours else background)
 
 
-# The sample of a theme in the list: the key of a style, and a text in it.
+# The sample of a theme, in parts that are shown whole or not at all: the key of a style, and a text in it.
 _SAMPLE = (
-    ("prompt", "❯ "),
-    ("", "text "),
-    ("added", "+ new "),
-    ("removed", "- old "),
-    ("good", "✓ good "),
-    ("bad", "✗ bad "),
-    ("warning", "! warning "),
-    ("faint", "faint "),
-    ("code_keyword", "def "),
-    ("code_function", "f"),
-    ("", "("),
-    ("code_string", '"x"'),
-    ("", ") "),
+    ((mark("prompt"), "❯ "), ("", "text ")),
+    ((mark("added"), "+ new "),),
+    ((mark("removed"), "- old "),),
+    ((mark("good"), "✓ good "),),
+    ((mark("bad"), "✗ bad "),),
+    ((mark("warning"), "! warning "),),
+    ((mark("faint"), "faint "),),
+    (("code_keyword", "def "), ("code_function", "f"), ("", "("), ("code_string", '"x"'), ("", ") ")),
 )
 
 
-def make_sample_row(name: str, palette: Palette, *, current: bool, width: int, with_background: bool) -> "Text":
-    """Return the theme's name and a sample of its styles, as many as fit."""
+def make_sample_row(
+    name: str, palette: Palette, *, current: bool, width: int, with_background: bool, columns: int
+) -> "Text":
+    """Return the theme's name and a sample of its styles, as many as fit. width: of the longest name."""
     label = f"{'→' if current else ' '} {name:<{width}}  "
-    sample = _style_sample(palette, with_background=with_background)
-    return assemble_text((label, "strong" if current else ""), *sample, no_wrap=True)
+    sample = _style_sample(palette, columns - len(label), with_background=with_background)
+    parts = ((style.for_rich, text) for style, text in sample)
+    return assemble_text((label, "strong" if current else ""), *parts, no_wrap=True)
 
 
-def _style_sample(palette: Palette, *, with_background: bool) -> Iterator[tuple[str, str]]:
+def _style_sample(palette: Palette, cells: int, *, with_background: bool) -> Iterator[tuple[TextStyle, str]]:
     background = palette.backgrounds[0] if with_background and palette.backgrounds else ""
     foreground = "#ffffff" if background == "#000000" else "#000000"
-    for key, text in _SAMPLE:
-        style = palette.styles[key].for_rich if key else "none"
-        if background and " on " not in f" {style}":
-            style = f"{style if style != 'none' else ''} on {background}"
-            style = style if "#" in style.partition(" on ")[0] else f"{foreground} {style.strip()}"
-        yield text, style
+    for part in _SAMPLE:
+        cells -= sum(len(text) for _, text in part)
+        if cells < 0:
+            return
+        for key, text in part:
+            style = palette.styles[key] if key else TextStyle()
+            if background and not style.background:
+                style = structs.replace(
+                    style,
+                    background=background,
+                    foreground=style.foreground if "#" in style.foreground else foreground,
+                )
+            yield style, text
+
+
+_SAMPLE_INDENT = 5  # before a preview in a list
 
 
 class ThemeController:
@@ -393,6 +436,11 @@ class ThemeController:
     def problem(self) -> str:
         """Why the configured theme is not in use, as a sentence; "" if it is."""
         return self._themes.problem
+
+    @property
+    def name(self) -> str:
+        """The theme in use."""
+        return self._themes.name
 
     def ask_background(self, line: "PromptLine | PlainLine") -> None:
         """Query the terminal's background, once, if the colours depend on it. Call it when the prompt is displayed."""
@@ -415,10 +463,14 @@ class ThemeController:
         if not name:
             self._show(parts)
             return
+        self.use_theme(name)
+        parts.screen.print_note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
+
+    def use_theme(self, name: str) -> None:
+        """Use a theme from now on, without saving the choice. Raises ConfigError."""
         self._themes.use(name)
         if self._line is not None:
             self._line.redraw()
-        parts.screen.print_note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
 
     def _set_background(self, background: Background) -> None:
         self._themes.set_background(background)
@@ -428,24 +480,38 @@ class ThemeController:
     def _save_choice(self, name: str) -> Iterator[str]:
         """Save the choice; yield where it is saved, or why it is not."""
         if self._loaded.config.incognito:
-            yield f"theme {name}, until clio exits: --incognito saves nothing"
+            yield tr("theme {name}, until clio exits: --incognito saves nothing", name=name)
             return
         path = home_config(self._loaded.home)
         from clio.config.yaml_edit import store_setting
 
         store_setting(path, "theme", name)
-        yield f"theme {name}, saved in {path}"
+        yield tr("theme {name}, saved in {path}", name=name, path=path)
         origin = self._loaded.origins.get("theme", "default")
         if origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path:
-            yield f"but {origin} overrides it at the next start"
+            yield tr("but {origin} overrides it at the next start", origin=origin)
 
     def _explain_no_colours(self) -> Iterator[str]:
         if not self._terminal.colour:
-            yield f"no colours are shown: {self._colour_off_reason()}"
+            yield tr("no colours are shown: {colour_off_reason}", colour_off_reason=self._colour_off_reason())
 
     def _colour_off_reason(self) -> str:
         origin = self._loaded.origins.get("color", "default")
-        return f"color is off ({origin})" if origin != "default" else "the terminal has none"
+        return tr("colour is off ({origin})", origin=origin) if origin != "default" else tr("the terminal has none")
+
+    def render_sample(self, name: str) -> "StyleAndTextTuples | str":
+        """Return a sample of the theme's styles for the list of themes; what is wrong with the theme, if anything."""
+        try:
+            palette = self._themes.palette(name)
+        except ConfigError as error:
+            return str(error)
+        cells = terminal_size()[0] - _SAMPLE_INDENT
+        sample = _style_sample(palette, cells, with_background=self._shows_background_of(name))
+        return [(style.for_toolkit, text) for style, text in sample]
+
+    def _shows_background_of(self, name: str) -> bool:
+        """Whether a sample is drawn on the background that the theme is meant for; sixteen colours have none."""
+        return self._terminal.colour and self._terminal.depth != "standard" and name not in (self.name, AUTO)
 
     def _show(self, parts: ReplComponents) -> None:
         from clio.ui.safe_text import clean_line
@@ -460,11 +526,10 @@ class ThemeController:
                 ("→" if name == self._themes.name else "", name, THEMES.get(name, "your own")) for name in names
             )
             screen.show_result(
-                CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide_column=2))
+                CommandResult(table=Table(columns=("", tr("theme"), tr("what for")), rows=listed, wide_column=2))
             )
             return
-        # Only 24-bit and 256-colour terminals can show the background that a theme is meant for.
-        can_show_background = self._terminal.colour and self._terminal.depth != "standard"
+        columns = terminal_size()[0]
         rows: list[Text] = []
         for name in names:
             try:
@@ -473,7 +538,11 @@ class ThemeController:
                 rows.append(assemble_text(f"  {name:<{width}}  {clean_line(str(error))}", style=screen.theme.bad))
                 continue
             current = name == self._themes.name
-            with_background = can_show_background and not current and name != "auto"
-            rows.append(make_sample_row(name, palette, current=current, width=width, with_background=with_background))
+            with_background = self._shows_background_of(name)
+            rows.append(
+                make_sample_row(
+                    name, palette, current=current, width=width, with_background=with_background, columns=columns
+                )
+            )
         screen.show_rows(rows)
-        screen.print_note("\n".join(["/theme NAME sets the theme", *self._explain_no_colours()]))
+        screen.print_note("\n".join([tr("/theme NAME sets the theme"), *self._explain_no_colours()]))

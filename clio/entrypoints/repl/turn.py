@@ -12,8 +12,9 @@ from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinishe
 from clio.commands.command import Choose, is_command
 from clio.entrypoints.repl.components import ReplComponents, terminal_size
 from clio.errors import ClioError, UserError
+from clio.text.translation import mark, tr
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
-from clio.ui.line_rules import PastedTexts
+from clio.ui.line_rules import PastedTexts, names_program, parse_memory_line
 from clio.ui.terminal_handoff import edit_text
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 Kind = Literal["steer", "query", "turn"]
 STEER_MARK = "!"
 _STOPPED_RECENTLY_S = 1.0  # another Esc within this time was meant for the stopped turn
-_STEER_HINT = "Enter again to send now · ↑ to edit"
-_EDIT_HINT = "↑ edits the last"
+_STEER_HINT = mark("Enter again to send now · ↑ to edit")
+_EDIT_HINT = mark("↑ to edit the last")
 
 
 class QueuedText(Struct):
@@ -36,13 +37,21 @@ class QueuedText(Struct):
         kind: "steer" is sent with the next request of the turn, "query" is a read-only command that runs after the
             step, "turn" is carried out after the turn.
         is_message: send the text to the model even if it begins with a slash.
+        is_marked: a "steer" that was typed with `!`.
         held: the turn was stopped, so the text waits until the user releases or edits it.
+        follows_stop: it was entered after the user had stopped the turn, and so is not held.
     """
 
     text: str
     kind: Kind
     is_message: bool = False
+    is_marked: bool = False
     held: bool = False
+    follows_stop: bool = False
+
+    def get_typed_text(self) -> str:
+        """Return the text as the user typed it."""
+        return STEER_MARK + self.text if self.is_marked else self.text
 
 
 class TypeAheadQueue:
@@ -60,28 +69,42 @@ class TypeAheadQueue:
         self._entered: list[QueuedText] = []
         self._mailbox: Mailbox | None = None
         self._just_queued = False
+        self._is_stopping = False
 
     def begin(self, mailbox: Mailbox) -> None:
         """Note that a turn has begun; steering texts go into its mailbox."""
-        self._mailbox = mailbox
+        self._mailbox, self._is_stopping = mailbox, False
+
+    def note_stop(self) -> None:
+        """Note that the user stops the turn; it may take a moment to end."""
+        self._is_stopping = True
 
     def end(self, *, done: bool) -> None:
         """Note that the turn has ended.
 
-        Steering texts that came too late for it are queued first. Unless it is `done`, all texts are held: after an
+        Steering texts that came too late for it are queued first. But between turns `!git status` runs a command, so a
+        late text with `!` before the name of a program is neither sent nor run: it is on the line again, or held.
+        Unless the turn is `done`, all texts are held, except those entered after the user stopped it: after an
         interrupt or an error the user decides what is sent next.
         """
         late = self._mailbox.pop_all() if self._mailbox is not None else []
         self._mailbox, self._just_queued = None, False
+        steering = [one for one in self._entered if one.kind == "steer"]
+        steering = steering[len(steering) - len(late) :]  # those before have been sent
         self._entered = [one for one in self._entered if one.kind != "steer"]
         for one in self._entered:
             one.kind = "turn"
-        if late:
-            self._entered.insert(0, QueuedText("\n\n".join(late), "turn", is_message=True))
+        commands = [one.get_typed_text() for one in steering if one.is_marked and names_program(one.text)]
+        messages = [text for one, text in zip(steering, late, strict=True) if one.get_typed_text() not in commands]
+        if commands and not self.line.text:
+            self.line.replace(commands.pop())
+        self._entered[:0] = [QueuedText(command, "turn", held=True) for command in commands]
+        if messages:
+            self._entered.insert(0, QueuedText("\n\n".join(messages), "turn", is_message=True))
         if not done:
             self._stopped_at = self._clock()
             for one in self._entered:
-                one.held = True
+                one.held = not one.follows_stop
 
     def enter(self, text: str) -> None:
         """Handle Enter pressed during a turn: queue the text, or steer the turn with it."""
@@ -90,11 +113,12 @@ class TypeAheadQueue:
             if again:
                 self._steer(self._entered.pop().text)
         elif text.startswith(STEER_MARK):
-            self._steer(text.removeprefix(STEER_MARK).strip())
+            self._steer(text.removeprefix(STEER_MARK).strip(), is_marked=True)
         else:
             is_query = _is_query(text)
-            self._entered.append(QueuedText(text.strip(), "query" if is_query else "turn"))
-            self._just_queued = not is_query and not is_command(text)
+            kind: Kind = "query" if is_query else "turn"
+            self._entered.append(QueuedText(text.strip(), kind, follows_stop=self._is_stopping))
+            self._just_queued = not (is_query or is_command(text) or parse_memory_line(text))
 
     def other_key(self) -> None:
         """Handle a key other than Enter: after it, Enter on an empty line has no effect."""
@@ -111,11 +135,9 @@ class TypeAheadQueue:
         if not self._entered:
             return ""
         newest = self._entered.pop()
-        if newest.kind != "steer":
-            return newest.text
-        if self._mailbox is not None:
+        if newest.kind == "steer" and self._mailbox is not None:
             self._mailbox.pop_newest()
-        return STEER_MARK + newest.text
+        return newest.get_typed_text()
 
     def delivered(self) -> None:
         """Remove the oldest steering text, because it was sent to the model."""
@@ -132,8 +154,8 @@ class TypeAheadQueue:
         return query.text
 
     def take_line(self) -> str:
-        """Remove and return the unfinished line, for the next prompt; without `!`, which would run a command there."""
-        return self.pastes.expand(self.line.pop_text()).removeprefix(STEER_MARK)
+        """Remove and return the unfinished line, for the next prompt, where a hint tells what Enter does with it."""
+        return self.pastes.expand(self.line.pop_text())
 
     def take_next(self) -> QueuedText | None:
         """Remove and return the first text that may be carried out between two turns."""
@@ -168,18 +190,20 @@ class TypeAheadQueue:
         queued = 0
         for one in self._entered:
             queued += one.kind == "turn"
-            label = {"steer": "steering", "query": "after this step", "turn": f"queued {queued}"}[one.kind]
+            label = {"steer": "steering", "query": tr("after this step"), "turn": tr("queued {queued}", queued=queued)}[
+                one.kind
+            ]
             shown.append(WaitingText(label, one.text))
         return tuple(shown)
 
     def typing(self) -> TypingState:
         """Return the line, the waiting texts and a hint, for the screen."""
-        hint = (_STEER_HINT if self._just_queued else _EDIT_HINT) if self._entered else ""
+        hint = (tr(_STEER_HINT) if self._just_queued else tr(_EDIT_HINT)) if self._entered else ""
         return TypingState(line=self.line, waiting=self.list_waiting(), hint=hint)
 
-    def _steer(self, text: str) -> None:
+    def _steer(self, text: str, *, is_marked: bool = False) -> None:
         if text and self._mailbox is not None:
-            self._entered.append(QueuedText(text, "steer"))
+            self._entered.append(QueuedText(text, "steer", is_marked=is_marked))
             self._mailbox.put(self.pastes.expand(text))
 
 
@@ -229,6 +253,7 @@ class Turns:
         self._end, self._parts = None, parts
         self._stop.reset()
         self.ahead.begin(parts.app.mailbox)
+        parts.screen.expect_turn()
         self._task = task = asyncio.create_task(parts.app.run_turn(text, make))
         try:
             await (self._watched(parts, task) if self._live else asyncio.wait({task}))
@@ -239,7 +264,14 @@ class Turns:
         finally:
             self._task = None
             self.ahead.end(done=self._end is not None and self._end.status == "done")
+            if self._end is None:
+                parts.screen.abandon_turn()
         self._report(parts, task)
+
+    @property
+    def is_last_done(self) -> bool:
+        """Whether the last turn was neither stopped nor failed."""
+        return self._end is not None and self._end.status == "done"
 
     @property
     def running(self) -> bool:
@@ -249,6 +281,7 @@ class Turns:
     def interrupt(self) -> None:
         """Stop the running turn; does nothing if none runs, or if it was asked to stop a moment ago."""
         if self._task is not None and self._stop.is_allowed():
+            self.ahead.note_stop()
             self._task.cancel()
 
     def wrap_listener(self, emit: Emit) -> Emit:
@@ -363,9 +396,9 @@ def make_mode_cycler(
             return
         mode = parts.app.planning.cycle_mode()
         if turns.running:
-            parts.screen.print_note(f"approval mode {mode} from the next call on")
+            parts.screen.print_note(tr("approval mode {mode} from the next call on", mode=mode))
         else:
-            changed(f"approval mode {mode}")
+            changed(tr("approval mode {mode}", mode=mode))
 
     return cycle
 

@@ -10,6 +10,7 @@ from clio.commands.context_commands import list_last_calls, read_whole_output
 from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.repl.components import ReplComponents
 from clio.errors import ClioError, ToolFailed
+from clio.text.translation import tr
 from clio.ui.line_rules import ShellLine
 from clio.ui.terminal_handoff import hand_over_terminal, show_in_pager
 
@@ -77,6 +78,8 @@ class _OutputDisplay:
         self._offset = 0
         self._lines = 0
         self._held: list[str] = []
+        self._partial = ""  # the last line while it has no end yet
+        self._has_printed = False
         self.process: RunningProcess | None = None
 
     @property
@@ -84,12 +87,17 @@ class _OutputDisplay:
         """Return the whole output; the middle of a very long one is omitted."""
         return self.process.output.text().strip("\n") if self.process else ""
 
-    def more(self) -> None:
-        """Print what has arrived since the last call."""
-        if self.process is None or self.process.output.total_chars == self._offset:
+    def more(self, *, is_end: bool = False) -> None:
+        """Print the lines that were completed since the last call; at the end also what is left of the last one."""
+        if self.process is None or (self.process.output.total_chars == self._offset and not is_end):
             return
-        lines = self.process.output.text_from(self._offset).removesuffix("\n").split("\n")
+        text = self._partial + self.process.output.text_from(self._offset)
         self._offset = self.process.output.total_chars
+        end = len(text) if is_end else text.rfind("\n") + 1
+        text, self._partial = text[:end], text[end:]
+        if not text:
+            return
+        lines = text.removesuffix("\n").split("\n")
         room = max(_MAX_PRINTED_LINES - self._lines, 0)
         self._lines += len(lines)
         if lines[:room]:
@@ -98,17 +106,18 @@ class _OutputDisplay:
 
     def end(self) -> None:
         """Print the end of an output that was too long to print whole."""
-        self.more()
+        self.more(is_end=True)
         left_out = self._lines - _MAX_PRINTED_LINES - len(self._held)
         if left_out > 0:
-            self._parts.screen.print_note(f"… {left_out:,} lines not shown")
+            self._parts.screen.print_note(tr("… {left_out:,} lines not shown", left_out=left_out))
         if self._held:
             self._print(self._held)
 
     def _print(self, lines: list[str]) -> None:
         from clio.commands.command import CommandResult
 
-        self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
+        self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)), continues=self._has_printed)
+        self._has_printed = True
 
 
 async def _run(parts: ReplComponents, command: str, shown: _OutputDisplay) -> "RunningProcess":
@@ -142,18 +151,20 @@ def _report(
         return
     shown.end()
     process = shown.process
-    state = "stopped by the user" if task.cancelled() or process is None else _describe_exit(process)
+    state = tr("stopped by the user") if task.cancelled() or process is None else _describe_exit(process)
     if line.is_output_shared:
         parts.app.pending_input.add_command_output(line.command, state, shown.text)
-    hint = " · included in your next message (use !! to keep it out)" if line.is_output_shared else ""
+    hint = tr(" · included in your next message (use !! to keep it out)") if line.is_output_shared else ""
     parts.screen.print_note(f"{state}{hint}")
 
 
 def _describe_exit(process: "RunningProcess") -> str:
     code = process.exit_code  # negative for a signal, as `subprocess` reports it
-    reason = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
-    left = "; processes it left running were stopped" if process.left_behind else ""
-    return f"{reason} in {process.seconds:.1f} s{left}"
+    reason = (
+        tr("exit {code}", code=code) if code is None or code >= 0 else tr("killed by signal {signal}", signal=-code)
+    )
+    left = tr("; processes it left running were stopped") if process.left_behind else ""
+    return tr("{reason} in {seconds:.1f} s{left}", reason=reason, seconds=process.seconds, left=left)
 
 
 class LastPager:
@@ -198,7 +209,9 @@ class LastPager:
             await self._print(parts, lambda: parts.screen.print_error(message))
             return
         if not calls:
-            await self._print(parts, lambda: parts.screen.print_note("no output to open: no tool has been called yet"))
+            await self._print(
+                parts, lambda: parts.screen.print_note(tr("no output to open: no tool has been called yet"))
+            )
             return
         head = f"{calls[-1].title} … {calls[-1].line}\n\n"
         shown: list[bool] = []

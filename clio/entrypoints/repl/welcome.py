@@ -17,18 +17,18 @@ from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path
 from clio.context.instructions import OWN_FILE, find_instructions
 from clio.errors import ClioError
-from clio.providers.base import AUTO, OFFLINE
+from clio.providers.base import AUTO, CONNECT_MODEL, NO_MODEL, OFFLINE
 from clio.providers.profiles import find_preset
 from clio.storage.files import make_folder
-from clio.text.formatting import format_ago, format_count
+from clio.text.formatting import format_ago
+from clio.text.translation import mark, tr, tr_count
 from clio.ui.footer import read_branch
 
 if TYPE_CHECKING:
     from clio.app import App
 
-CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 NAME = f"clio {__version__}"
-HINTS = "/help for commands · @file adds a file · #text is remembered"
+HINTS = mark("/help for commands · @ for files · # to remember")
 _TITLE_CHARS = 40
 
 
@@ -40,7 +40,7 @@ def describe_start(
         NAME,
         describe_model(loaded, env, model=model, server=server),
         describe_project(loaded.project, user_home),
-        HINTS,
+        tr(HINTS),
     )
 
 
@@ -51,12 +51,12 @@ def describe_later_start(app: "App", branch: str, *, user_home: Path, now: float
     """
     effort = app.efforts.get_effort(app.provider.model)
     model = (
-        f"no model: {CONNECT}"
+        _describe_no_model(app.loaded)
         if app.provider.name == OFFLINE
         else " · ".join([app.provider.model, *([effort] if effort != AUTO else []), app.policy.mode])
     )
     folder = " · ".join(filter(None, (_display_folder(app.project, user_home), branch)))
-    return (NAME, model, folder, *filter(None, (_describe_memory(app, now),)), HINTS)
+    return (NAME, model, folder, *filter(None, (_describe_memory(app, now),)), tr(HINTS))
 
 
 def note_greeting(home: Path) -> None:
@@ -69,10 +69,19 @@ def note_greeting(home: Path) -> None:
 def describe_model(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str) -> str:
     """Return the model, its server and the source of the key; without a model, how to connect one."""
     if server == OFFLINE:
-        asked = (loaded.config.provider or "").lower() == OFFLINE
-        return f"offline{' as configured' if asked else ': no key, no local server'} · {CONNECT}"
+        return _describe_no_model(loaded)
     key = _find_key_origin(loaded, env, server)
-    return f"{model} at {server} · {f'key from {key}' if key else 'no key needed'}"
+    return tr(
+        "{model} at {server} · {value}",
+        model=model,
+        server=server,
+        value=tr("key from {key}", key=key) if key else tr("no key needed"),
+    )
+
+
+def _describe_no_model(loaded: LoadedConfig) -> str:
+    is_asked = (loaded.config.provider or "").lower() == OFFLINE
+    return f"{tr('offline, as configured') if is_asked else tr(NO_MODEL)} · {tr(CONNECT_MODEL)}"
 
 
 def describe_project(project: Path, user_home: Path) -> str:
@@ -92,18 +101,18 @@ def _describe_memory(app: "App", now: float) -> str:
     parts: list[str] = []
     with suppress(ClioError, OSError):  # the first turn reports what is wrong with the files
         count = len(app.memory.store.records())
-        parts.append(format_count(count, "memory") if count else "no memories yet")
+        parts.append(tr_count(count, "memory") if count else tr("no memories yet"))
     with suppress(ClioError, OSError):
         if (info := app.store.last_conversation()) is not None:
             ago, title = format_ago(now - info.updated_at), format_short_title(info, _TITLE_CHARS)
-            parts.append(f"last session {ago}: {title}")
+            parts.append(tr("last session {ago}: {title}", ago=ago, title=title))
     return " · ".join(parts)
 
 
 def _find_key_origin(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str:
     """Return the variable or file that the key is from; "" if there is none."""
     if loaded.config.api_key:
-        return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
+        return loaded.variables.get("api_key") or loaded.origins.get("api_key", tr("the configuration"))
     if loaded.config.api_key_command:
         return "api_key_command"
     preset = find_preset(server)
@@ -114,8 +123,8 @@ def _find_key_origin(loaded: LoadedConfig, env: Mapping[str, str], server: str) 
 def _describe_git(project: Path) -> str:
     branch = read_branch(project)
     if not branch:
-        return "no git – run `git init`"
-    return f"git {branch}" if shutil.which("git") else f"git {branch}, but git is not installed"
+        return tr("no git – run `git init`")
+    return branch if shutil.which("git") else tr("{branch}, but git is not installed", branch=branch)
 
 
 def _name_clio_folder(project: Path) -> tuple[str, ...]:
@@ -127,7 +136,7 @@ def _describe_instructions(project: Path) -> str:
     if found:
         return found[0].source
     own = f"{FOLDER_NAME}/{OWN_FILE.name}"
-    return f"{own} is still empty" if (project / own).is_file() else "no instructions – run `clio init`"
+    return tr("{own} is still empty", own=own) if (project / own).is_file() else tr("no instructions – run `clio init`")
 
 
 def render_welcome(app: "App", *, first: bool, with_header: bool, user_home: Path) -> tuple[list[str], list[str]]:
@@ -151,10 +160,33 @@ def render_welcome(app: "App", *, first: bool, with_header: bool, user_home: Pat
 
 def _list_notes(loaded: LoadedConfig) -> Iterator[str]:
     if loaded.config.screen_reader:
-        yield "screen reader mode: Enter on an empty line reads the status, /help keys lists the keys"
+        yield tr("screen reader mode: Enter on an empty line reads the status, /help keys lists the keys")
     if loaded.config.incognito and not loaded.is_folder_blocked:
-        yield "incognito: nothing is written or remembered"
+        yield tr("incognito: nothing is written or remembered")
+    if (loaded.home / "jobs").is_dir():
+        from clio.jobs.job_store import list_jobs
+
+        for job in list_jobs(loaded.home):
+            if job.state == "needs you":
+                yield tr("job {id} needs you: /jobs show {id}", id=job.record.id)
+    yield from _list_agent_worktrees(loaded)
     if loaded.withheld or loaded.problems:
         from clio.config.show import list_start_notes
 
         yield from list_start_notes(loaded)
+
+
+def _list_agent_worktrees(loaded: LoadedConfig) -> Iterator[str]:
+    """Yield a line for each worktree that a background agent of an earlier session has left."""
+    folders = loaded.main_project.parent.glob(f"{loaded.main_project.name}-agent-*")
+    if not any(True for _ in folders):
+        return
+    from clio.git.agent_worktrees import list_agent_worktrees
+
+    with suppress(ClioError, OSError):  # no repository, or no git
+        for number, worktree in list_agent_worktrees(loaded.project):
+            yield tr(
+                "agent{number} left changes in {path}: /agents diff {number}, then merge or discard",
+                number=number,
+                path=worktree.path,
+            )

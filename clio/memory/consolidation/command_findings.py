@@ -75,7 +75,7 @@ _NEVER_ALONE = frozenset(
     "git gh curl wget docker kubectl ssh scp psql sqlite3 xargs nohup timeout pip pip3 open code".split()
 )
 _FILE = re.compile(r"[^\s=]*(?:::\S*|\.[A-Za-z]\w{0,4})|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*")
-_WIDE = frozenset({".", "./...", "./", "...", ".."})
+_WHOLE_PROJECT = frozenset({".", "./...", "./", "...", ".."})
 _TEXT_OPTIONS = {"-m": "MESSAGE", "--message": "MESSAGE", "-am": "MESSAGE", "-k": "NAME", "-run": "NAME", "-t": "NAME"}
 _INLINE = frozenset({"-c", "-e", "--eval"})
 
@@ -169,7 +169,13 @@ def _general(words: list[str]) -> list[str]:
             shown = after
         elif number and word[:1] in "'\"":
             shown = "TEXT"
-        elif number and word not in _WIDE and not word.startswith("-") and "://" not in word and _FILE.fullmatch(word):
+        elif (
+            number
+            and word not in _WHOLE_PROJECT
+            and not word.startswith("-")
+            and "://" not in word
+            and _FILE.fullmatch(word)
+        ):
             shown = "PATH"
         elif number and re.fullmatch(r"#?\d+|[0-9a-f]{7,40}", word):
             shown = "NUMBER"

@@ -18,8 +18,9 @@ from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
 from clio.storage.locks import FileLock
-from clio.text.formatting import format_count, format_stored_time
+from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
+from clio.text.translation import tr, tr_count
 
 StartedBy = Literal["hand", "idle", "exit"]
 """What started a consolidation: the user ("hand"), or clio when idle or at exit."""
@@ -102,17 +103,21 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def line(self) -> str:
         """Return the report in one line."""
-        counts = [format_count(number, one, many) for number, one, many in self._list_counts() if number]
-        turns = format_count(self.replayed, "turn")
-        head = f"dry run: {turns} to replay" if self.dry_run else f"consolidated: {turns} replayed"
-        line = ", ".join([head, *(counts or ["nothing new"])])
+        counts = [tr_count(number, one, many) for number, one, many in self._list_counts() if number]
+        turns = tr_count(self.replayed, "turn")
+        head = (
+            tr("dry run: {turns} to process", turns=turns)
+            if self.dry_run
+            else tr("consolidated: {turns} processed", turns=turns)
+        )
+        line = ", ".join([head, *(counts or [tr("nothing new")])])
         if self.early_end:
-            why = "stopped" if self.early_end == "stopped" else "out of time"
-            left = format_count(self.waiting, "turn") if self.waiting else "more"
-            line += f"; {why}, {left} left"
+            why = "stopped" if self.early_end == "stopped" else tr("out of time")
+            left = tr_count(self.waiting, "turn") if self.waiting else "more"
+            line += tr("; {why}, {left} left", why=why, left=left)
         if self.dry_run:
-            return f"{line} · nothing was written"
-        return f"{line} · /memory log, /memory undo" if self.changed else line
+            return tr("{line} · nothing was written", line=line)
+        return tr("{line} · /memory log, /memory undo", line=line) if self.changed else line
 
     def _list_counts(self) -> tuple[tuple[int, str, str], ...]:
         return (
@@ -121,7 +126,7 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
             (self.workflows, "workflow", "workflows"),
             (self.rules, "rule", "rules"),
             (self.preferences, "preference", "preferences"),
-            (self.promoted, "note promoted", "notes promoted"),
+            (self.promoted, tr("note promoted"), tr("notes promoted")),
             (self.superseded, "superseded", "superseded"),
             (self.variants, "variant", "variants"),
             (self.confirmed, "confirmed", "confirmed"),

@@ -17,6 +17,7 @@ from clio.memory.preferences.rule_files import english_rules
 from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.side_effects import find_side_effects
+from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 from clio.text.untrusted_text import strip_invisible
@@ -559,14 +560,21 @@ class Experience(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
 
 
+def find_own_start(messages: Sequence[Message]) -> int:
+    """Return the index of the first message that did not come with the repository; 0 if none did."""
+    return next((place + 1 for place in range(len(messages) - 1, -1, -1) if is_foreign_notice(messages[place])), 0)
+
+
 def split_into_turns(session_id: str, messages: Sequence[Message], after: str = "") -> list[Experience]:
     """Return the completed turns of a session in order.
 
-    The last turn is complete when the agent has answered without a further tool call.
+    The last turn is complete when the agent has answered without a further tool call. What came with the repository is
+    left out, even if the user has continued the session: the user did not write it.
 
     after: the id of a message; only turns that began after it are returned, or all if no message has this id.
     """
     known = next((place for place, message in enumerate(messages) if message.id == after), -1) if after else -1
+    known = max(known, find_own_start(messages) - 1)
     starts = [place for place, message in enumerate(messages) if place > known and is_turn_start(message)]
     found: list[Experience] = []
     for start, end in pairwise([*starts, len(messages)]):

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from clio.errors import ClioError, StorageError, UserError
-from clio.memory.preferences.language_rules import detect_language, read_statements
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.rule_files import english_rules
+from clio.memory.preferences.rule_files import detect_language, english_rules, read_statements
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
@@ -26,7 +25,8 @@ from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
 from clio.text.lazy_regex import LazyRegex
-from clio.text.scoring import HARD_LIMIT_SCORE
+from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
+from clio.text.translation import tr
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 _EN = english_rules("preferences")
@@ -167,21 +167,27 @@ def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], s
                 book = memory.project_preferences if scope == "project" else memory.preferences
                 saved[scope].append(_save(book, clean, said))
             except (UserError, StorageError, OSError) as error:
-                failed = f"not saved: {error_cause(error)}"
-    parts = [f"Saved to {scope} memory: {'; '.join(contents)}" for scope, contents in saved.items() if contents]
-    remembered = f"{' · '.join(parts)} · /memory undo" if parts else ""
+                failed = tr("not saved: {error_cause}", error_cause=error_cause(error))
+    parts = [
+        tr("Saved to {scope} memory: {contents}", scope=scope, contents="; ".join(contents))
+        for scope, contents in saved.items()
+        if contents
+    ]
+    remembered = tr("{parts} · /memory undo", parts=" · ".join(parts)) if parts else ""
     return "; ".join(part for part in (remembered, failed) if part)
 
 
 def describe_session_limits(held: Sequence[str]) -> str:
     """Return the line that lists the limits that apply to this session only."""
-    shown = "; ".join(held[:MAX_SHOWN]) + (f"; and {len(held) - MAX_SHOWN} more" if len(held) > MAX_SHOWN else "")
-    return f"Applied to this session: {shown} · /memory undo"
+    shown = "; ".join(held[:MAX_SHOWN]) + (
+        tr("; and {count} more", count=len(held) - MAX_SHOWN) if len(held) > MAX_SHOWN else ""
+    )
+    return tr("Applied to this session: {shown} · /memory undo", shown=shown)
 
 
 def question(noticed: Sequence[StatedPreference]) -> str:
     """Return the question to ask the user before doubtful statements are saved."""
-    where = "later work in this project" if noticed[0].in_project else "all later work"
+    where = tr("later work in this project") if noticed[0].in_project else tr("all later work")
     return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in noticed)}?"
 
 
@@ -216,8 +222,9 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
         one.content, f"said: {one.quote[:200]}", score, scenarios=scenarios, explicit=explicit, provenance=said
     ).record
     now = record.score if record.score is not None else score
-    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else "preference"
-    where = f", for {one.scenario}" if one.scenario else ""
+    opinion = describe_score(now) if one.kind in ("dislike", "preference") else "preference"
+    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else opinion
+    where = tr(", for {scenario}", scenario=one.scenario) if one.scenario else ""
     return f"{record.content} ({kind}{where})"
 
 
@@ -266,6 +273,12 @@ class Learner:
             self._memory.hold_limits(heard.held)
             self._tell(describe_session_limits(heard.held))
 
+    def hear_reason(self, session: Session, text: str) -> None:
+        """Remember what the user's reason for declining a call states; questions about it come after the turn."""
+        earlier = self._unconfirmed
+        self.before_turn(session, text)
+        self._unconfirmed = (*earlier, *(one for one in self._unconfirmed if one not in earlier))
+
     def _correct(self, session: Session, text: str) -> set[str]:
         """Replace the memories that the message refutes, report it, and return the sentences that did."""
         # Other languages than English are recognized by their own rules.
@@ -277,7 +290,7 @@ class Learner:
         try:
             replaced = apply_corrections(self._memory, text, session.id, "\n".join(before[-CONTEXT_MESSAGES:]))
         except (UserError, StorageError, OSError) as error:
-            self._warn(f"the correction was not saved: {error_cause(error)}")
+            self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set()
         for one in replaced:
             self._tell(one.describe())
@@ -292,7 +305,7 @@ class Learner:
         try:
             lifted = lift_limits(self._memory, text, session.id)
         except (UserError, StorageError, OSError) as error:
-            self._warn(f"the limit was not lifted: {error_cause(error)}")
+            self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
         for line in filter(None, (one.describe() for one in lifted)):
             self._tell(line)
@@ -304,14 +317,21 @@ class Learner:
             noted = self._memory.end_turn(session, status)
         except (StorageError, OSError) as error:
             why = format_os_error(error) if isinstance(error, OSError) else error
-            self._warn(f"nothing was learned from this turn: {why}")
+            self._warn(tr("nothing was learned from this turn: {why}", why=why))
             return
         finally:
             for text in pop_damage_notes():
                 self._warn(text)
         for one in noted:
             sign = "+" if one.rating.reward > 0 else "−"
-            self._tell(f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}")
+            self._tell(
+                tr(
+                    "{sign} {note}: counts a little for {style}",
+                    sign=sign,
+                    note=one.rating.note,
+                    style=one.turn.style or tr("this answer"),
+                )
+            )
 
     def consolidate(
         self,
@@ -355,10 +375,10 @@ class Learner:
         try:
             self._memory.pending_limits.add(unconfirmed, self._session)
         except (StorageError, OSError) as error:
-            self._warn(f"not kept for the next start: {error}")
+            self._warn(tr("not saved for the next start: {error}", error=error))
             return
         contents = "; ".join(one.content for one in unconfirmed)
-        self._tell(f"clio will ask at the next interactive start whether to remember: {contents}")
+        self._tell(tr("clio will ask at the next interactive start whether to remember: {contents}", contents=contents))
 
     def pop_deferred_suggestions(self) -> tuple[Suggestion, ...]:
         """Return the questions about statements made in runs that could not ask, and clear them."""
@@ -367,7 +387,7 @@ class Learner:
         try:
             pending = self._memory.pending_limits.take()
         except (StorageError, OSError) as error:
-            self._warn(f"limits stated in earlier runs are not asked about: {error}")
+            self._warn(tr("limits stated in earlier runs are not asked about: {error}", error=error))
             return ()
         return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
 

@@ -3,7 +3,7 @@
 Consolidation applies the same rules for corrections (`stated_facts.match_corrections`) to sessions that were recorded
 without this. Limits are lifted here only, and only by the user's own sentences: nothing that a model, a tool or a file
 says lifts a limit. A permission for one occasion ("just this once"), with a condition ("if the tests pass") or in a
-question lifts nothing. The rules of other languages than English are read by `language_rules`.
+question lifts nothing. The rules of other languages than English are read by `rule_files`.
 """
 
 import math
@@ -21,11 +21,19 @@ from clio.memory.consolidation.stated_facts import (
     match_corrections,
     read_corrections,
 )
-from clio.memory.preferences.language_rules import USING, compare_withdrawn, detect_language, read_withdrawals
-from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
-from clio.memory.preferences.stated_preferences import VERBS
+from clio.memory.preferences.rule_files import (
+    FILLER,
+    USING,
+    compare_withdrawn,
+    detect_language,
+    english_rules,
+    read_own_sentences,
+    read_withdrawals,
+)
+from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
 from clio.memory.store.record import (
     PROJECT_KINDS,
+    SHORT_ID,
     Kind,
     MemoryDraft,
     MemoryRecord,
@@ -37,6 +45,7 @@ from clio.memory.store.typed_store import Scope
 from clio.memory.subjects import PREPOSITIONS, STOP_WORDS
 from clio.memory.system import MemorySystem
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.text.vocabulary import stem_word
 
 _EN = english_rules("withdrawals")
@@ -174,6 +183,13 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
     return bool(mine or verbs) and mine == other and (verbs <= others or not others)
 
 
+def _as_stated(record: MemoryRecord) -> str:
+    """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
+    is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
+    is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
+    return f"hate {record.content}" if is_bare else record.content
+
+
 def _verbs_of_limit(limit: str) -> frozenset[str]:
     prohibition = _PROHIBITION.match(limit)
     return _verbs(limit[prohibition.end() :] if prohibition else limit)
@@ -238,7 +254,6 @@ def _objects(text: str) -> frozenset[str]:
 
 
 _KINDS: tuple[Kind, ...] = ("fact", "note")
-SHORT_ID = 8
 MAX_ALL = 500
 """A correction is compared with all memories of a scope if there are at most so many."""
 MAX_COMPARED = 50
@@ -267,8 +282,13 @@ class Replaced(Struct, frozen=True, kw_only=True):
         """Return the line that reports it."""
         old = "; ".join(f"“{shorten_content(one)}”" for one in self.refuted)
         if self.record is None:
-            return f"No longer used: {old} · /memory undo"
-        return f"Saved to {self.scope} memory: {self.record.content} (instead of {old}) · /memory undo"
+            return tr("No longer used: {old} · /memory undo", old=old)
+        return tr(
+            "Saved to {scope} memory: {content} (instead of {old}) · /memory undo",
+            scope=self.scope,
+            content=self.record.content,
+            old=old,
+        )
 
 
 def apply_corrections(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced]:
@@ -341,10 +361,10 @@ class Lifted(Struct, frozen=True, kw_only=True):
         """Return the line that reports it; "" if there was nothing to take back."""
         if self.candidates:
             listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
-            return f"Not clear which one you take back: {listed} · /memory forget ID"
+            return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
         gone = [*(shorten_content(one) for one in self.records), *self.held]
-        undo = " · /memory undo" if self.records else ""
-        return f"No longer applies: {'; '.join(gone)}{undo}" if gone else ""
+        undo = tr(" · /memory undo") if self.records else ""
+        return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
 
 
 def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
@@ -359,7 +379,7 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
             known += [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "rule"]
         held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one))
         if one.about:
-            records = [record for record in known if is_lifted(record.content, one)]
+            records = [record for record in known if is_lifted(_as_stated(record), one)]
         else:  # "forget that rule"
             here = [record for record in known if _session(record) == session]
             records = [max(here, key=lambda record: record.updated)] if here else []
@@ -388,7 +408,9 @@ def _search(
                 else:
                     hits = store.peek(f"{correction.text} {context}", MAX_COMPARED, kind)
                     found = (hit.record for hit in hits if not hit.record.is_variant)
-                known.update((record.id, record) for record in found)
+                for record in found:
+                    # "9090, not 9191" may deny what only a variant says.
+                    known.update((one.id, one) for one in (record, *store.variants(record.id)))
         known.update((entry.id, entry) for entry in entries)
         return [
             Stated(id=id, text=record.content, at=record.begun, session=_session(record))

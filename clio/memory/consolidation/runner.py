@@ -10,10 +10,10 @@ it quotes words of its turn; it is stored with less confidence than what the rul
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nlargest
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -21,19 +21,40 @@ from msgspec import Struct, structs
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes, find_fixes_across
 from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
-from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, list_completed_calls
-from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
+from clio.memory.consolidation.experiences import (
+    QUOTE_CHARS,
+    Experience,
+    Finding,
+    find_own_start,
+    list_completed_calls,
+    split_into_turns,
+)
 from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
-from clio.memory.consolidation.stores import ConsolidationStores, FindingSaver, Tidied, copied, digest, promote, tidy
+from clio.memory.consolidation.stores import (
+    ConsolidationStores,
+    FindingSaver,
+    Progress,
+    Tidied,
+    copied,
+    digest,
+    promote,
+    read_state,
+    tidy,
+    write_state,
+)
 from clio.memory.store.record import AssertedBy
-from clio.messages import AssistantMessage, ToolMessage, UserMessage
+from clio.memory.transcripts.session_text import MEMORY_TOOL
+from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage, is_turn_start
 from clio.prompt_files import fill_prompt
+from clio.sessions.listing import find_session_ids, list_file_names, list_sessions
+from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
-from clio.text.consolidate import REPLAY_BATCH_SIZE, sample_for_replay
+from clio.text.consolidate import REPLAY_BATCH_SIZE, compute_replay_priority, sample_for_replay
 from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
+from clio.text.translation import tr
 from clio.threads import BackgroundCall, ProgressCallback, ignore_progress, never_stop
 
 BUDGET_CHARS = 16_000
@@ -205,6 +226,170 @@ def find_statements_and_fixes(experience: Experience) -> list[Finding]:
     return [*find_statements(experience, calls), *find_fixes(experience, calls)]
 
 
+class Replayed:
+    """The turns of one session that are replayed in this pass.
+
+    turns: ids of the first messages of its turns in order, after those that were replayed without a gap.
+    """
+
+    def __init__(self, progress: Progress, turns: Iterable[str]) -> None:
+        self._progress = progress
+        self._turns = tuple(turns)
+        self._done = set(progress.beyond)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The turns that have not been replayed yet."""
+        return [turn for turn in self._turns if turn not in self._done]
+
+    def add(self, turn: str) -> None:
+        """Mark a turn as replayed."""
+        self._done.add(turn)
+
+    def progress(self, info: SessionInfo) -> Progress:
+        """Return the progress of the session. info: the session when its turns were listed."""
+        done, place = self._progress.done, 0
+        while place < len(self._turns) and self._turns[place] in self._done:
+            done = self._turns[place]
+            place += 1
+        rest = tuple(turn for turn in self._turns[place:] if turn in self._done)
+        if place < len(self._turns):
+            return Progress(done=done, beyond=rest)
+        return Progress(done=done, messages=info.messages, updated=info.updated_at)
+
+
+_SEEING = frozenset(("store", "retrieve"))
+
+
+class Turn(Struct, frozen=True, gc=False):
+    """One waiting turn. priority: its weight when turns are drawn at random. at, importance: see `Experience`."""
+
+    session: str
+    message: str
+    priority: float
+    at: float
+    importance: float
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """A session whose turns wait or whose progress must be saved. notes: keys of the notes it stored or read."""
+
+    info: SessionInfo
+    replayed: Replayed
+    turns: tuple[Turn, ...]
+    notes: frozenset[str]
+
+
+class Sessions:
+    """The stored sessions of a project that no other process has open. Transcripts are read one at a time.
+
+    current: id of the session that this process continues; "" for none.
+    """
+
+    def __init__(
+        self, store: SessionStore, known: Mapping[str, Progress], rewards: Mapping[str, float], current: str = ""
+    ) -> None:
+        self._store = store
+        self._current = current
+        self._known = known
+        self._rewards = rewards
+        self.unread = self.looked_at = 0
+        self.count = len(self.ids())
+
+    def ids(self) -> set[str]:
+        """Return the ids of all sessions, including running ones."""
+        return find_session_ids(list_file_names(self._store.folder))
+
+    def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
+        """Yield the sessions that changed since they were replayed, the last changed first, until `over` is true.
+
+        Nothing is learned from imported sessions (their facts were offered at the import), from sessions of sub-agents
+        (no user spoke there, and the calling session has the result), or from sessions that came with the project.
+        What a copy of a session has from the first one is learned there: said once, it must not count twice.
+        """
+        ids = self.ids()
+        foreign = self._store.find_foreign(ids)
+        for info in list_sessions(self._store.folder, over):
+            if over():
+                return
+            self.looked_at += 1
+            progress = self._known.get(info.id, Progress())
+            # The process that has the session open replays it when it ends.
+            if info.running and info.id != self._current:
+                continue
+            if not info.is_conversation or info.id in foreign or progress.is_all_of(info):
+                continue
+            messages = self._read(info.id)
+            if messages is None:
+                continue
+            turns = split_into_turns(info.id, messages, progress.done)
+            if info.parent in ids:
+                turns = [turn for turn in turns if turn.at >= info.created_at]
+            replayed = Replayed(progress, (turn.message for turn in turns))
+            wait = set(replayed.waiting)
+            yield Listed(
+                info=info,
+                replayed=replayed,
+                turns=tuple(self._turn(turn, now) for turn in turns if turn.message in wait),
+                notes=find_used_notes(messages[find_own_start(messages) :]),
+            )
+
+    def experiences(self, session: str, wanted: Mapping[str, Turn]) -> list[Experience]:
+        """Return the wanted turns of a session with their messages, in order; turns that no longer exist are left out.
+
+        wanted: by id of the turn's first message.
+        """
+        messages = self._read(session) or ()
+        starts = [place for place, message in enumerate(messages) if is_turn_start(message)]
+        found: list[Experience] = []
+        for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+            turn = wanted.get(messages[start].id)
+            if turn is not None:
+                found.append(self._with_words(turn, messages[start:end]))
+        return found
+
+    def _turn(self, turn: Experience, now: float) -> Turn:
+        days = max(now - turn.at, 0.0) / DAY_S
+        priority = compute_replay_priority(turn.importance, days, turn.message in self._rewards)
+        return Turn(turn.session, turn.message, priority, turn.at, turn.importance)
+
+    def _with_words(self, turn: Turn, messages: tuple[Message, ...]) -> Experience:
+        reward = self._rewards.get(turn.message)
+        return Experience(
+            session=turn.session,
+            message=turn.message,
+            at=turn.at,
+            importance=turn.importance,
+            rewards=() if reward is None else (reward,),
+            messages=messages,
+        )
+
+    def _read(self, session: str) -> tuple[Message, ...] | None:
+        """Return the messages, or None if they cannot be read or the session was deleted meanwhile."""
+        try:
+            return self._store.read(session)
+        except (StorageError, UserError, OSError):
+            self.unread += 1
+            return None
+
+
+def find_used_notes(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the keys of the notes that were stored or read with the memory tool."""
+    calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
+    found = (_key(call.arguments) for call in calls if call.name == MEMORY_TOOL)
+    return frozenset(key for key in found if key)
+
+
+def _key(arguments: str) -> str:
+    try:
+        given = decode_json(arguments)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    key = fields.get("key")
+    return key if fields.get("operation") in _SEEING and isinstance(key, str) else ""
+
+
 ROUND = 50 * REPLAY_BATCH_SIZE
 """Approximate number of turns listed before replay begins. Turns of one session are replayed together, so that each
 session is read only once per round.
@@ -290,11 +475,15 @@ class ConsolidationRun:
             self._save(whole=self._tidies and not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
-                f"; {suggest_fix(error)}, and the next consolidation continues from there"
+                tr("; {suggest_fix}, and the next consolidation continues from there", suggest_fix=suggest_fix(error))
                 if isinstance(error, OSError)
                 else ""
             )
-            self._write_error = f"not everything that was found could be saved: {error_cause(error)}{step}"
+            self._write_error = tr(
+                "not everything that was found could be saved: {error_cause}{step}",
+                error_cause=error_cause(error),
+                step=step,
+            )
             self._errors.append(self._write_error)
             with suppress(OSError):  # without it turns are replayed again; their findings are recognized as known
                 self._save(whole=False, now=now)
@@ -489,8 +678,13 @@ def run_consolidation(
         owner = read_owner(lock.path)
         since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
         raise UserError(
-            f"process {owner.pid} on {owner.hostname!r} has been consolidating this project since {since}; try again "
-            "when it is done, or see /memory log"
+            tr(
+                "process {pid} on {hostname!r} has been consolidating this project since {since}; try "
+                "again when it is done, or see /memory log",
+                pid=owner.pid,
+                hostname=owner.hostname,
+                since=since,
+            )
         )
     try:
         stores = ConsolidationStores(
@@ -531,7 +725,11 @@ def _save_report(consolidation: Consolidation, report: Report) -> Report:
     try:
         consolidation.log.add(report)
     except OSError as error:
-        message = f"/memory log does not have this report: {error_cause(error)}; {suggest_fix(error)}"
+        message = tr(
+            "/memory log does not have this report: {error_cause}; {suggest_fix}",
+            error_cause=error_cause(error),
+            suggest_fix=suggest_fix(error),
+        )
         errors = report.errors if report.write_error else (*report.errors, message)
         return structs.replace(report, errors=errors, write_error=report.write_error or message)
     return report

@@ -23,8 +23,16 @@ from clio.memory.consolidation.experiences import (
     FindingKind,
     is_assent,
 )
-from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
-from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
+from clio.memory.preferences.rule_files import (
+    FILLER,
+    WrittenSentence,
+    content_terms,
+    detect_language,
+    english_rules,
+    read_own_sentences,
+    read_statements,
+    swap_value,
+)
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.store.record import has_same_text
@@ -85,6 +93,12 @@ _ACTOR = re.compile(
     re.I,
 )
 """Who made a change: "ops" in "ops raised the limit to 50"."""
+_PATH = re.compile(r"(?<![\w./-])[\w-]*(?:[./][\w-]+)+/?(?![\w/])")
+_MOVED_TO_PATH = re.compile(
+    r"(?:it|they|that|those|this|these)(?:'s|'re| is| are| was| were| has| have)?(?: been)?(?: now)?"
+    rf"(?: (?:{CHANGE_VERBS}|live|lives|sit|sits|lie|lies))?(?: (?:now|to|in|into|at|under))+ (?P<new>{_PATH.pattern})",
+    re.I,
+)
 _CONTRACTION = re.compile(r"n?['’](?:s|re|ve|ll|m|t|d)\b", re.I)
 _GENERIC = frozenset(map(stem_word, CORRECTION_FILLERS))
 _FAMILY_OF = {name: number for number, family in enumerate(ALTERNATIVES) for name in family}
@@ -123,7 +137,12 @@ def find_value_change(old: str, correction: str) -> ValueChange | None:
     """
     if _already_holds(old, correction):
         return None
-    pair = _find_numbers(old, correction) or _find_replaced_name(old, correction) or _find_alternative(old, correction)
+    pair = (
+        _find_numbers(old, correction)
+        or _find_replaced_name(old, correction)
+        or _find_alternative(old, correction)
+        or _find_moved_path(old, correction)
+    )
     if pair is None:
         return None
     gone, new, is_denied = pair
@@ -224,6 +243,16 @@ def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None
         if word.casefold() not in named | outdated and (family := _family_of(word)) in mine
     }
     return (*pairs.pop(), True) if len(pairs) == 1 else None
+
+
+def _find_moved_path(old: str, correction: str) -> tuple[str, str, bool] | None:
+    """Two paths: "flags.yaml" in the statement, and in the correction "they moved to config/flags.toml"."""
+    moved = _MOVED_TO_PATH.match(correction)
+    paths = [path for path in dict.fromkeys(_PATH.findall(old)) if not NUMBER.fullmatch(path)]
+    if moved is None or len(paths) != 1 or paths[0] in parse_statement(old).topic_ids:
+        return None
+    new = moved["new"].rstrip(".,;!")
+    return None if NUMBER.fullmatch(new) or new == paths[0] else (paths[0], new, False)
 
 
 def _family_of(word: str) -> int | None:
@@ -335,7 +364,7 @@ _POINTING = _CORRECTIONS.pattern("pointing")
 _DENIED = re.compile(
     r"(?:\bnicht(?: mehr)?|\bstatt|\bpas|\bet non|\bau lieu de|\bplus|\bno|\ben vez de|\bnão|\bem vez de|不是|不叫"
     r"|不再是|不用)"
-    r" ?([\w./-]*[A-Za-z][\w./-]*)|([A-Za-z][\w./-]*) ?(?:ではな|じゃな)",
+    r" ?([\w./-]*[A-Za-z][\w./-]*)|([A-Za-z][\w./-]*) ?(?:では|じゃ)(?:な|あり)",
     re.I,
 )
 """A name that a correction in another language says is no longer right."""
@@ -431,7 +460,9 @@ def is_refuted(old: str, correction: Correction) -> bool:
     if relate_statements(old, correction.text) == "supersedes":
         return True
     language = detect_language(correction.text) or detect_language(old)
-    return bool(language) and _has_other_value(old, correction.text, language)
+    if not language:
+        return False
+    return bool(swap_value(old, correction.text, language)) or _has_other_value(old, correction.text, language)
 
 
 def _agrees(old: str, correction: str) -> bool:
@@ -466,7 +497,9 @@ def make_replacement(old: str, correction: Correction) -> str:
     If the correction replaces one number or name by another, it is the old statement with the new value; otherwise the
     user's own words if they name their subject.
     """
-    replaced = _with_new_value(old, correction.text)
+    language = detect_language(correction.text) or detect_language(old)
+    replaced = swap_value(old, correction.text, language) if language else ""
+    replaced = replaced or _with_new_value(old, correction.text) or _with_new_name(old, correction.text)
     if replaced or _POINTING.match(correction.text) or len(correction.text.split()) < 3:
         return replaced
     return correction.text
@@ -483,6 +516,27 @@ def _with_new_value(old: str, text: str) -> str:
         return NUMBER.sub(lambda found: new[0] if found[0] == gone[0] else found[0], old)
     change = find_value_change(old, text)
     return change.apply(old) if change else ""
+
+
+_NAME_BEFORE = re.compile(r"([A-Za-z][\w./-]*)(?: ?です)?[,，、.;]?\s*(?:(?:und|et|e|y|sondern) )?$")
+_IDENTIFIER = re.compile(r"(?<!\w)[A-Za-z][\w./-]*[_./\d-]\w+")
+
+
+def _with_new_name(old: str, text: str) -> str:
+    """Return the old statement with the name that a correction in another language gives instead of a denied one.
+
+    As in "das Modul heißt invoice_core, nicht billing_core"; "" unless it is clear which name is meant.
+    """
+    if not (detect_language(text) or detect_language(old)):
+        return ""
+    denials = [found for found in _DENIED.finditer(text) if found[1] or found[2]]
+    if len(denials) != 1:
+        return ""
+    gone = re.compile(rf"(?<!\w){re.escape(denials[0][1] or denials[0][2])}(?!\w)")
+    names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if not gone.fullmatch(name) and name not in old]
+    before = _NAME_BEFORE.search(text[: denials[0].start()])
+    new = names[0] if len(names) == 1 else before[1] if before and not names else ""
+    return gone.sub(lambda _: new, old) if new and len(gone.findall(old)) == 1 else ""
 
 
 def match_corrections(

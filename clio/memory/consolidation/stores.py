@@ -1,4 +1,7 @@
-"""The stores that a consolidation run changes: saving findings, and at the end supersede, promote, merge and prune."""
+"""The stores that a consolidation run changes: saving findings, and at the end supersede, promote, merge and prune.
+
+Also how far consolidation has come, in `.clio/sleep.json`.
+"""
 
 import hashlib
 import shutil
@@ -6,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -14,8 +18,8 @@ from msgspec import Struct, structs
 from clio.config.project_links import SHARED_NAME
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
+from clio.memory.consolidation.command_findings import HabitState
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
-from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, is_restated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
@@ -38,12 +42,102 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
+from clio.sessions.state import SessionInfo
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired
 from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, decay_confidence
 from clio.text.similarity import LshIndex, compute_signature, extract_distinctive_words
+
+MAX_SAVED_HABITS = 2_000
+MIN_SESSIONS = 3
+"""Number of sessions in which a note must have been used to be promoted; further sessions are not stored."""
+
+
+class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much of one session was replayed. Turns are named by the id of their first message.
+
+    Attributes:
+        done: the last turn up to which all turns were replayed.
+        beyond: turns after it that were replayed, too.
+        messages, updated: the number of messages and the last change of the session when all turns had been replayed.
+    """
+
+    done: str = ""
+    beyond: tuple[str, ...] = ()
+    messages: int = 0
+    updated: float = 0.0
+
+    def is_all_of(self, info: SessionInfo) -> bool:
+        """Whether the session is unchanged since all its turns were replayed."""
+        return bool(self.messages) and (self.messages, self.updated) == (info.messages, info.updated_at)
+
+
+class ConsolidationState(Struct, frozen=True, kw_only=True):
+    """The state that one consolidation run leaves for the next one: the content of `sleep.json`.
+
+    Attributes:
+        sessions: the progress of each session, by id.
+        habits: the commands counted so far.
+        notes: the sessions in which each note was used, at most three.
+        promoted: for each promoted note, a hash of its text at that time.
+        told: hashes of the habits that were saved as memories, each with the month.
+        corrections: corrections that have refuted nothing so far; what they correct may be in turns that are not
+            replayed yet.
+        last_full: when the last complete pass ended, in seconds since the epoch.
+        compacted, compacted_at: the stamp of the memory files after they were last compacted, and the time of that.
+    """
+
+    sessions: dict[str, Progress] = {}
+    habits: HabitState = HabitState()
+    notes: dict[str, tuple[str, ...]] = {}
+    promoted: dict[str, str] = {}
+    told: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    last_full: float = 0.0
+    compacted: str = ""
+    compacted_at: float = 0.0
+
+    def tell(self, digests: Iterable[str]) -> "ConsolidationState":
+        """Return the state after habits were saved as memories."""
+        return structs.replace(self, told=(*self.told, *digests)[-MAX_SAVED_HABITS:])
+
+    def with_notes(self, session: str, keys: Iterable[str]) -> "ConsolidationState":
+        """Return the state after notes were used in a session."""
+        new = {
+            key: (*there, session)
+            for key in keys
+            if session not in (there := self.notes.get(key, ())) and len(there) < MIN_SESSIONS
+        }
+        return structs.replace(self, notes=self.notes | new) if new else self
+
+    def only(self, sessions: Iterable[str]) -> "ConsolidationState":
+        """Return the state without sessions that no longer exist."""
+        there = set(sessions)
+        kept = {id: progress for id, progress in self.sessions.items() if id in there}
+        return self if len(kept) == len(self.sessions) else structs.replace(self, sessions=kept)
+
+
+_STATE = DocumentFormat(schema="clio.sleep", version=1, type=ConsolidationState)
+
+
+def read_state(path: Path) -> tuple[ConsolidationState, str]:
+    """Return the state, and a message if its file was damaged and moved aside; then everything is replayed again.
+
+    Raises NewerDocument, OSError.
+    """
+    try:
+        document = load_document(path, _STATE)
+    except CorruptDocument as error:
+        return ConsolidationState(), str(error)
+    return (document.value if document else ConsolidationState()), ""
+
+
+def write_state(path: Path, state: ConsolidationState) -> None:
+    """Write the state. The caller must hold the lock `sleep.lock`. Raises OSError."""
+    save_document(path, _STATE, Document(value=state))
+
 
 # The files to copy for a dry run. trusted.json is included because untrusted shared memories are not read.
 _PROJECT_PATTERNS = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
@@ -130,6 +224,10 @@ class FindingSaver:
         self._saved_this_run: set[str] = set()
         self._times: dict[str, float] = {}
 
+    @cached_property
+    def _taken_back(self) -> "_TakenBack":
+        return _find_taken_back(self._stores)
+
     def save(self, finding: Finding, importance: float = 0.5) -> bool:
         """Save a finding; return False if it is known or invalid. Raises StorageError, OSError, TimeoutError.
 
@@ -141,6 +239,8 @@ class FindingSaver:
             return False
         self._saved_this_run.add(name)
         if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
+            return False
+        if finding.kind in ("fact", "preference") and self._taken_back.has(finding, self._stores.redact):
             return False
         try:
             if finding.kind in _KINDS:
@@ -207,7 +307,7 @@ class FindingSaver:
                 Stated(
                     id=entry.id,
                     text=entry.content,
-                    at=max(entry.updated, entry.begun),
+                    at=max(entry.updated, entry.begun, self._taken_back.restored.get(entry.id, 0.0)),
                     session=entry.provenance.session if entry.provenance else "",
                 )
                 for entry in discoveries
@@ -217,7 +317,9 @@ class FindingSaver:
     def _stated(self, record: MemoryRecord) -> Stated:
         said = record.provenance
         at = (self._times.get(said.message) or id_time(said.message)) if said and said.message else 0.0
-        return Stated(id=record.id, text=record.content, at=at or record.begun, session=said.session if said else "")
+        # An undone correction must not refute again what the undo restored.
+        at = max(at or record.begun, self._taken_back.restored.get(record.id, 0.0))
+        return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "")
 
     def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
         """Save the statement of a correction, and archive what it refutes."""
@@ -358,6 +460,64 @@ class FindingSaver:
                 if (said := record.provenance) is not None and said.session
             }
         return self._known
+
+
+class _TakenBack(Struct, frozen=True, kw_only=True):
+    """What the user undid or forgot.
+
+    Attributes:
+        statements: the memories that ended with it, each with the time.
+        restored: when a memory came back because a change was undone, by id.
+    """
+
+    statements: tuple[tuple[MemoryRecord, float], ...]
+    restored: dict[str, float]
+
+    def has(self, finding: Finding, redact: Callable[[str], str]) -> bool:
+        """Whether a finding says what its session led to and the user then took back.
+
+        "Remember that X" is saved as X while the user types; the session's text gives the sentence in other words.
+        """
+        text = redact(finding.text)
+        return any(
+            record.provenance is not None
+            and record.provenance.session == finding.session
+            and finding.at <= at
+            and (
+                compare_texts(record.content, text) == "same"
+                or is_restated(text, record.content)
+                or is_restated(record.content, text)
+            )
+            for record, at in self.statements
+        )
+
+
+def _find_taken_back(stores: ConsolidationStores) -> _TakenBack:
+    """Read from both logs what the user undid or forgot."""
+    live = {(one.id, _plain(one.content)) for one in stores.memories.records()}
+    statements = [
+        (version.record, version.until)
+        for version in stores.memories.versions()
+        if version.left and version.because == "forgotten" and version.until is not None
+    ]
+    restored: dict[str, float] = {}
+    for log in dict.fromkeys((stores.logs.project, stores.logs.user)):
+        for logged in log.read_changes():
+            at = logged.undone_at
+            if at is None or logged.change.store not in ("memory", "ltm"):
+                continue
+            before, after = _read_changed(logged.change.store, logged.change.before, logged.change.after)
+            statements += [(one, at) for one in after if (one.id, _plain(one.content)) not in live]
+            restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
+    return _TakenBack(statements=tuple(statements), restored=restored)
+
+
+def _read_changed(store: str, *states: msgspec.Raw) -> Iterator[Sequence[MemoryRecord]]:
+    for raw in states:
+        if store == "memory":
+            yield decode_records(raw)
+        else:
+            yield [to_record(one.kind, one.entry, one.id) for one in read_states(raw)]
 
 
 def digest(finding: Finding) -> str:

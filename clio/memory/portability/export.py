@@ -15,14 +15,14 @@ from msgspec import Raw, Struct, structs
 
 import clio
 from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
-from clio.memory.consolidation.progress import ConsolidationState, Progress, read_state, write_state
+from clio.memory.consolidation.stores import ConsolidationState, Progress, read_state, write_state
 from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Clean, MemoryRecord, Note, clean_json, clean_note, clean_record
+from clio.memory.store.record import MemoryRecord, Note, Redact, redact_json, redact_note, redact_record
 from clio.memory.store.typed_codec import FORMAT, MemoryFiles, Snapshot, encode_former
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import EndedVersion
@@ -42,6 +42,7 @@ from clio.storage.files import open_regular, sync_folder
 from clio.storage.jsonl import read_lines
 from clio.storage.locks import FileLock, read_owner
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 StyleOwner = Literal["project", "user"]
 
@@ -180,19 +181,21 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
     found: list[DataFileSet] = []
     if "project" in scopes:
         found += [
-            _make_memory_set(project, "project", "memories of the project"),
+            _make_memory_set(project, "project", tr("memories of the project")),
             DataFileSet(
                 kind="knowledge",
-                what="facts, solutions and rules of the project",
+                what=tr("facts, solutions and rules of the project"),
                 folder=project,
                 names=("ltm.*", "ltm"),
                 lock="ltm.json.lock",
             ),
             DataFileSet(kind="notes", what="notes", folder=paths.notes, names=("*",)),
-            _make_document_set(project, "documents", "list of documents you added (not the files)", "documents.json"),
+            _make_document_set(
+                project, "documents", tr("list of documents you added (not the files)"), "documents.json"
+            ),
             DataFileSet(
                 kind="ratings",
-                what="rated turns and ratings",
+                what=tr("rated turns and ratings"),
                 folder=project,
                 names=("trajectories.*",),
                 lock="trajectories.jsonl.lock",
@@ -200,32 +203,32 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
         ]
     if "user" in scopes:
         found += [
-            _make_memory_set(home, "user", "your memories, including preferences"),
+            _make_memory_set(home, "user", tr("your memories, including preferences")),
             DataFileSet(
-                kind="sleep", what="consolidation state of your memories", folder=home, names=("sleep.person.*",)
+                kind="sleep", what=tr("consolidation state of your memories"), folder=home, names=("sleep.person.*",)
             ),
-            _make_document_set(home, "shifts", "reported changes of preferences", "shifts.json"),
-            _make_log_set(home, "change log of your memories", LOG_NAME),
+            _make_document_set(home, "shifts", tr("reported changes of preferences"), "shifts.json"),
+            _make_log_set(home, tr("change log of your memories"), LOG_NAME),
         ]
     if "styles" in scopes:
-        found.append(_make_document_set(home, "styles", "what was learned about styles", "styles.json"))
+        found.append(_make_document_set(home, "styles", tr("what was learned about styles"), "styles.json"))
     if "project" in scopes or "user" in scopes:
         if "project" in scopes:
             found.append(
                 DataFileSet(
-                    kind="nights", what="consolidation state of the project", folder=project, names=("sleep.json*",)
+                    kind="nights", what=tr("consolidation state of the project"), folder=project, names=("sleep.json*",)
                 )
             )
         found += [
-            DataFileSet(kind="sleep", what="consolidation log", folder=project, names=("sleep.log*",)),
-            _make_log_set(project, "change log of the project", LOG_NAME, EARLIER_NAME)
+            DataFileSet(kind="sleep", what=tr("consolidation log"), folder=project, names=("sleep.log*",)),
+            _make_log_set(project, tr("change log of the project"), LOG_NAME, EARLIER_NAME)
             if "project" in scopes
-            else _make_log_set(project, "undo history of an earlier clio version", EARLIER_NAME),
+            else _make_log_set(project, tr("undo history of an earlier clio version"), EARLIER_NAME),
         ]
     # The cache mixes data of all scopes: with the project all of it is deleted, with the others only what quotes them.
     names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
     if scopes:
-        what = "search indexes, vectors and records of the last turn"
+        what = tr("search indexes, vectors and records of the last turn")
         found.append(DataFileSet(kind="cache", what=what, folder=paths.cache, names=names))
     return tuple(found)
 
@@ -349,12 +352,18 @@ def wipe(paths: MemoryPaths, file_sets: Iterable[DataFileSet]) -> None:
                 else:
                     _DELETE_FUNCTIONS.get(file_set.kind, _delete)(file_set)
             except TimeoutError as error:
-                raise StorageError(f"{file_set.what}: {error} None of them was deleted; wipe again.") from error
+                raise StorageError(
+                    tr("{what}: {error} None of them was deleted; wipe again.", what=file_set.what, error=error)
+                ) from error
             except OSError as error:
                 cause = error.strerror or str(error)
                 raise StorageError(
-                    f"{file_set.what}: {error.filename or str(file_set.folder)!r} cannot be deleted ({cause}); "
-                    "fix its permissions and wipe again."
+                    tr(
+                        "{what}: {filename!r} cannot be deleted ({cause}); fix its permissions and wipe again.",
+                        what=file_set.what,
+                        filename=error.filename or str(file_set.folder),
+                        cause=cause,
+                    )
                 ) from error
 
 
@@ -465,7 +474,7 @@ def _consolidation_locked(paths: MemoryPaths) -> Generator[None]:
     lock = FileLock(paths.folder / "sleep.lock")
     if not lock.acquire(LOCK_TIMEOUT_S):
         owner = read_owner(lock.path)
-        raise UserError(f"clio is consolidating memory in process {owner.pid}; wipe again when it is done")
+        raise UserError(tr("clio is consolidating memory in process {pid}; wipe again when it is done", pid=owner.pid))
     try:
         yield
     finally:
@@ -584,33 +593,35 @@ def decode_bundle(data: bytes, path: Path) -> Bundle:
     try:
         return decode_document(data, _BUNDLE_FORMAT, path).value
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{str(path)!r} is damaged ({error}); nothing was imported, export it again") from error
+        raise UserError(
+            tr("{path!r} is damaged ({error}); nothing was imported, export it again", path=str(path), error=error)
+        ) from error
 
 
 MAX_STYLE_BYTES = 100_000
 
 
-def make_bundle(paths: MemoryPaths, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
-    """Return all sections, or the requested ones, with `clean` applied to every text. Writes nothing.
+def make_bundle(paths: MemoryPaths, *, redact: Redact, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
+    """Return all sections, or the requested ones, with `redact` applied to every text. Writes nothing.
 
     Raises StorageError for a damaged file, after moving it aside; OSError.
     """
-    clean = _cached(clean)
+    redact = _cached(redact)
     bundle = Bundle(
-        knowledge=_knowledge(paths, clean) if "knowledge" in what else None,
-        memories=_memories(paths, clean) if "memories" in what else None,
-        notes=_notes(paths, clean) if "notes" in what else None,
-        scenarios=_scenarios(paths, clean) if "scenarios" in what else None,
-        styles=_styles(paths, clean) if "styles" in what else None,
-        feedback=_feedback(paths, clean) if "feedback" in what else None,
+        knowledge=_knowledge(paths, redact) if "knowledge" in what else None,
+        memories=_memories(paths, redact) if "memories" in what else None,
+        notes=_notes(paths, redact) if "notes" in what else None,
+        scenarios=_scenarios(paths, redact) if "scenarios" in what else None,
+        styles=_styles(paths, redact) if "styles" in what else None,
+        feedback=_feedback(paths, redact) if "feedback" in what else None,
     )
-    head = Head(at=round(now, 3), clio=clio.__version__, project=clean(paths.project.name), counts=count_items(bundle))
+    head = Head(at=round(now, 3), clio=clio.__version__, project=redact(paths.project.name), counts=count_items(bundle))
     return structs.replace(bundle, head=head)
 
 
-def make_ltm_document(paths: MemoryPaths, clean: Clean) -> bytes:
+def make_ltm_document(paths: MemoryPaths, redact: Redact) -> bytes:
     """Return the project's facts, solutions and rules as an `ltm.json`, which other tools read too."""
-    part = _knowledge(paths, _cached(clean))
+    part = _knowledge(paths, _cached(redact))
     document = part.ltm if part else Raw(msgspec.json.encode({}))
     return msgspec.json.format(document, indent=2) + b"\n"
 
@@ -640,80 +651,81 @@ def count_project_memories(ltm: Raw) -> int:
     return 0 if is_missing(ltm) else len(decode_ltm(bytes(ltm)).all())
 
 
-def _knowledge(paths: MemoryPaths, clean: Clean) -> KnowledgePart | None:
+def _knowledge(paths: MemoryPaths, redact: Redact) -> KnowledgePart | None:
     store = open_store(paths.knowledge, project=paths.project, home=paths.home)
     known = store.read()
-    archive = tuple(structs.replace(kept, entry=clean_json(kept.entry, clean)) for kept in store.archive.read(known))
+    archive = tuple(structs.replace(kept, entry=redact_json(kept.entry, redact)) for kept in store.archive.read(known))
     history = tuple(
-        structs.replace(version, entry=clean_json(version.entry, clean)) for version in store.archive.endings()
+        structs.replace(version, entry=redact_json(version.entry, redact)) for version in store.archive.endings()
     )
     if not store.exists():
         return KnowledgePart(archive=archive, history=history) if archive or history else None
     document = decode_json(known.encode())
-    ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
+    ltm = Raw(msgspec.json.encode(redact_json(document, redact)))
     return KnowledgePart(ltm=ltm, archive=archive, history=history)
 
 
-def _memories(paths: MemoryPaths, clean: Clean) -> MemoriesPart | None:
-    project, user = _records(paths, "project", clean), _records(paths, "user", clean)
+def _memories(paths: MemoryPaths, redact: Redact) -> MemoriesPart | None:
+    project, user = _records(paths, "project", redact), _records(paths, "user", redact)
     empty = RecordsPart()
     return None if (project, user) == (empty, empty) else MemoriesPart(project=project, user=user)
 
 
-def _records(paths: MemoryPaths, scope: Scope, clean: Clean) -> RecordsPart:
+def _records(paths: MemoryPaths, scope: Scope, redact: Redact) -> RecordsPart:
     index, files = read_typed_memories(paths, scope)
     records = sorted(index.records.values(), key=lambda record: (record.created, record.id))
-    lines = (_cleaned_line(encode_former(former), clean) for former in files.formers())
+    lines = (_redact_line(encode_former(former), redact) for former in files.formers())
     return RecordsPart(
-        records=tuple(clean_record(record, clean) for record in records), archive=tuple(line for line in lines if line)
+        records=tuple(redact_record(record, redact) for record in records),
+        archive=tuple(line for line in lines if line),
     )
 
 
-def _notes(paths: MemoryPaths, clean: Clean) -> tuple[Note, ...] | None:
-    return tuple(clean_note(note, clean) for note in Notes(paths.notes).newest_first()) or None
+def _notes(paths: MemoryPaths, redact: Redact) -> tuple[Note, ...] | None:
+    return tuple(redact_note(note, redact) for note in Notes(paths.notes).newest_first()) or None
 
 
-def _scenarios(paths: MemoryPaths, clean: Clean) -> str | None:
+def _scenarios(paths: MemoryPaths, redact: Redact) -> str | None:
     text = _text(paths.scenarios)
-    return None if text is None else clean(text)
+    return None if text is None else redact(text)
 
 
-def _styles(paths: MemoryPaths, clean: Clean) -> StylesPart | None:
+def _styles(paths: MemoryPaths, redact: Redact) -> StylesPart | None:
     learned = _text(paths.styles)
     part = StylesPart(
-        learned=MISSING if learned is None else _cleaned_line(learned.encode("utf-8"), clean) or MISSING,
-        user=_style_files(paths, "user", clean),
-        project=_style_files(paths, "project", clean),
+        learned=MISSING if learned is None else _redact_line(learned.encode("utf-8"), redact) or MISSING,
+        user=_style_files(paths, "user", redact),
+        project=_style_files(paths, "project", redact),
     )
     return None if part == StylesPart() else part
 
 
-def _style_files(paths: MemoryPaths, owner: StyleOwner, clean: Clean) -> dict[str, str]:
+def _style_files(paths: MemoryPaths, owner: StyleOwner, redact: Redact) -> dict[str, str]:
     folder = paths.own_styles(owner)
     if not folder.is_dir():
         return {}
     # A symbolic link could export a file from outside of the folder.
     found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
-    return {clean(name): clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
+    return {redact(name): redact(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
 
 
-def _feedback(paths: MemoryPaths, clean: Clean) -> FeedbackPart | None:
-    lines, archive = _lines(paths.ratings, clean), _lines(paths.ratings_archive, clean)
+def _feedback(paths: MemoryPaths, redact: Redact) -> FeedbackPart | None:
+    lines, archive = _lines(paths.ratings, redact), _lines(paths.ratings_archive, redact)
     return FeedbackPart(lines=lines, archive=archive) if lines or archive else None
 
 
-def _lines(path: Path, clean: Clean) -> tuple[Raw, ...]:
+def _lines(path: Path, redact: Redact) -> tuple[Raw, ...]:
     """Return the lines of a JSONL file with their texts cleaned, without invalid lines."""
-    return tuple(cleaned for line in read_lines(path).lines if (cleaned := _cleaned_line(line, clean)))
+    return tuple(cleaned for line in read_lines(path).lines if (cleaned := _redact_line(line, redact)))
 
 
-def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
+def _redact_line(line: bytes, redact: Redact) -> Raw | None:
     """Return a line of JSON with its texts cleaned; None if it is invalid."""
     try:
         value = decode_json(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return Raw(msgspec.json.encode(clean_json(value, clean)))
+    return Raw(msgspec.json.encode(redact_json(value, redact)))
 
 
 def _text(path: Path) -> str | None:
@@ -724,14 +736,14 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _cached(clean: Clean) -> Clean:
-    """Return `clean` with a cache: keywords, paths and field names occur many times."""
+def _cached(redact: Redact) -> Redact:
+    """Return `redact` with a cache: keywords, paths and field names occur many times."""
     known: dict[str, str] = {}
 
     def cleaned(text: str) -> str:
         found = known.get(text)
         if found is None:
-            found = known[text] = clean(text)
+            found = known[text] = redact(text)
         return found
 
     return cleaned

@@ -1,7 +1,7 @@
-"""Merge a bundle (see `export`) into the existing memory.
+"""Merge a bundle, a file that `export` wrote, into the existing memory.
 
-Existing data has priority: a memory of the bundle replaces one here only if it is newer and its author is trusted at
-least as much. Imported memories never claim a more trusted author than the import itself.
+Existing data has priority: a memory of the bundle replaces an existing one only if it is newer and its author is
+trusted at least as much. Imported memories never claim a more trusted author than the import itself.
 """
 
 import copy
@@ -29,7 +29,7 @@ from clio.memory.portability.export import (
     is_missing,
     read_typed_memories,
 )
-from clio.memory.preferences.preferences import thing
+from clio.memory.preferences.preferences import extract_subject
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import find_nearest_memory
@@ -41,15 +41,15 @@ from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
     TRUST,
-    Clean,
     MemoryRecord,
     Note,
     Provenance,
+    Redact,
     check_record,
-    clean_json,
-    clean_note,
-    clean_record,
     has_same_text,
+    redact_json,
+    redact_note,
+    redact_record,
     strip_use,
 )
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, decode_former, logged_changes
@@ -61,6 +61,7 @@ from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
+from clio.text.translation import mark, tr
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 
@@ -70,9 +71,9 @@ class ImportSetup(Struct, frozen=True, kw_only=True):
     Attributes:
         paths: where the memory is into which the bundle is merged.
         logs: the change logs of that memory.
-        by: the author of memories without one; also the most trusted author that an imported memory may have.
+        by: the author of memories that name none, and the most trusted author that an imported memory may have.
         now: seconds since the epoch; no imported memory is newer.
-        clean: applied to every imported text, to remove secrets.
+        redact: applied to every imported text, to remove secrets.
         dry_run: only count.
     """
 
@@ -80,7 +81,7 @@ class ImportSetup(Struct, frozen=True, kw_only=True):
     logs: ScopeLogs
     by: Provenance
     now: float
-    clean: Clean
+    redact: Redact
     dry_run: bool = False
 
     def limit_trust(self, source: Provenance | None) -> Provenance:
@@ -163,7 +164,7 @@ def merge_records(
         elsewhere: ids of records in the other scope.
         each: called before each record.
     """
-    merge = _Merge(ours, setup.now)
+    merge = _RecordMerge(ours, setup.now)
     # Oldest first, so that within a bundle a newer record supersedes an older one.
     for record in sorted(theirs, key=lambda record: (record.created, record.id)):
         each()
@@ -184,7 +185,7 @@ def merge_records(
     return merge.finish()
 
 
-class _Merge:
+class _RecordMerge:
     """The changes of a merge so far, by record id."""
 
     def __init__(self, ours: MemoryIndex, now: float) -> None:
@@ -260,9 +261,9 @@ class _Merge:
         """Return our preference about the same subject: "always use tabs" and "tabs" have the same one."""
         if self._preferences is None:
             self._preferences = {
-                thing(record.content): record for record in self._ours.live() if record.kind == "preference"
+                extract_subject(record.content): record for record in self._ours.live() if record.kind == "preference"
             }
-        old = self._preferences.get(thing(new.content))
+        old = self._preferences.get(extract_subject(new.content))
         return None if old is None or old.id in self._put else old
 
 
@@ -271,9 +272,9 @@ def _sanitize_record(record: MemoryRecord, setup: ImportSetup) -> MemoryRecord:
 
     Raises UserError if it is invalid.
     """
-    record = check_record(clean_record(record, setup.clean))
+    record = check_record(redact_record(record, setup.redact))
     if not record.id.strip() or len(record.id) > 64 or record.id != record.id.strip():
-        raise UserError("a memory needs an id")
+        raise UserError(tr("a memory needs an id"))
     times = {
         name: setup.limit_time(getattr(record, name))
         for name in ("created", "updated", "accessed", "seen", "since")
@@ -328,7 +329,7 @@ def _former_key(former: FormerVersion) -> tuple[str, int, str, float, str]:
 def _sanitize_former(raw: Raw, setup: ImportSetup) -> FormerVersion | None:
     """Return a former version like `_sanitize_record`, or None if it is invalid."""
     try:
-        former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), setup.clean)))
+        former = decode_former(msgspec.json.encode(redact_json(decode_json(raw), setup.redact)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     record = former.record
@@ -341,7 +342,7 @@ def _sanitize_former(raw: Raw, setup: ImportSetup) -> FormerVersion | None:
     )
 
 
-NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "your memories"}
+NAMES: dict[Scope, str] = {"project": mark("memories of the project"), "user": mark("your memories")}
 
 
 def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Callable[[], None]) -> list[ImportCounts]:
@@ -353,12 +354,12 @@ def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Ca
     # A memory that was moved to the other scope keeps its id and must not exist twice.
     elsewhere = frozenset(read_typed_memories(setup.paths, "user" if scope == "project" else "project")[0].records)
     if setup.dry_run:
-        merged, formers, unusable = _merge(setup, files, part, index, elsewhere, each)
+        merged, formers, unusable = _merge_records_and_versions(setup, files, part, index, elsewhere, each)
         return _make_counts(scope, merged, formers, unusable)
     # Read again under the lock, because another clio may have changed the memories meanwhile.
     with files.lock():
         files.catch_up()
-        merged, formers, unusable = _merge(setup, files, part, index, elsewhere, each)
+        merged, formers, unusable = _merge_records_and_versions(setup, files, part, index, elsewhere, each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         replaced = [
             FormerVersion(record=old, ended=setup.now, because="merged")
@@ -398,15 +399,15 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
     known = frozenset(document.by_handle()) | store.archive.handles()
     if setup.dry_run:
         foreign = read_imported_document(text)
-        merged = import_document(document, foreign, setup.by, setup.now, clean=setup.clean, taken=())
+        merged = import_document(document, foreign, setup.by, setup.now, redact=setup.redact, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
         ltm = LongTermMemory(paths.knowledge, project=paths.project, log=log, clock=lambda: setup.now, home=paths.home)
-        added, confirmed = ltm.import_(text, setup.by, setup.clean) if theirs else (0, 0)
+        added, confirmed = ltm.import_(text, setup.by, setup.redact) if theirs else (0, 0)
     entries = ImportCounts(
         section="knowledge",
         scope="project",
-        what="facts, solutions and rules of the project",
+        what=tr("facts, solutions and rules of the project"),
         new=added,
         changed=confirmed,
         known=max(theirs - added - confirmed, 0),
@@ -415,7 +416,7 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
         _merge_history(setup, store, part, known)
     new = _merge_archive(setup, store, part)
     archive = ImportCounts(
-        section="knowledge", scope="project", what="archived facts, solutions and rules of the project", new=new
+        section="knowledge", scope="project", what=tr("archived facts, solutions and rules of the project"), new=new
     )
     return [entries, archive.more(known=len(part.archive) - new)]
 
@@ -430,7 +431,7 @@ def _merge_history(setup: ImportSetup, store: LtmStore, part: KnowledgePart, kno
     there = {(ending.id, ending.ended) for ending in store.archive.endings()}
     for ending in part.history:
         if ending.id not in known and (ending.id, ending.ended) not in there:
-            entry = clean_json(copy.deepcopy(ending.entry), setup.clean)
+            entry = redact_json(copy.deepcopy(ending.entry), setup.redact)
             entry["provenance"] = msgspec.to_builtins(setup.limit_trust(get_provenance(entry)))
             new.append(structs.replace(ending, entry=entry, ended=setup.limit_time(ending.ended)))
     if new:
@@ -466,7 +467,7 @@ def _find_new_archived(
     used_ids = {get_handle(raw) for _, raw in document.all()} | store.archive.handles()
     found: list[ArchivedMemory] = []
     for kept in part.archive:
-        entry = clean_json(copy.deepcopy(kept.entry), setup.clean)
+        entry = redact_json(copy.deepcopy(kept.entry), setup.redact)
         kept = structs.replace(kept, entry=entry, archived=setup.limit_time(kept.archived))
         kind = kept.known_kind
         if kind is None or (key := (kind, *get_identity(kind, entry))) in known or get_handle(entry) in used_ids:
@@ -478,7 +479,7 @@ def _find_new_archived(
     return found
 
 
-def _merge(
+def _merge_records_and_versions(
     setup: ImportSetup,
     files: MemoryFiles,
     part: RecordsPart,
@@ -500,7 +501,7 @@ def _make_counts(
     records = ImportCounts(
         section="memories",
         scope=scope,
-        what=NAMES[scope],
+        what=tr(NAMES[scope]),
         new=merged.new,
         changed=merged.changed,
         known=merged.known,
@@ -509,7 +510,11 @@ def _make_counts(
         unusable=merged.unusable,
     )
     archive = ImportCounts(
-        section="memories", scope=scope, what=f"archived {NAMES[scope]}", new=len(formers), unusable=unusable
+        section="memories",
+        scope=scope,
+        what=tr("archived {names}", names=tr(NAMES[scope])),
+        new=len(formers),
+        unusable=unusable,
     )
     return [records, archive]
 
@@ -520,11 +525,11 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
 def merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
-    """Store notes whose key does not exist here, or whose existing note is older. Raises OSError."""
+    """Store the notes whose keys are new, and those that are newer than the existing notes. Raises OSError."""
     counts = ImportCounts(section="notes", scope="project", what="notes")
     for foreign in notes:
-        note = structs.replace(clean_note(foreign, setup.clean), timestamp=setup.limit_time(foreign.timestamp))
-        # It describes the work of another machine.
+        note = structs.replace(redact_note(foreign, setup.redact), timestamp=setup.limit_time(foreign.timestamp))
+        # It describes work on another machine.
         if note.key == PROGRESS_NOTE:
             continue
         # The store of notes takes the time of a note from its clock.
@@ -548,7 +553,7 @@ def merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
 def merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:
     """Write `scenarios.yaml` if there is none; an existing file is not changed. Raises OSError."""
     counts = ImportCounts(section="scenarios", scope="user", what="scenarios.yaml")
-    text, path = setup.clean(text), setup.paths.scenarios
+    text, path = setup.redact(text), setup.paths.scenarios
     # The file is the user's own and may be edited by hand, so it is never merged.
     if path.exists():
         same = path.read_text(encoding="utf-8", errors="replace") == text
@@ -565,7 +570,7 @@ def merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:
 
 def merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
     """Add what was learned about styles in contexts without ratings here. Does not turn styles on or off."""
-    counts = ImportCounts(section="styles", scope="user", what="contexts of styles")
+    counts = ImportCounts(section="styles", scope="user", what=tr("contexts of styles"))
     if is_missing(learned):
         return counts
     try:
@@ -588,10 +593,10 @@ def merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
 
 def merge_style_files(setup: ImportSetup, files: Mapping[str, str], owner: Scope) -> ImportCounts:
     """Write the style files whose names do not exist here. Raises OSError."""
-    counts = ImportCounts(section="styles", scope=owner, what="style files")
+    counts = ImportCounts(section="styles", scope=owner, what=tr("style files"))
     folder = setup.paths.own_styles(owner)
     for name, text in files.items():
-        path, text = folder / name, setup.clean(text)
+        path, text = folder / name, setup.redact(text)
         # A name such as "../x.md" would write outside of the folder.
         if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
             counts = counts.more(unusable=1)
@@ -611,11 +616,11 @@ def merge_feedback(setup: ImportSetup, part: FeedbackPart) -> ImportCounts:
 
     They do not change the styles: what was learned from them is imported by `merge_learned_styles`.
     """
-    counts = ImportCounts(section="feedback", scope="project", what="rated turns and ratings")
+    counts = ImportCounts(section="feedback", scope="project", what=tr("rated turns and ratings"))
     known = set(_read_ratings(setup.paths.ratings)) | set(_read_ratings(setup.paths.ratings_archive))
     new: dict[RatingLine, None] = {}
     for raw in (*part.archive, *part.lines):
-        line = _decode_rating(msgspec.json.encode(clean_json(decode_json(raw), setup.clean)))
+        line = _decode_rating(msgspec.json.encode(redact_json(decode_json(raw), setup.redact)))
         if line is None:
             counts = counts.more(unusable=1)
         elif line in known or line in new:
@@ -691,7 +696,7 @@ def merge_bundle(
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
     if bundle.knowledge:
         check_knowledge(bundle.knowledge)  # raises before the first change
-    with setup.logs.group(f"the import of {name}"):
+    with setup.logs.group(tr("the import of {name}", name=name)):
         found = _merge_parts(setup, bundle, scopes, _make_progress(bundle, scopes, stop, tell))
     return tuple(
         counts
@@ -738,7 +743,9 @@ def _make_progress(
 
     def report() -> None:
         if stop():
-            raise UserError("import stopped; what was imported so far stays. Import the file again to add the rest.")
+            raise UserError(
+                tr("import stopped; what was imported so far stays. Import the file again to add the rest.")
+            )
         tell(next(numbers), total)
 
     return report

@@ -27,6 +27,7 @@ _WRAPPED = LazyRegex(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
 _HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)")
 _REST_IS_PASTED = LazyRegex(
     r"diff --git |@@ |\+\+\+ |--- \S|Traceback |From: |Subject: |Begin forwarded|commit [0-9a-f]{7,40}\b"
+    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]"
 )
 _INTRODUCTION = LazyRegex(r":\s*$")
 

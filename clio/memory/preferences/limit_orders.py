@@ -430,9 +430,15 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         and re.search(r"\b(?:with|has|have|there(?:'s| is| are))$", text_before(clause))
     ):
         return None
-    return strength_of(clause)
+    sentence = " ".join(word.low for word in clause.sentence.words)
+    is_wish = _PLEASE.search(sentence) and not _PERMANENT.search(sentence) and not clause.is_standing
+    return "task" if is_wish and not clause.in_project else strength_of(clause)
 
 
+_PLEASE = re.compile(r"\b(?:please|pls|plz)\b")
+_PERMANENT = re.compile(
+    r"\b(?:never|ever|always|anywhere|rule|policy|project|repo(?:sitory)?|codebase|we|our|commits?|commit messages?)\b"
+)
 _MANNERS = (_FORMAT_ORDER, _LANGUAGE_ORDER, _SIZE_BOUND, _ANSWER_FORM)
 _PER_THING = re.compile(r"(?:one|a single|1|exactly one|only one) (?:\w+ )?\w+ per \w+$")
 _SIGNED_COMMITS = re.compile(r"sign(?: off)? (?:all |your |every )?commits?\b")

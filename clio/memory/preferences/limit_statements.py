@@ -5,7 +5,7 @@ for this task only; None if it is no limit. It tries small rules in order, each 
 None for another form, and NO_LIMIT for a clause of its form that is no limit, which ends the search. Some rules extend
 the clause, so that the stored text includes what the limit is about.
 
-Clauses about the user, the agent and the team are judged in `limit_participants`, imperative ones in `limit_orders`.
+Clauses about the user, the agent and the team are judged in `limits`, imperative ones in `limit_orders`.
 The regular expressions are in `languages/en.json`, and were adjusted to sentences that were judged wrongly.
 """
 

@@ -46,6 +46,7 @@ from clio.text.scoring import (
     list_score_ranges,
     smooth_score,
 )
+from clio.text.translation import tr
 from clio.text.untrusted_text import make_inert_line, quote_inert
 
 _EN = english_rules("preferences")
@@ -56,6 +57,7 @@ _NEVER = _EN.pattern("item_never")
 _ALWAYS = _EN.pattern("item_always")
 _VERB = _EN.pattern("item_verb")
 _END = " .!,;:"
+_NEUTRAL = MAX_SCORE / 2
 
 
 def stance_of(item: str) -> Stance | None:
@@ -64,7 +66,7 @@ def stance_of(item: str) -> Stance | None:
     return "never" if _NEVER.match(start) else "always" if _ALWAYS.match(start) else None
 
 
-def thing(item: str) -> str:
+def extract_subject(item: str) -> str:
     """Return the subject of a preference, for comparison: "tabs" for "never use tabs", "always use tabs" and "Tabs"."""
     words = " ".join(item.casefold().split()).strip(_END)
     for pattern in (_NEVER, _ALWAYS, _VERB):
@@ -123,13 +125,13 @@ def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> li
     reinforcement for scores of 6 and 4, and for 53 days for a score of 5.
     """
     fitting = [
-        one
+        (strength, one)
         for one in preferences
         if one.score > HARD_LIMIT_SCORE
-        and one.strength >= LEAST_STRENGTH
+        and (strength := one.strength) >= LEAST_STRENGTH
         and (not one.record.scenarios or task_type in one.record.scenarios)
     ]
-    return sorted(fitting, key=lambda one: (-one.strength, *_heaviest(one)))[:MAX_TOLD]
+    return [one for _, one in nsmallest(MAX_TOLD, fitting, key=lambda pair: (-pair[0], *_heaviest(pair[1])))]
 
 
 class Preferences:
@@ -173,10 +175,14 @@ class Preferences:
 
         A rule (`explicit`) also replaces a preference with the same subject, as "never use tabs" replaces "tabs" and
         "always use tabs". Reinforcing sets the score to that of a rule, and moves it towards an inferred one; an
-        inferred preference does not change the score of a rule. Keywords and scenarios are added to the existing ones.
+        inferred preference does not change the score of a rule. What the user now likes instead replaces the earlier
+        preference, and a liking replaces a dislike. Keywords and scenarios are added to the existing ones.
         """
         content, score = check_content(item), _score(score)
         known = self._named(content) or (self._same_thing(content) if explicit else None)
+        is_users = provenance is not None and provenance.asserted_by == "user"
+        opposite = self._opposite(content, reason) if known is None and is_users and not explicit else None
+        known = known or opposite
         tags = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
         now = self._clock()
         if known is None:
@@ -201,12 +207,13 @@ class Preferences:
         old = known.score if known.score is not None else score
         # An inferred preference must not change the score of a rule that the user stated.
         stays = known.explicit and not explicit
+        turns = opposite is not None or (is_users and bool(reason) and (old - _NEUTRAL) * (score - _NEUTRAL) < 0)
         record = structs.replace(
             known,
-            content=content if explicit else known.content,
+            content=content if explicit or opposite else known.content,
             importance=known.importance if importance is None and not explicit else _importance(importance, explicit),
             reason=reason.strip() or known.reason,
-            score=old if stays else smooth_score(old, score, explicit=explicit),
+            score=old if stays else smooth_score(old, score, explicit=explicit or turns),
             keywords=clean_tags((*known.keywords, *keywords)),
             scenarios=tuple(dict.fromkeys((*known.scenarios, *tags))),
             updated=now,
@@ -222,8 +229,12 @@ class Preferences:
 
     def all(self) -> list[Weighed]:
         """Return all preferences, by descending weight."""
+        return sorted(self.each(), key=_heaviest)
+
+    def each(self) -> list[Weighed]:
+        """Return all preferences, unsorted, which is cheaper than `all`."""
         now = self._clock()
-        return sorted((self._weigh(record, now) for record in self._records()), key=_heaviest)
+        return [self._weigh(record, now) for record in self._records()]
 
     def top(self, count: int = DEFAULT_TOP, types: Sequence[str] = (), scenario: str | None = None) -> list[Weighed]:
         """Return the `count` preferences with the greatest weight, optionally of some bands or one scenario."""
@@ -306,7 +317,9 @@ class Preferences:
         if item is not None:
             other = self._named(item)
             if other is not None and other.id != id:
-                raise UserError(f"there is a preference {other.content!r} already; remove one of them first")
+                raise UserError(
+                    tr("there is already a preference {content!r}; remove one of them first", content=other.content)
+                )
             fields["content"] = item
         if reason is not None:
             fields["reason"] = reason.strip()
@@ -334,7 +347,9 @@ class Preferences:
             return named
         record = self._store.find(wanted)
         if record.kind != "preference":
-            raise UserError(f"{wanted!r} is a {record.kind}, not a preference; `/memory` is for those")
+            raise UserError(
+                tr("{wanted!r} is a {kind}, not a preference; `/memory` is for those", wanted=wanted, kind=record.kind)
+            )
         return record
 
     def keywords(self) -> dict[str, int]:
@@ -353,11 +368,22 @@ class Preferences:
         wanted = " ".join(item.casefold().split())
         return next((one for one in self._records() if " ".join(one.content.casefold().split()) == wanted), None)
 
+    def _opposite(self, item: str, reason: str) -> MemoryRecord | None:
+        """Return the preference, no rule, of which the user's sentence changes one value: short messages."""
+        from clio.memory.store.deduplication import compare_texts
+        from clio.memory.subjects import announces_change
+
+        if not announces_change(reason):
+            return None
+        words = set(extract_subject(item).removeprefix("prefer ").split())
+        found = [one for one in self._records() if not one.explicit and words & set(one.content.casefold().split())]
+        return next((one for one in found if compare_texts(one.content, item) == "successor"), None)
+
     def _same_thing(self, item: str) -> MemoryRecord | None:
         """Return the preference with the same subject, which a new rule replaces; a rule before any other."""
 
-        wanted = thing(item)
-        found = [record for record in self._records() if thing(record.content) == wanted]
+        wanted = extract_subject(item)
+        found = [record for record in self._records() if extract_subject(record.content) == wanted]
         return max(found, key=lambda record: record.explicit) if found else None
 
     def _weigh(self, record: MemoryRecord, now: float) -> Weighed:

@@ -1,7 +1,8 @@
-"""Load the rules by which statements are read: `languages/<code>.json`, one file for each language.
+"""Load the rules by which statements are read (`languages/<code>.json`), and apply those of all languages but English.
 
 The file of English has sections, because its grammar is read by several modules: word lists, maps and regular
-expressions by name (`RuleSection`). The files of the other languages have the fields of `language_rules.LanguageRules`.
+expressions by name (`RuleSection`). The files of the other languages have the fields of `LanguageRules`; each is
+read when the first message in that language arrives, as `languages/detection.json` tells (`read_statements`).
 
 A regular expression is a string, or is divided so that each alternative is easy to find and to add:
 
@@ -13,17 +14,19 @@ A regular expression is a string, or is divided so that each alternative is easy
 It also divides a message into the sentences that the user wrote (`read_own_sentences`), without code, quotations, logs
 and other pasted text. What is left out is masked: each of its characters is replaced by a space, or by `FILLER` if it
 is inside a sentence. So no rule matches in it, and an offset in the masked text is the same offset in the original.
+
+Precision comes before recall: a limit saved by mistake does more harm than one that is missed.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.text.lazy_regex import LazyRegex
 
@@ -176,6 +179,9 @@ _PASTED_LINE = LazyRegex(
     r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
     r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
     r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
+    r"|(?:[Tt]he )?(?:[Ss]td(?:out|err)|[Oo]utput|[Ll]og|README(?:\.\w+)?|[Dd]ocstring|[Qq]uote): |\S+\.\w{1,5}:\d+:"
+    r"|[Tt]he (?:error|message|commit message|issue title|output|log) (?:is|was|reads|says): |@[\w-]+: "
+    r"|From (?:[A-Z]\w+ )?[A-Z]\w+: "
     r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]",  # lines of a chat
     needs=(
         *(">", "\t", "    ", "$ ", "% ", "@", "-", ":", "npm ", "e  ", "(", "<|", "["),
@@ -183,8 +189,9 @@ _PASTED_LINE = LazyRegex(
     ),
 )
 _PASTED_TEXT_START = LazyRegex(
-    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
-    needs="# diff @@ +++ -- traceback from: subject: forwarded",
+    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
+    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]",
+    needs="# diff @@ +++ -- traceback from: subject: forwarded === begin",
 )
 """Lines that begin pasted text that goes on to the end of the message: a document, diff, traceback or mail."""
 _COLON_AT_END = LazyRegex(r":\s*$", needs=":")
@@ -192,13 +199,18 @@ _INTRODUCES_OWN_LIST = _EN.pattern("own_list")
 _INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
 _SENTENCE_END = LazyRegex(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)|;(?=\s|$)|\n",
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)"
+    r"|;(?=\s|$)(?!\s+(?:is|are|was|were|has|does|takes|needs|lives|lies|listens|expects|requires|goes|comes|belongs"
+    r"|means|depends|sits|gets|gives|keeps|makes|breaks|fails|contains|holds|returns|runs|prints|sets) )|\n",
     re.MULTILINE,
 )
-"""Points after a blank are an omission within a sentence: "SELECT … FOR UPDATE"."""
+"""A semicolon before a verb without a subject belongs to code: "select 1; takes 40 s". Points after a blank are an
+omission within a sentence: "SELECT … FOR UPDATE".
+"""
 
 
 _NUMBERED_LINE = LazyRegex(r"^.*(?<!\S)1\. \S.*(?<!\S)2\. \S.*$", re.MULTILINE)
+_IN_BRACKETS = LazyRegex(r"\([^()\n]*\)", needs="(")
 _NUMBER_POINT = LazyRegex(r"(?<!\S)(\d{1,2})\.(?= \S)")
 
 
@@ -225,7 +237,7 @@ def read_own_sentences(text: str, max_chars: int = MAX_SENTENCE) -> list[Written
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    return list(_split_sentences(text, _mask_pasted_text(text), max_chars))
+    return list(_split_sentences(text, mask_pasted_text(text), max_chars))
 
 
 def mask_blocks(text: str) -> str:
@@ -272,7 +284,7 @@ def is_pasted_line(line: str) -> bool:
     return _PASTED_LINE.match(line) is not None
 
 
-def _mask_pasted_text(text: str) -> str:
+def mask_pasted_text(text: str) -> str:
     """Return the text, of the same length, with everything masked that the user pasted or quoted.
 
     A line that ends with a colon introduces pasted text, unless it announces a list of the user's own points.
@@ -296,7 +308,12 @@ def _introduces_own_list(introduction: str) -> bool:
 
 
 def _hide_numbering(masked: str) -> str:
-    """Return the text, of the same length, without the points of a list in one line: "1. lint 2. test"."""
+    """Return the text, of the same length, without the points of a list in one line: "1. lint 2. test".
+
+    Semicolons in round brackets are hidden too: "for (i = 0; i < n; i++)".
+    """
+    if "; " in masked and "(" in masked:
+        masked = _IN_BRACKETS.sub(lambda brackets: brackets[0].replace(";", FILLER), masked)
     if "1. " not in masked or "2. " not in masked:
         return masked
     return _NUMBERED_LINE.sub(lambda line: _NUMBER_POINT.sub(rf"\1{FILLER}", line[0]), masked)
@@ -314,3 +331,395 @@ def _split_sentences(text: str, masked: str, max_chars: int) -> Iterator[Written
             mark = end[0].strip() if end else ""
             yield WrittenSentence(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
         start = end.end() if end else len(masked)
+
+
+Kind = Literal["limit", "correction", "remember"]
+Term = Literal["lasting", "unclear", "task"]
+_MAX_STATEMENT = 220
+_KANA = LazyRegex(r"[\u3041-\u30ff]")
+_HAN = LazyRegex(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"(?<![\w./@#-])[^\W\d_]+(?:'(?=\w)|(?![\w/@-]))(?!\.\w)")
+"""Words outside of names such as "nightly-eu" and "docs/es", which may look like words of another language."""
+_NAME = LazyRegex(r"[a-z0-9_@*][\w./+#@*-]*[a-z0-9_]|[a-z0-9]", re.ASCII)
+_CJK_END = LazyRegex(r"([。！？])(?=\S)")
+_QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
+
+
+class LanguageRules(Struct, frozen=True, kw_only=True):
+    """The patterns of one language. Unless noted, they are matched at the start of a sentence, ignoring case.
+
+    Attributes:
+        skip: words before a statement that are ignored, such as "please".
+        standing: words that make an order permanent ("from now on").
+        passing: searched anywhere; words that limit a statement to the present or the current task.
+        no_limit: statements that are no limits: complaints, reports about others, wishes.
+        limit: permanent limits.
+        please: searched anywhere; words that make a limit a wish for the current task, unless it is `permanent`.
+        bare: limits without a verb, such as "no emojis": the user is asked about them, unless they are `permanent`.
+        permanent: searched anywhere; words of time, of the project or of things that recur, such as commit messages.
+        doubtful: possible limits, about which the user is asked.
+        standing_limit: limits after `standing`.
+        project: searched anywhere; words that restrict a limit to the project.
+        liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
+        joint: searched anywhere; what separates a liking from the limit after it.
+        correction: corrections.
+        swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
+        denial: a sentence after a correction that only names the former value.
+        remember: requests to remember the text in the group `what`.
+        withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
+        granted: searched anywhere; words of a permission, while others such as "ok" may describe a state.
+        lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
+        occasion: searched anywhere; signs that a permission is for one occasion, conditional, negated or reported.
+        prohibition: searched anywhere; words of limits that prohibit something.
+        narrowed: searched anywhere; words of a limit or permission that make it narrower ("without asking").
+        verbs: by group, beginnings of the verbs of limits; "use" adds nothing to what a limit is about.
+        fillers: words that do not say what a limit is about. In Chinese and Japanese, also parts of words.
+    """
+
+    skip: str
+    standing: str
+    passing: tuple[str, ...]
+    no_limit: tuple[str, ...]
+    limit: tuple[str, ...]
+    please: str
+    bare: str
+    permanent: str
+    doubtful: tuple[str, ...]
+    standing_limit: str
+    project: str
+    liking: str
+    joint: str
+    correction: tuple[str, ...]
+    swap: tuple[str, ...]
+    denial: str
+    remember: tuple[str, ...]
+    withdrawn: dict[Literal["permission", "release", "forget"], tuple[str, ...]]
+    granted: str
+    lasting: str
+    occasion: str
+    prohibition: str
+    narrowed: str
+    verbs: dict[str, tuple[str, ...]]
+    fillers: tuple[str, ...]
+
+
+class _DetectionRules(Struct, frozen=True, kw_only=True):
+    """How the language of a text is detected.
+
+    Attributes:
+        words: by language, common words and some that occur in limits; each string has several.
+        topics: by language, other words that show the language; unlike `words` they say what a text is about.
+        letters: by language, letters that no other of these languages uses, apart from rare words.
+        also_english: words of the other languages that are English words as well, which alone prove nothing.
+    """
+
+    words: dict[str, tuple[str, ...]]
+    topics: dict[str, str]
+    letters: dict[str, str]
+    also_english: str
+
+
+class LanguageStatement(Struct, frozen=True, kw_only=True):
+    """One statement of the user.
+
+    Attributes:
+        content: the user's words without words such as "please"; for "remember", the text to remember.
+        quote: the sentence as written.
+        term: how long a limit applies; see `clio.memory.preferences.limits.StatedLimit`.
+        in_project: whether a limit applies to this project only.
+    """
+
+    kind: Kind
+    content: str
+    quote: str
+    term: Term = "lasting"
+    in_project: bool = False
+
+
+@lru_cache(maxsize=8)
+def detect_language(text: str) -> str:
+    """Return the code of the language of a text: de, fr, es, pt, zh or ja; "" for English and any other language.
+
+    Decided by script, else by common words and letters: the text must contain more of that language than of any other,
+    and at least one that no other language has.
+    """
+    if not text.isascii():
+        if _KANA.search(text):
+            return "ja"
+        if len(_HAN.findall(text[:2_000])) >= 2:
+            return "zh"
+    words = set(_WORD.findall(text[:2_000].casefold().replace("’", "'")))
+    own = {code: len(words & known) for code, known in _own_words().items()}
+    if text.isascii() and not any(own.values()):
+        return ""
+    common = _known_words()
+    points = {code: own[code] + len(words & common[code]) for code in own}
+    evident = {code for code, count in own.items() if count}
+    if not text.isascii():
+        letters_in_text = set(text.lower())
+        for code, letters in _detection_rules().letters.items():
+            if not letters_in_text.isdisjoint(letters):
+                points[code] += 2
+                evident.add(code)
+    (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
+    if text.isascii() and (words & common[code]) <= _also_english():
+        return ""  # as in "the build uses clang", of which "uses" is Spanish too
+    return code if code in evident and best >= 2 and best > second and best > len(words & common["en"]) else ""
+
+
+def may_be_foreign(text: str) -> bool:
+    """Return whether a text has a word that only another language than English has, or a letter beyond ASCII."""
+    words = set(_WORD.findall(text[:2_000].casefold()))
+    return not text.isascii() or any(words & known for known in _own_words().values())
+
+
+def _detection_rules() -> _DetectionRules:
+    return load_rule_file("detection", _DetectionRules)
+
+
+@cache
+def _common_words() -> dict[str, frozenset[str]]:
+    return {code: frozenset(" ".join(lines).split()) for code, lines in _detection_rules().words.items()}
+
+
+@cache
+def _known_words() -> dict[str, frozenset[str]]:
+    """Return, by language, all words by which it is detected."""
+    topics = _detection_rules().topics
+    return {code: known.union(topics.get(code, "").split()) for code, known in _common_words().items()}
+
+
+@cache
+def _also_english() -> frozenset[str]:
+    return frozenset(_detection_rules().also_english.split())
+
+
+@cache
+def _own_words() -> dict[str, frozenset[str]]:
+    """Return, by language except English, the words that no other language has."""
+    common = _known_words()
+    return {
+        code: known.difference(*(other for name, other in common.items() if name != code))
+        for code, known in common.items()
+        if code != "en"
+    }
+
+
+def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
+    """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
+    rules = load_rule_file(language, LanguageRules)
+    found: dict[str, LanguageStatement] = {}
+    last: LanguageStatement | None = None
+    for sentence in _read_assertions(text):
+        if last is not None and last.kind == "correction" and _match(rules.denial, sentence):
+            del found[last.content.casefold()]
+            content, quote = f"{last.content}, {sentence}", f"{last.quote}. {sentence}"
+            statement = structs.replace(last, content=content, quote=quote)
+        else:
+            statement = _read_sentence(sentence, rules)
+        last = statement
+        if statement is not None:
+            found.setdefault(statement.content.casefold(), statement)
+    return tuple(found.values())
+
+
+def _read_assertions(text: str) -> Iterator[str]:
+    """Yield the user's own sentences that are no questions."""
+    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), _MAX_STATEMENT):
+        sentence = said.text.strip(" 　¡¿。！.!")
+        if not (said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS)):
+            yield sentence
+
+
+WithdrawalKind = Literal["permission", "release", "forget"]
+_MAX_ALONE = 12
+"""A permission without a lasting word counts if it is the whole message and has at most this many words."""
+
+
+class FoundWithdrawal(Struct, frozen=True, kw_only=True):
+    """See `clio.memory.consolidation.live_corrections.Withdrawal`."""
+
+    kind: WithdrawalKind
+    about: str
+    quote: str
+    may_be_state: bool
+
+
+def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
+    """Return the statements of a message that take something back, in its order."""
+    rules = load_rule_file(language, LanguageRules)
+    sentences = list(_read_assertions(text))
+    found: list[FoundWithdrawal] = []
+    for sentence in sentences:
+        skipped = _match(rules.skip, sentence)
+        rest = sentence[skipped.end() :] if skipped else sentence
+        if re.search(rules.occasion, rest, re.I):
+            continue
+        is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
+        is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
+        for kind, patterns in rules.withdrawn.items():
+            told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
+            if told is not None and (is_lasting or kind != "permission"):
+                about, begins = _tidy(told["about"]), told.start("about") == 0
+                may_be_state = begins and re.search(rules.granted, rest, re.I) is None
+                found.append(FoundWithdrawal(kind=kind, about=about, quote=sentence, may_be_state=may_be_state))
+                break
+    return found
+
+
+USING = frozenset(("use", "run", "add"))
+"""Groups of verbs of limits that "sudo is ok" lifts. "main is ok" may describe a state, and lifts no ban on pushing."""
+
+
+def compare_withdrawn(
+    limit: str, about: str, kind: WithdrawalKind, language: str, *, may_be_state: bool = False
+) -> bool:
+    """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition."""
+    rules = load_rule_file(language, LanguageRules)
+    is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
+    if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
+        return False
+    narrowed = [re.search(rules.narrowed, one, re.I) is not None for one in (limit, about)]
+    if kind != "forget" and narrowed[0] != narrowed[1]:
+        return False
+    (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
+    if kind == "forget":
+        return bool(others) and others <= things
+    if may_be_state and not allowed and not verbs <= USING:
+        return False
+    return bool(things) and things == others and (verbs <= allowed or not allowed)
+
+
+def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of what a limit is about, and the groups of its verbs."""
+    plain = text.casefold().replace("’", "'")
+    verbs: set[str] = set()
+    if language in ("zh", "ja"):
+        for group, stems in rules.verbs.items():
+            for stem in stems:
+                verbs.update((group,) if stem in plain else ())
+                plain = plain.replace(stem, " ")
+        for filler in rules.fillers:
+            plain = plain.replace(filler, " ")
+        names = _NAME.findall(plain)
+        rest = _NAME.sub(" ", plain)
+        return frozenset((*names, *(part for part in rest.split() if _HAN.search(part)))), frozenset(verbs)
+    fillers = frozenset(" ".join(rules.fillers).split()) | _common_words().get(language, frozenset())
+    things: set[str] = set()
+    for token in re.findall(r"[\w./+#@*-]*\w|\w", re.sub(r"\b[dlnjcsm]'", "", plain)):
+        group = next((group for group, stems in rules.verbs.items() if token.startswith(stems)), "")
+        if group:
+            verbs.add(group)
+        elif token not in fillers:
+            things.add(token if not token.isalpha() else token[:6].removesuffix("s"))
+    return frozenset(things), frozenset(verbs)
+
+
+def content_terms(text: str, language: str) -> frozenset[str]:
+    """Return terms to compare the topics of texts: beginnings of uncommon words, or pairs of Chinese characters."""
+    if language in ("zh", "ja"):
+        plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
+        return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
+    found = (word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2)
+    return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
+
+
+def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return the limit in a sentence such as "ich mag kurze Commits, aber pushe nie ohne zu fragen"."""
+    if not _match(rules.liking, sentence):
+        return None
+    for joint in re.finditer(rules.joint, sentence, re.I):
+        rest = sentence[joint.end() :]
+        term = _term(rest, rules, rest)
+        if term is not None:
+            is_project = re.search(rules.project, rest, re.I) is not None
+            return LanguageStatement(
+                kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project
+            )
+    return None
+
+
+def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    skipped = _match(rules.skip, sentence)
+    rest = sentence[skipped.end() :] if skipped else sentence
+    for pattern in rules.remember:
+        if (asked := _match(pattern, rest)) is not None:
+            return LanguageStatement(kind="remember", content=_tidy(asked["what"]), quote=sentence)
+    after_liking = _find_limit_after_liking(rest, rules)
+    if after_liking is not None:
+        return after_liking
+    term = _term(rest, rules, sentence)
+    if term is not None:
+        is_project = re.search(rules.project, rest, re.I) is not None
+        return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
+    if any(_match(pattern, rest) for pattern in rules.correction) or find_swapped_value(rest, rules):
+        return LanguageStatement(kind="correction", content=_tidy(rest), quote=sentence)
+    return None
+
+
+def find_swapped_value(text: str, rules: LanguageRules) -> tuple[str, str] | None:
+    """Return the former and the present value that a correction names, as in "nicht 7001, sondern 7002"."""
+    text = text.strip(" .!。！")
+    if any(re.search(pattern, text, re.I) for pattern in rules.passing):
+        return None
+    found = next(filter(None, (re.search(pattern, text, re.I) for pattern in rules.swap)), None)
+    return (found["old"], found["new"]) if found and found["old"].casefold() != found["new"].casefold() else None
+
+
+_JOINING = "sondern statt anstatt anstelle nicht mais lieu sino lugar vez mas sim não"
+
+
+def swap_value(old: str, text: str, language: str) -> str:
+    """Return a statement with the value that a correction names in place of the one it denies; "" if it has none."""
+    swapped = find_swapped_value(text, load_rule_file(language, LanguageRules))
+    if swapped is None:
+        return ""
+    gone, new = swapped
+    others = content_terms(text, language) - content_terms(f"{gone} {new} {_JOINING}", language)
+    shared = others & content_terms(old, language)
+    # "Der Fehler liegt nicht im Cache, sondern im Proxy" says nothing about "der Cache liegt in Redis".
+    if (shared != others) if language not in ("zh", "ja") else (len(others) > 4 and len(shared) * 2 < len(others)):
+        return ""
+    edges = (r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])") if language in ("zh", "ja") else (r"(?<!\w)", r"(?!\w)")
+    places = list(re.finditer(rf"{edges[0]}{re.escape(gone)}{edges[1]}", old, re.I))
+    return old[: places[0].start()] + new + old[places[0].end() :] if len(places) == 1 else ""
+
+
+def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:
+    """Return how long the limit in a sentence applies; None if the sentence states no limit.
+
+    "Nie neue Abhängigkeiten" applies for good and "bitte keine neuen Abhängigkeiten" to the current task; without
+    either sign, the user is asked about a limit that has no verb.
+
+    rest: the sentence without words before the statement.
+    """
+    standing = _match(rules.standing, rest)
+    if standing is not None:
+        more = rest[standing.end() :]
+        return "lasting" if _match(rules.standing_limit, more) and not _any(rules.no_limit, more) else None
+    if any(_match(pattern, rest) for pattern in rules.no_limit):
+        return None
+    is_limit, is_doubtful = _any(rules.limit, rest), _any(rules.doubtful, rest)
+    if not is_limit and not is_doubtful:
+        return None
+    if any(re.search(pattern, rest, re.I) for pattern in rules.passing):
+        return "task"
+    if not re.search(rules.permanent, sentence, re.I):
+        is_bare = _match(rules.bare, rest) is not None
+        if is_bare and re.search(rules.please, sentence, re.I):
+            return "task"
+        if is_bare:
+            return "unclear"
+    return "lasting" if is_limit else "unclear"
+
+
+def _any(patterns: tuple[str, ...], text: str) -> bool:
+    return any(_match(pattern, text) for pattern in patterns)
+
+
+def _match(pattern: str, text: str) -> re.Match[str] | None:
+    return re.match(pattern, text, re.IGNORECASE)
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split()).strip(" .,;:!。，、；：！")

@@ -4,8 +4,8 @@
 `~/.clio/memories.pending.json`, not in the project, so that a cloned project cannot make clio ask.
 
 `Shifts` finds preferences whose score changed by 3 of 10 points, or style dimensions by 0.3, within 30 days. Each
-change is reported once; `~/.clio/shifts.json` stores which ones were. Source: the adaptive-memory document, whose
-scale goes from 0 to 1.
+change is reported once; `~/.clio/shifts.json` stores which ones were. Source: the adaptive-memory document (see
+docs/architecture.md), whose scale goes from 0 to 1.
 """
 
 import time
@@ -19,6 +19,7 @@ from clio.memory.preferences.stated_preferences import StatedPreference
 from clio.memory.store.typed_store import TypedStore
 from clio.storage.documents import DocumentFormat, update_document
 from clio.text.scoring import DAY_S, MAX_SCORE, find_shifts
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.memory.store.versions import Version
@@ -94,7 +95,7 @@ class PendingLimits:
 WITHIN_DAYS = 30.0
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class PreferenceVersion(Struct, frozen=True, kw_only=True):
     """One version of a preference: its text and its score, 0 to 10, and the time it was saved."""
 
     id: str
@@ -107,8 +108,8 @@ class Shift(Struct, frozen=True, kw_only=True):
     """A change of a preference. size: of the change of its score, on a scale from 0 to 1."""
 
     id: str
-    before: Held
-    now: Held
+    before: PreferenceVersion
+    now: PreferenceVersion
     size: float
 
     @property
@@ -116,18 +117,31 @@ class Shift(Struct, frozen=True, kw_only=True):
         """One sentence that reports the change."""
         was, now = self.before, self.now
         if was.text == now.text:
-            return f"Preference changed: “{was.text}” from {was.score:g} to {now.score:g} of 10."
-        return f"Preference changed: “{was.text}” ({was.score:g} of 10) → “{now.text}” ({now.score:g} of 10)."
+            return tr(
+                "Preference changed: “{text}” from {score:g} to {score2:g} of 10.",
+                text=was.text,
+                score=was.score,
+                score2=now.score,
+            )
+        return tr(
+            "Preference changed: “{old}” ({score:g} of 10) → “{new}” ({score2:g} of 10).",
+            old=was.text,
+            score=was.score,
+            new=now.text,
+            score2=now.score,
+        )
 
 
-def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, float] | None = None) -> list[Shift]:
+def find_preference_shifts(
+    history: Iterable[PreferenceVersion], now: float, since: Mapping[str, float] | None = None
+) -> list[Shift]:
     """Return the preferences whose score changed by at least 3 within the last 30 days, the largest change first.
 
     Args:
         history: the versions of all preferences, in any order.
         since: by id, a later start of the comparison, such as the time of the last report.
     """
-    of: dict[str, list[Held]] = {}
+    of: dict[str, list[PreferenceVersion]] = {}
     for held in sorted(history, key=lambda held: held.at):
         of.setdefault(held.id, []).append(held)
     found: list[Shift] = []
@@ -140,18 +154,20 @@ def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, f
     return sorted(found, key=lambda shift: (-shift.size, shift.id))
 
 
-def style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
+def find_style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
     """Return (name, before, now) of each dimension that changed by at least 0.3, in the order of `before`."""
     names = [name for name in before if name in after]
     moved = find_shifts([before[name] for name in names], [after[name] for name in names])
     return [(names[place], before[names[place]], after[names[place]]) for place, _ in moved]
 
 
-def history_of(versions: "Sequence[Version]") -> list[Held]:
-    """Return all versions of the preferences that are still valid, without versions that an undo removed."""
+def list_preference_versions(versions: "Sequence[Version]") -> list[PreferenceVersion]:
+    """Return all versions of the preferences that still exist, without versions that an undo removed."""
     holding = {version.record.id for version in versions if version.until is None}
     return [
-        Held(id=version.record.id, text=version.record.content, score=version.record.score, at=version.since)
+        PreferenceVersion(
+            id=version.record.id, text=version.record.content, score=version.record.score, at=version.since
+        )
         for version in versions
         if version.record.id in holding and version.record.kind == "preference" and version.record.score is not None
         if version.because != "undone"
@@ -203,14 +219,14 @@ class Shifts:
             OSError, TimeoutError: if it cannot be read, written or locked.
         """
         now = self._clock()
-        history = history_of(self._preferences.versions())
+        history = list_preference_versions(self._preferences.versions())
         sentences: list[str] = []
 
         def update(reported: ReportedShifts) -> ReportedShifts:
             sentences.clear()
             start = now - WITHIN_DAYS * DAY_S
             recent = {id: at for id, at in reported.preferences.items() if at >= start}
-            shifted = preference_shifts(history, now, recent)
+            shifted = find_preference_shifts(history, now, recent)
             sentences.extend(shift.line for shift in shifted)
             kept = dict(reported.styles)
             for name, values in (styles or {}).items():
@@ -229,7 +245,7 @@ def _style(
 ) -> tuple[tuple[Snapshot, ...], list[str]]:
     """Return the snapshots to store, weekly and of the last 30 days, and the changes since the oldest of them."""
     recent = tuple(one for one in snapshots if now - one.at <= WITHIN_DAYS * DAY_S)
-    moved = style_shifts(recent[0].values, values) if recent else []
+    moved = find_style_shifts(recent[0].values, values) if recent else []
     present = Snapshot(at=now, values=dict(values))
     if moved:
         lines = [f"Preferred style of answers ({name}) changed: {_format_change(*change)}." for change in moved]

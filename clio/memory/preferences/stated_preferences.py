@@ -91,6 +91,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
         sure: whether a statement found in it may be certain.
         standing: it contains words such as "from now on".
         scoped: it is limited to certain work by words such as "when writing tests".
+        beside_rule: an earlier sentence of the message is a lasting rule, so that a liking is meant to last too.
     """
 
     text: str
@@ -98,6 +99,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
     sure: bool = True
     standing: bool = False
     scoped: bool = False
+    beside_rule: bool = False
 
     def after(self, end: int, **changes: bool) -> "Sentence":
         """Return the rest of the sentence from an offset on, with changed attributes."""
@@ -352,6 +354,7 @@ _CHANGED_NOW = LazyRegex(
 _PREFER = _EN.pattern("prefer")
 _LIKE = _EN.pattern("like")
 _DISLIKE = _EN.pattern("dislike")
+_BARE_DISLIKE = _EN.pattern("bare_dislike")
 _NO_WISH = _EN.pattern("no_wish")
 _HABIT = _EN.pattern("habit")
 _WE = _EN.pattern("we")
@@ -410,13 +413,7 @@ def _prefers(part: Sentence) -> StatedPreference | None:
     found = _PREFER.match(part.masked)
     if found is None:
         return None
-    rest = part.after(found.end()).without_tail(TAIL)
-    if changed := _CHANGED_NOW.search(rest.masked):
-        rest = structs.replace(
-            rest,
-            text=rest.text[: changed.start()] + rest.text[changed.end() :],
-            masked=rest.masked[: changed.start()] + rest.masked[changed.end() :],
-        )
+    rest, _ = _without_changed_now(part.after(found.end()).without_tail(TAIL))
     if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
         return None
     if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
@@ -426,26 +423,40 @@ def _prefers(part: Sentence) -> StatedPreference | None:
     return make_stated("preference", f"prefer {rest.text}", LIKED, certain=certain)
 
 
+def _without_changed_now(part: Sentence) -> tuple[Sentence, bool]:
+    """Return a preference without the "now" that announces a change, and whether it has one."""
+    changed = _CHANGED_NOW.search(part.masked)
+    if changed is None:
+        return part, False
+    text = part.text[: changed.start()] + part.text[changed.end() :]
+    masked = part.masked[: changed.start()] + part.masked[changed.end() :]
+    return structs.replace(part, text=text, masked=masked), True
+
+
 def _likes(part: Sentence) -> StatedPreference | None:
     found = _LIKE.match(part.masked)
     if found is None:
         return None
-    rest = part.after(found.end()).without_tail(TAIL)
+    rest, is_change = _without_changed_now(part.after(found.end()).without_tail(TAIL))
     about_clio = _WHEN_YOU.match(rest.masked) is not None
     if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
         return None
-    if re.match(r"(?:to|how|the|a|an|my|our)\b", rest.masked, re.I) and not about_clio:
+    articles = "" if part.beside_rule else "|a|an"
+    if re.match(rf"(?:to|how|the|my|our{articles})\b", rest.masked, re.I) and not about_clio:
         return None
     if NOW.search(rest.masked) or HERE.search(rest.masked):
         return None
-    verb = (found["verb"] or "like").lower()
-    return make_stated("preference", f"{verb} {rest.text}", LIKED, certain=about_clio and part.sure)
+    certain = part.sure and (about_clio or part.beside_rule or is_change)
+    return make_stated("preference", _without_it(rest.text), LIKED, certain=certain)
 
 
 def _dislikes(part: Sentence) -> StatedPreference | None:
     found = _DISLIKE.match(part.masked)
+    # Without "I" only a strong verb states an opinion, and only of a thing: "hate speech is filtered" is a fact.
+    if found is not None and not found["i"] and (not _BARE_DISLIKE.match(part.masked) or FINITE.search(part.masked)):
+        return None
     if found is not None:
-        rest = part.after(found.end()).without_tail(TAIL)
+        rest, _ = _without_changed_now(part.after(found.end()).without_tail(TAIL))
         about_clio = _WHEN_YOU.match(rest.masked) is not None
         if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
             return None
@@ -455,8 +466,7 @@ def _dislikes(part: Sentence) -> StatedPreference | None:
         score = HATED if is_hated else DISLIKED
         if HERE.search(rest.masked):
             return None
-        certain = part.sure
-        return make_stated("dislike", f"{found['verb'].lower()} {rest.text}", score, certain=certain)
+        return make_stated("dislike", _without_it(rest.text), score, certain=part.sure)
     wish = _NO_WISH.match(part.masked)
     if wish is None or wish["thing"].lower() not in MANNERS:
         return None
@@ -466,6 +476,11 @@ def _dislikes(part: Sentence) -> StatedPreference | None:
     return make_stated(
         "dislike", lower_first_letter(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked)
     )
+
+
+def _without_it(text: str) -> str:
+    """Return the thing that is liked or disliked: "when you guess" for "it when you guess"."""
+    return re.sub(r"it (?=(?:when|how|that)\b)", "", text, count=1, flags=re.I) if text[:3].lower() == "it " else text
 
 
 def _reports_habit(part: Sentence) -> StatedPreference | None:
@@ -529,10 +544,12 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
     """
     found: dict[str, StatedPreference] = {}
     earlier: list[WrittenSentence] = []
-    for said in read_own_sentences(text):
+    sentences = read_own_sentences(text)
+    for said in sentences:
         # "them" refers to the opinion of the sentence before.
         before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
-        for noticed in _read_sentence(said, before):
+        is_beside = any(one.kind == "rule" and one.certain for one in found.values())
+        for noticed in _read_sentence(said, before, is_alone=len(sentences) == 1, beside_rule=is_beside):
             is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
             certain = noticed.certain and not is_uncertain
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
@@ -549,9 +566,11 @@ def _is_task(said: WrittenSentence) -> bool:
     return len(words) > 1 and is_order(words[0]) is True
 
 
-def _read_sentence(said: WrittenSentence, before: Sentence | None) -> Iterator[StatedPreference]:
-    whole = Sentence(text=said.text, masked=said.masked)
-    fact = _fact(whole, said)
+def _read_sentence(
+    said: WrittenSentence, before: Sentence | None, *, is_alone: bool, beside_rule: bool
+) -> Iterator[StatedPreference]:
+    whole = Sentence(text=said.text, masked=said.masked, beside_rule=beside_rule)
+    fact = _fact(whole, said, is_alone=is_alone)
     if fact is not None:
         yield fact
         return
@@ -566,8 +585,8 @@ def _read_sentence(said: WrittenSentence, before: Sentence | None) -> Iterator[S
     if opinions:
         found = [_read_opinion(opinions[0], part, is_first=not number) for number, part in enumerate(opinions)]
         noticed = [one for one in found if one is not None]
-        # What the user says beside a lasting rule is meant to last as well.
-        is_lasting = any(one.kind == "rule" and one.certain for one in noticed)
+        # What the user says beside a lasting rule or a dislike is meant to last as well.
+        is_lasting = any(one.kind in ("rule", "dislike") and one.certain for one in noticed)
         yield from (structs.replace(one, certain=one.certain or is_lasting) for one in noticed)
         return
     for part in _list_parts(_resolve_pronoun(before, whole) if before else whole):
@@ -695,6 +714,10 @@ _NO_NOUN = _EN.pattern("no_noun")
 """Beginnings that "that" can only introduce as a clause: a path, a number or a name is its first or second word."""
 _UNKNOWN_VERB = _EN.pattern("unknown_verb")
 """A word that can only be a verb after a singular: "the flag overrides the file"."""
+_PLURAL_AND_VERB = LazyRegex(
+    r"(?:[\w-]+ ){0,2}[\w-]+s (?P<verb>[a-z]+) (?:\d|after|before|every|at|on|to|via|with|by|from|under|the|an?|our)",
+    re.I,
+)
 _ASKED_BEHIND = LazyRegex(
     r"[\s,;:–—-]+(?:so |and |please |pls )*(?:remember (?:that|this|it)|(?:keep|bear) (?:that|this|it) in mind"
     r"|(?:don't|do not) forget (?:that|this|it)|make a note(?: of (?:that|this|it))?|note that|note (?:this|it) down)"
@@ -703,10 +726,12 @@ _ASKED_BEHIND = LazyRegex(
     needs="remember mind forget note",
 )
 """A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
+_AND_A_TASK = LazyRegex(r"[,;–—-]\s*(?:so |and |but )*(?:please|pls|can|could|would|fix|look|check)\b", re.I)
 _LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
 
 
-def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
+def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPreference | None:
+    """Return what the sentence asks to remember, or None. is_alone: it is the whole message."""
     if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
         stated = _without_lead(
             structs.replace(whole, text=whole.text[: behind.start()], masked=whole.masked[: behind.start()])
@@ -717,6 +742,8 @@ def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
     if found is None or (said.is_question and not found["ask"]):
         return None
     rest = whole.after(found.end()).without_tail(TAIL)
+    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _CLAUSE.match(rest.masked)):
+        return None  # "note that the test …" describes the task at hand; a name stands for itself
     to = re.match(r"to\b\s*", rest.masked, re.I)
     forget = "forget" in found[0].lower()
     if forget and not found["that"] and not found["colon"]:
@@ -735,6 +762,7 @@ def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
         return None
     is_clause = (
         found["colon"]
+        or (found["that"] and _has_known_verb(rest.masked))
         or FINITE.search(rest.masked)
         or _LABELLED.match(rest.masked)
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
@@ -745,6 +773,16 @@ def _fact(whole: Sentence, said: WrittenSentence) -> StatedPreference | None:
     if not sure and found["that"]:
         rest = whole.after(found.start("that")).without_tail(TAIL)
     return make_stated("fact", rest.text, None, certain=sure)
+
+
+def _has_known_verb(masked: str) -> bool:
+    """Whether a plural noun is followed by a verb that is known of statements: "sessions expire after 15 minutes"."""
+    found = _PLURAL_AND_VERB.match(masked)
+    if found is None:
+        return False
+    from clio.memory.subjects import ADDITIVE_VERBS, MULTIPLE_VERBS, SINGLE_VERBS
+
+    return found["verb"].lower() in SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 
 
 def _is_clause(rest: Sentence, with_that: str) -> bool:

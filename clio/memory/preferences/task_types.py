@@ -22,6 +22,7 @@ from clio.config.yaml_file import Entry, Items, Node, Scalar, Table, describe_no
 from clio.errors import ConfigError, UserError
 from clio.memory.preferences.rule_files import english_rules
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.text.vocabulary import has_phrase, stem_word, tokenize
 
 _ENOUGH_KEYWORDS = 2
@@ -156,7 +157,7 @@ def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]
 def check_task_type(book: TaskTypes, name: str) -> str:
     """Return the name of a task type by name or alias. Raises UserError, which lists all names, if it is unknown."""
     if not book.knows(name):
-        raise UserError(f"there is no scenario {name!r}; known: {', '.join(book.names)}")
+        raise UserError(tr("there is no task type {name!r}; known: {names}", name=name, names=", ".join(book.names)))
     return book.resolve(name)
 
 
@@ -184,9 +185,18 @@ def parse_task_types(table: Table, shown: str) -> dict[str, TaskType]:
     for raw, entry in table.entries.items():
         name = raw.strip().lower()
         if not name or " " in name or name == "auto":
-            raise ConfigError(f"{shown}:{entry.line}: {raw!r} cannot be a scenario's name; write one word, not 'auto'")
+            raise ConfigError(
+                tr(
+                    "{shown}:{line}: {raw!r} cannot be the name of a task type; write one word, not 'auto'",
+                    shown=shown,
+                    line=entry.line,
+                    raw=raw,
+                )
+            )
         if name in found:
-            raise ConfigError(f"{shown}:{entry.line}: {name!r} is given twice; keep one of them")
+            raise ConfigError(
+                tr("{shown}:{line}: {name!r} is given twice; keep one of them", shown=shown, line=entry.line, name=name)
+            )
         found[name] = _parse_task_type(name, entry, shown)
     _check_aliases(found, shown)
     return found
@@ -201,13 +211,27 @@ def _parse_task_type(name: str, entry: Entry, shown: str) -> TaskType:
         return before
     if not isinstance(node, Table):
         raise ConfigError(
-            f"{shown}:{entry.line}: {name} must be a list of keywords, or contain keywords and aliases, "
-            f"not {describe_node(node)}"
+            tr(
+                "{shown}:{line}: {name} must be a list of keywords, or contain keywords and aliases, not {node}",
+                shown=shown,
+                line=entry.line,
+                name=name,
+                node=describe_node(node),
+            )
         )
     unknown = [(key, part.line) for key, part in node.entries.items() if key not in _PARTS]
     if unknown:
         key, line = unknown[0]
-        raise ConfigError(f"{shown}:{line}: unknown key {key!r} in {name}; known: {' and '.join(_PARTS)}")
+        raise ConfigError(
+            tr(
+                "{shown}:{line}: unknown key {key!r} in {name}; known: {parts}",
+                shown=shown,
+                line=line,
+                key=key,
+                name=name,
+                parts=tr(" and ").join(_PARTS),
+            )
+        )
     given = {key: _words(part.node, part.line, f"{name}.{key}", shown) for key, part in node.entries.items()}
     return TaskType(
         keywords=given.get("keywords", before.keywords),
@@ -219,13 +243,38 @@ def _words(node: Node, line: int, name: str, shown: str) -> tuple[str, ...]:
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
     if not isinstance(node, Items):
-        raise ConfigError(f"{shown}:{line}: {name} must be a list such as [terraform, helm], not {describe_node(node)}")
+        raise ConfigError(
+            tr(
+                "{shown}:{line}: {name} must be a list such as [terraform, helm], not {node}",
+                shown=shown,
+                line=line,
+                name=name,
+                node=describe_node(node),
+            )
+        )
     if len(node.items) > MAX_WORDS:
-        raise ConfigError(f"{shown}:{line}: {name} has {len(node.items):,} words; at most {MAX_WORDS:,} are allowed")
+        raise ConfigError(
+            tr(
+                "{shown}:{line}: {name} has {count:,} words; at most {max_words:,} are allowed",
+                shown=shown,
+                line=line,
+                name=name,
+                count=len(node.items),
+                max_words=MAX_WORDS,
+            )
+        )
     found: list[str] = []
     for item in node.items:
         if not isinstance(item, Scalar) or not item.text.strip():
-            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must contain words only, not {describe_node(item)}")
+            raise ConfigError(
+                tr(
+                    "{shown}:{start}: {name} must contain words only, not {node}",
+                    shown=shown,
+                    start=item.start[0] + 1,
+                    name=name,
+                    node=describe_node(item),
+                )
+            )
         found.append(" ".join(item.text.split()))
     return tuple(dict.fromkeys(found))
 
@@ -237,7 +286,15 @@ def _check_aliases(found: dict[str, TaskType], shown: str) -> None:
         for alias in scenario.aliases:
             other = owner.setdefault(alias, name)
             if other != name:
-                raise ConfigError(f"{shown}: {alias!r} is an alias of {other} and of {name}; keep one of them")
+                raise ConfigError(
+                    tr(
+                        "{shown}: {alias!r} is an alias of {other} and of {name}; keep one of them",
+                        shown=shown,
+                        alias=alias,
+                        other=other,
+                        name=name,
+                    )
+                )
 
 
 TRACE = (

@@ -5,15 +5,20 @@ The stores are read one by one (`ErrorIsolation`), so that an error in one of th
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from clio.errors import ClioError, CorruptDocument
+from clio.memory.retrieval.evidence import extract_text_stems
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.retrieval.scoring import Candidate, Place, rank
+from clio.memory.retrieval.scoring import Candidate, Place, Prospect, rank
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import NOTED_BY_MODEL, Hit, Kind, MemoryRecord, Provenance
 from clio.storage.locks import error_cause
+from clio.text.formatting import PASSAGE_CHARS
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
@@ -26,22 +31,43 @@ _TURN_STRENGTH = 0.7
 _DOCUMENT_STRENGTH = 0.6
 
 
-def of_memories(
-    store: MemoryStore, question: str, now: float, most: int = MAX_CANDIDATES, *, is_search: bool = False
-) -> Iterator[Candidate]:
-    """Yield facts, events and notes that contain a word of the question in any form, but no preferences.
+def find_memories(store: MemoryStore, query: str, now: float, most: int) -> Iterator[Candidate]:
+    """Yield facts, events and notes that contain a word of a search query in any form, but no preferences.
 
-    The typed-memory document's own score and its parts are among the signals.
-
-    is_search: the question was typed to search for something, so a single stop word counts.
+    If the query is a single stop word, it counts. The score of the typed-memory document (see docs/architecture.md) and
+    its parts are among the signals.
     """
-    for hit in store.matching(question, most, keep_single=is_search):
-        of_document = {
-            "similarity": round(hit.similarity, 3),
-            "seed_recency": round(hit.recency, 3),
-            "seed_score": round(hit.score, 3),
-        }
-        yield of_record(hit.record, store, now, of_document)
+    for hit in store.matching(query, most, keep_single=True):
+        yield _of_hit(hit, store, now)
+
+
+def find_prospects(store: MemoryStore, message: str, now: float) -> list[Prospect]:
+    """Return the facts, events and notes that contain a word of a user's message in any form, but no preferences.
+
+    For automatic recall, which asks with each message. Signals as in `find_memories`.
+    """
+    prospects: list[Prospect] = []
+    for hit in store.matching(message, MAX_CANDIDATES):
+        text, keywords = render_text(hit.record), hit.record.keywords
+        is_indexed = text is hit.record.content and not keywords
+        prospects.append(
+            Prospect(
+                stems=hit.terms if is_indexed else extract_text_stems(text),
+                keywords=keywords,
+                is_long=len(text) > PASSAGE_CHARS,
+                make=partial(_of_hit, hit, store, now),
+            )
+        )
+    return prospects
+
+
+def _of_hit(hit: Ranked, store: MemoryStore, now: float) -> Candidate:
+    of_document = {
+        "similarity": round(hit.similarity, 3),
+        "seed_recency": round(hit.recency, 3),
+        "seed_score": round(hit.score, 3),
+    }
+    return of_record(hit.record, store, now, of_document)
 
 
 def of_record(
@@ -55,7 +81,7 @@ def of_record(
     return Candidate(
         source="preference" if is_preference else "memory",
         id=record.id,
-        text=f"{record.content} ({record.reason})" if is_preference and record.reason else record.content,
+        text=render_text(record),
         kind="limit" if is_limit else record.kind,
         said_by=record.provenance.asserted_by if record.provenance else "",
         keywords=record.keywords,
@@ -67,6 +93,13 @@ def of_record(
         signals={"importance": record.importance, **(signals or {})},
         label="; ".join(filter(None, (NOTED_BY_MODEL if record.is_noted_by_model else "", doubt, drifted))),
     )
+
+
+def render_text(record: MemoryRecord) -> str:
+    """Return the content of a typed memory or a preference with its examples or its reason."""
+    examples = f"e.g. {', '.join(record.examples)}" if record.examples else ""
+    remark = record.reason if record.kind == "preference" else examples
+    return f"{record.content} ({remark})" if remark else record.content
 
 
 def of_entry(entry: MemoryRecord, now: float) -> Candidate:
@@ -186,7 +219,7 @@ class ErrorIsolation:
             except CorruptDocument as error:
                 self.add_message(str(error))
             except (ClioError, OSError) as error:  # includes TimeoutError, for a lock that is never released
-                self.add_message(f"{what} left out: {error_cause(error)}")
+                self.add_message(tr("{what} left out: {error_cause}", what=what, error_cause=error_cause(error)))
                 break
         return default
 

@@ -6,12 +6,13 @@ Pure functions. A text is given as the set of its word stems (`extract_text_stem
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
 from clio.text.vocabulary import (
+    MIN_MISSPELLING_LETTERS,
     STOP_WORDS,
     QuestionWord,
     extract_terms,
@@ -51,6 +52,7 @@ class Question(Struct, frozen=True, kw_only=True):
     Attributes:
         weights: the weight of each word, in order.
         places: the index of the word that a stem is a form of.
+        synonyms: the stems of the words and of their synonyms.
         rare: indices of words that are not everyday words and that few texts contain.
         whole: the sum of the weights.
         is_asking: it begins with a word such as "what" or "where".
@@ -59,6 +61,7 @@ class Question(Struct, frozen=True, kw_only=True):
     words: tuple[QuestionWord, ...]
     weights: tuple[float, ...]
     places: Mapping[str, int]
+    synonyms: frozenset[str]
     rare: frozenset[int]
     whole: float
     is_asking: bool
@@ -110,7 +113,7 @@ def map_forms_to_words(words: Sequence[QuestionWord]) -> dict[str, int]:
 def count_texts_with(words: Sequence[QuestionWord], bags: Iterable[frozenset[str]]) -> Counter[int]:
     """Return, by index of the question word, how many of the texts contain it in any form."""
     places = map_forms_to_words(words)
-    return Counter(place for bag in bags for place in {places[word] for word in bag if word in places})
+    return Counter(place for bag in bags for place in {places[word] for word in places.keys() & bag})
 
 
 def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping[int, int], total: int) -> Question:
@@ -132,20 +135,39 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
         words=tuple(words),
         weights=weights,
         places=map_forms_to_words(words),
+        synonyms=frozenset(stem for word in words for stem in word.synonyms),
         rare=rare,
         whole=sum(weights),
         is_asking=is_question(question),
     )
 
 
+def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> float:
+    """Return an upper bound for the share that `find_evidence` finds, 0.0 if it cannot find enough.
+
+    Most texts only share a word with the question, and this is cheaper: every word of the text counts as little as an
+    everyday word here, so that what they have in common counts most.
+    """
+    if keywords:
+        return 1.0
+    said = question.places.keys() & bag
+    if not said:
+        return 0.0
+    places = {question.places[stem] for stem in said}
+    covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
+    words = max(covered, _OWN_FACTOR * min(len(said) / (_EVERYDAY_FACTOR * len(bag)), 1.0))
+    significant = [place for place in places if not question.words[place].is_common]
+    return words if _is_enough(words, places, significant, question) else 0.0
+
+
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """Return what the question has in common with a text, given as its stems, or with its keywords."""
-    said = frozenset(word for word in bag if word in question.places)
+    said = frozenset(question.places.keys() & bag)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
     significant = [place for place in places if not question.words[place].is_common]
-    alias = _find_alias(keywords, question.words)
+    alias = _find_alias(keywords, question)
     enough = bool(alias) or _is_enough(words, places, significant, question)
     if enough and not alias and has_names(keywords):
         # The text has a name, which the question does not contain: one common word is not enough then.
@@ -167,11 +189,16 @@ def has_names(keywords: Iterable[str]) -> bool:
 
 def _compute_own_share(bag: frozenset[str], said: frozenset[str]) -> float:
     """Return the share of the text's words that the question contains; everyday words count less."""
-    whole = sum(_EVERYDAY_FACTOR if is_common_term(word) else 1.0 for word in bag)
-    return sum(_EVERYDAY_FACTOR if is_common_term(word) else 1.0 for word in said) / whole if whole else 0.0
+    whole = _weigh_stems(bag)
+    return _weigh_stems(said) / whole if whole else 0.0
 
 
-def _is_enough(words: float, places: Sequence[int], significant: Sequence[int], question: Question) -> bool:
+@lru_cache(maxsize=4_096)
+def _weigh_stems(stems: frozenset[str]) -> float:
+    return sum(_EVERYDAY_FACTOR if is_common_term(stem) else 1.0 for stem in stems)
+
+
+def _is_enough(words: float, places: Collection[int], significant: Sequence[int], question: Question) -> bool:
     if not places:
         return False
     if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
@@ -181,19 +208,29 @@ def _is_enough(words: float, places: Sequence[int], significant: Sequence[int], 
     return words >= (_ENOUGH_RARE if significant[0] in question.rare else _ENOUGH_ONE_WORD)
 
 
-def _find_alias(keywords: Iterable[str], words: Sequence[QuestionWord]) -> str:
+def _find_alias(keywords: Iterable[str], question: Question) -> str:
     """Return the first keyword all of whose words are in the question, in long ones with one wrong letter allowed."""
     for keyword in keywords:
-        parts = [word for word in tokenize(keyword) if word not in STOP_WORDS] or tokenize(keyword)
-        if parts and all(any(_is_same_word(part, word) for word in words) for part in parts):
+        parts = _split_keyword(keyword)
+        if parts and all(_is_in(question, part, stem) for part, stem in parts):
             return keyword
     return ""
 
 
-def _is_same_word(part: str, word: QuestionWord) -> bool:
+@lru_cache(maxsize=4_096)
+def _split_keyword(keyword: str) -> tuple[tuple[str, str], ...]:
+    """Return the words of a keyword with their stems, without stop words if there are others."""
+    parts = [word for word in tokenize(keyword) if word not in STOP_WORDS] or tokenize(keyword)
+    return tuple((part, stem_word(part)) for part in parts)
+
+
+def _is_in(question: Question, part: str, stem: str) -> bool:
     """Whether a word of a keyword is a question word, possibly in another form or with one wrong letter."""
-    stem = stem_word(part)
-    return stem in word.synonyms or is_misspelling(stem, word.stem) or is_misspelling(part, word.text)
+    if stem in question.synonyms:
+        return True
+    return len(part) >= MIN_MISSPELLING_LETTERS and any(
+        is_misspelling(stem, word.stem) or is_misspelling(part, word.text) for word in question.words
+    )
 
 
 _WORD = re.compile(r"\S+")

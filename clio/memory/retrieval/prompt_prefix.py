@@ -10,8 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-from clio.memory.store.ltm_codec import EVERYWHERE, normalize_rule_path
-from clio.memory.store.ltm_reader import LtmReader
+from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_path
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
@@ -442,6 +441,8 @@ class Briefing:
         if self._given_knowledge is None:
             return []
         known = self._ltm.read()
+        if known is self._given_knowledge:  # the file has not changed
+            return []
         news, self._given_knowledge = find_memory_changes(self._given_knowledge, known, self._shown_ids), known
         news = structs.replace(
             news, new=_exclude_visible(news.new, in_window), changed=_exclude_visible(news.changed, in_window)

@@ -1,6 +1,7 @@
 """Search all stores with one query: sessions, documents, memories, preferences and styles, ranked by one score."""
 
 import math
+import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,9 +11,9 @@ from msgspec import structs
 from clio.errors import ClioError
 from clio.memory.retrieval.candidates import (
     ErrorIsolation,
+    find_memories,
     of_document,
     of_entry,
-    of_memories,
     of_note,
     of_record,
     of_style,
@@ -45,7 +46,8 @@ from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.session_text import TurnHit, TurnHits, WordCounts
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
-from clio.text.vocabulary import parse_question_words
+from clio.text.translation import tr
+from clio.text.vocabulary import parse_question_words, stem_word, tokenize
 
 MAX_LIMIT = 200
 MAX_MEMORIES = 60
@@ -130,7 +132,9 @@ class Retriever:
             with stores.timed("L0"):
                 candidates += self._find_passages(query, at, current, limit, stores)
                 # A word's rarity is that in everything remembered: among a few dozen memories alone it means little.
-                transcribed = stores.run("how common words are", lambda: self._sessions.count_words(query), transcribed)
+                transcribed = stores.run(
+                    tr("word frequencies are"), lambda: self._sessions.count_words(query), transcribed
+                )
         others: list[Layer] = [layer for layer in layers if layer != "L0"]
         if at is not None and others:
             candidates += self._find_past_memories(query, at, others, stores)
@@ -182,10 +186,12 @@ class Retriever:
         """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
         maximum = count_passages_for(limit)
-        turns = stores.run("archived turns are", lambda: self._find_archived(query, current, until), list[Candidate]())
+        turns = stores.run(
+            tr("archived turns are"), lambda: self._find_archived(query, current, until), list[Candidate]()
+        )
         near = {_get_message_key(turn): compute_meaning(turn.distance or 0.0) for turn in turns}
         hits = stores.run(
-            "earlier sessions are",
+            tr("earlier sessions are"),
             lambda: self._sessions.search_turns(
                 query,
                 current=current,
@@ -205,7 +211,7 @@ class Retriever:
         passages = make_turn_candidates(hits.turns)
         found = _merge_distances(passages, turns)
         if at is None:
-            found += stores.run("documents are", lambda: self._find_documents(query), list[Candidate]())
+            found += stores.run(tr("documents are"), lambda: self._find_documents(query), list[Candidate]())
         return found
 
     def _find_notes(self) -> list[Candidate]:
@@ -256,25 +262,25 @@ class Retriever:
         if "L1" in layers:
             with stores.timed("L1"):
                 found += stores.run(
-                    "memories are", lambda: list(of_memories(store, query, now, MAX_MEMORIES, is_search=True)), none
+                    tr("memories are"), lambda: list(find_memories(store, query, now, MAX_MEMORIES)), none
                 )
                 found += stores.run(
-                    "facts, solutions and rules of the project are",
+                    tr("facts, solutions and rules of the project are"),
                     lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
                     none,
                 )
-                found += stores.run("notes are", self._find_notes, none)
+                found += stores.run(tr("notes are"), self._find_notes, none)
         if "L2" in layers:
             with stores.timed("L2"):
                 found += stores.run(
-                    "preferences are",
+                    tr("preferences are"),
                     lambda: [of_record(hit.record, store, now) for hit in self._find_preferences(query)],
                     none,
                 )
                 if styles is not None:
                     # A style that was never rated is built in; nothing was learned that could be found.
                     rated = (view for view in styles.views() if view.earned)
-                    found += stores.run("styles are", lambda: list(map(of_style, rated)), none)
+                    found += stores.run(tr("styles are"), lambda: list(map(of_style, rated)), none)
         return found
 
     def _find_typed(self, query: str) -> list[Ranked]:
@@ -295,15 +301,15 @@ class Retriever:
         """Return memories and preferences as they were at a time. Both layers are read from one history."""
         none = list[Candidate]()
         with stores.timed(layers[0]):
-            found = stores.run("memories are", lambda: self._find_past_typed(query, at), none)
+            found = stores.run(tr("memories are"), lambda: self._find_past_typed(query, at), none)
             if "L1" in layers:
                 found += stores.run(
-                    "facts, solutions and rules of the project are",
+                    tr("facts, solutions and rules of the project are"),
                     lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
                     none,
                 )
                 # Notes have no history: a note that was changed since then is left out.
-                notes = stores.run("notes are", self._find_notes, none)
+                notes = stores.run(tr("notes are"), self._find_notes, none)
                 found += [note for note in notes if note.when <= at]
         return [candidate for candidate in found if candidate.layer in layers]
 
@@ -335,6 +341,7 @@ def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
                 share=turn.share,
                 covered=turn.covered,
                 words=turn.words,
+                of_session=turn.of_session,
                 is_dated=turn.is_dated,
                 title=turn.title,
             ),
@@ -380,3 +387,25 @@ def _list_forms(query: str) -> frozenset[str]:
     words = parse_question_words(query, keep_single=True)
     significant = [word for word in words if not word.is_common] or words
     return frozenset(form for word in significant for form in word.forms)
+
+
+_FUTILE_LOOKUP = re.compile(
+    r"(?:searched|looked for files|memory (?:search|recall|search_sessions))\b.*?→ (?:no matches|none|nothing found)\b",
+    re.DOTALL,
+)
+
+
+def leave_out_futile_lookups(hits: Sequence[RecallHit], query: str) -> list[RecallHit]:
+    """Return the hits without earlier lookups that found nothing.
+
+    They contain the words of the query only because someone searched for them before.
+    """
+    stems = {stem_word(word) for word in tokenize(query)}
+    return [hit for hit in hits if not _is_echo(hit, stems)]
+
+
+def _is_echo(hit: RecallHit, stems: set[str]) -> bool:
+    if hit.source not in ("session", "trimmed") or hit.kind == "user" or not _FUTILE_LOOKUP.search(hit.text):
+        return False
+    rest = {stem_word(word) for word in tokenize(_FUTILE_LOOKUP.sub(" ", hit.text))}
+    return rest.isdisjoint(stems)

@@ -8,7 +8,7 @@ table `SOURCE_RULES`. Times are seconds since the epoch. Pure: no store is read 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, get_args
@@ -16,6 +16,8 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
+    Evidence,
+    bound_evidence,
     count_texts_with,
     extract_all_stems,
     extract_text_stems,
@@ -80,6 +82,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     share: float
     covered: float = 0.0
     words: int = 0
+    of_session: bool = False
     is_dated: bool = False
     title: float = 0.0
 
@@ -135,6 +138,24 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return self.where.message if self.where else ""
 
 
+class Prospect(Struct, frozen=True, kw_only=True):
+    """A memory that becomes a candidate only if the words it has in common with the query are a sufficient reason.
+
+    In a store of thousands of memories, hundreds share a word with each query, and few of them are recalled.
+
+    Attributes:
+        stems: the stems of its text, see `evidence.extract_text_stems`.
+        keywords: other names of it.
+        is_long: its text has several passages, so that its stems alone do not decide.
+        make: returns the candidate.
+    """
+
+    stems: frozenset[str]
+    keywords: tuple[str, ...] = ()
+    is_long: bool = False
+    make: Callable[[], Candidate]
+
+
 def get_tier(candidate: Candidate) -> tuple[str, float]:
     """Return the tier of a candidate and its factor.
 
@@ -150,7 +171,8 @@ FUSIONS: tuple[Fusion, ...] = get_args(Fusion)
 ENOUGH_FOR_SEARCH = 0.5
 """Share of a search query that is sufficient if a text contains two of its words, even if they are everyday words."""
 MIN_COVERED = 0.3
-"""Share of the query that a passage and its neighbours must contain, if these are two words."""
+"""Share of the query that a passage and its neighbours must contain, if these are two words. A session that is asked
+for may contain a single one: "where we chased that thing with the retries"."""
 MIN_COVERED_OWN = 0.35
 """The same for one word if the query asks about the user ("which dog do I have"): the answer is in a session then."""
 MIN_SHARE_OF_BEST = 0.5
@@ -168,6 +190,9 @@ CORROBORATED = 1.1
 """Factor for memories that two sessions or two members of a team confirmed."""
 _CLOSENESS_SHARE, _EXACT_SHARE = 0.15, 0.05
 """Shares of the evidence for words as close together as in the query, and for the query word for word."""
+_MIN_CLOSENESS_FACTOR = 1.0 - _CLOSENESS_SHARE - _EXACT_SHARE
+_ROUNDING = 1e-6
+"""Tolerance where two ways to compute a share are compared."""
 _TITLE_BONUS = 0.1
 """Bonus for passages of a session whose title contains the whole query."""
 _MAX_GAP_WORDS = 3
@@ -224,17 +249,26 @@ class TextMatcher:
     """Measures how well texts fit one query.
 
     Args:
-        texts: together with `transcribed`, they determine how rare each word is.
+        texts, prospects: together with `transcribed`, they determine how rare each word is.
         is_search: the query was typed to search for something, so that everyday words count, too.
     """
 
-    def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
+    def __init__(
+        self,
+        query: str,
+        texts: Iterable[str],
+        transcribed: Transcribed,
+        *,
+        is_search: bool = False,
+        prospects: Sequence[Prospect] = (),
+    ) -> None:
         self._is_search = is_search
         words = parse_question_words(query, keep_single=is_search)
         # Only a query of one word can be a stop word; texts are then compared with their stop words.
-        is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
-        self._extract_stems = extract_all_stems if is_stop_word else extract_text_stems
+        self._is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
+        self._extract_stems = extract_all_stems if self._is_stop_word else extract_text_stems
         bags = [self._extract_stems(text) for text in texts]
+        bags += [self._extract_stems(one.make().text) if self._is_stop_word else one.stems for one in prospects]
         counts: Counter[int] = count_texts_with(words, bags)
         counts.update({place: transcribed.words.get(word.text, 0) for place, word in enumerate(words)})
         self._question = weigh_question(query, words, counts, len(bags) + transcribed.passages)
@@ -266,6 +300,33 @@ class TextMatcher:
                 best = fit
         return best
 
+    def select_fitting(self, prospects: Sequence[Prospect]) -> list[Prospect]:
+        """Return the prospects that `rank` may return, judged by their stems alone."""
+        if self._is_search or self._is_stop_word:
+            return list(prospects)
+        question = self._question
+        chosen = [one for one in prospects if one.is_long]
+        bounds = [(bound_evidence(question, one.stems, one.keywords), one) for one in prospects if not one.is_long]
+        fitting: list[tuple[float, Prospect]] = []
+        minimum = 0.0
+        for bound, one in sorted(bounds, key=lambda pair: -pair[0]):
+            if bound <= minimum:
+                break
+            found = find_evidence(question, one.stems, one.keywords)
+            share = self._compute_share(found, whole=True) if found.enough else 0.0
+            fitting.append((share, one))
+            # The words' closeness can lower a share to this part of it, and `rank` drops what is far below the best.
+            minimum = max(minimum, _MIN_CLOSENESS_FACTOR * MIN_SHARE_OF_BEST * share * (1.0 - _ROUNDING))
+        return chosen + [one for share, one in fitting if share > minimum]
+
+    def _compute_share(self, found: Evidence, *, whole: bool) -> float:
+        question = self._question
+        contained = {question.places[word] for word in found.said}
+        share = sum(question.weights[place] for place in contained) / question.whole if question.whole else 0.0
+        if whole:
+            share = max(share, found.words)
+        return ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
+
     def _fit_passage(self, text: str, keywords: Sequence[str], *, whole: bool) -> Fit:
         question = self._question
         bag = self._extract_stems(text)
@@ -273,11 +334,7 @@ class TextMatcher:
             return Fit(share=0.0, text=text)
         found = find_evidence(question, bag, keywords)
         contained = {question.places[word] for word in found.said}
-        share = sum(question.weights[place] for place in contained) / question.whole if question.whole else 0.0
-        if whole:
-            share = max(share, found.words)
-        if found.alias:
-            share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share
+        share = self._compute_share(found, whole=whole)
         is_single = len(question.words) == 1
         is_enough_for_search = self._is_search and (is_single or len(contained) > 1) and share >= ENOUGH_FOR_SEARCH
         enough = found.enough or (is_enough_for_search and (is_single or not has_names(keywords)))
@@ -451,6 +508,7 @@ def rank(
     *,
     now: float,
     limit: int = 50,
+    prospects: Sequence[Prospect] = (),
     transcribed: Transcribed | None = None,
     vectors: bool = True,
     is_search: bool = False,
@@ -462,6 +520,7 @@ def rank(
     Candidates with the same statement are returned once. Of equal ones the newest comes first.
 
     Args:
+        prospects: further candidates, which are made only if their words are a sufficient reason.
         transcribed: how common the query's words are in transcripts.
         vectors: whether distances count.
         is_search: see `TextMatcher`.
@@ -469,9 +528,10 @@ def rank(
         fusion: "rrf" combines the sources by rank instead of score.
     """
     texts = (candidate.text for candidate in candidates if candidate.engine is None)
-    matcher = TextMatcher(query, texts, transcribed or Transcribed(), is_search=is_search)
+    matcher = TextMatcher(query, texts, transcribed or Transcribed(), is_search=is_search, prospects=prospects)
     if matcher.is_blank and not vectors:
         return [], 0
+    candidates = [*candidates, *(prospect.make() for prospect in matcher.select_fitting(prospects))]
     near = near_distance if vectors else 0.0
     found = _score_candidates(candidates, matcher, now, vectors=vectors, near_distance=near)
     best = max((item.evidence for item in found), default=0.0)
@@ -548,7 +608,9 @@ def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher) -> floa
         engine = candidate.engine or Engine(share=0.0)
         fit = matcher.fit(candidate.text)
         best = max(best, fit.share if fit.enough else 0.0)
-        minimum = MIN_COVERED if engine.words > 1 else MIN_COVERED_OWN if matcher.is_of_user else 1.0
+        minimum = (
+            MIN_COVERED if engine.words > 1 or engine.of_session else MIN_COVERED_OWN if matcher.is_of_user else 1.0
+        )
         if engine.covered >= minimum or engine.is_dated:
             best = max(best, _NEIGHBOUR_FACTOR * engine.covered)
     return best
@@ -705,6 +767,10 @@ def _is_same_message(one: Candidate, other: Candidate) -> bool:
 
 DEFAULT_LIMIT = 10
 """Number of answers if no limit is given."""
+
+
+WEAK_SHARE = 0.35
+"""Hits with less than this share of the best score seldom answer: "matches live" after an exact answer."""
 
 
 class RecallHit(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ TurnMemory           everything that changes from turn to turn: recalled memorie
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -24,12 +24,12 @@ from clio.memory.preferences.preferences import (
     tastes_fragment,
 )
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
-from clio.memory.retrieval.candidates import of_document, of_memories, of_record, of_turn
+from clio.memory.retrieval.candidates import find_prospects, of_document, of_record, of_turn, render_text
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.prompt_prefix import Injected
 from clio.memory.retrieval.scoring import Candidate, Scored, Source, make_without_query, rank
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
@@ -38,7 +38,7 @@ from clio.text.formatting import format_count, format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
-from clio.text.vocabulary import tokenize
+from clio.text.vocabulary import is_stop_word_stem, stem_word, tokenize
 from clio.tokens import DEFAULT_RATIO, text_units
 
 
@@ -137,6 +137,7 @@ _CHARS_PER_BUDGET_TOKEN = 1.0
 
 
 SOURCE = "clio's memory"
+_WITHDRAWN = "The user has removed these statements from memory; do not rely on them:"
 _QUOTED = frozenset({"tool", "document"})
 _BY = {
     "user": "from the user",
@@ -166,19 +167,23 @@ class BrainEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
-    """The JSON object that the seed document defines: exactly `about` and `memories`."""
+    """The JSON object that the working-memory document defines: exactly `about` and `memories`."""
 
     about: str
     memories: tuple[BrainEntry, ...] = ()
 
 
 class _Recalled(Struct, frozen=True, kw_only=True):
-    """A recalled memory with its source and its whole text, of which `entry` may contain only a passage."""
+    """A recalled memory with its source and its whole text, of which `entry` may contain only a passage.
+
+    line: the entry as the model reads it.
+    """
 
     source: Source
     id: str
     text: str
     entry: BrainEntry
+    line: str
 
     @property
     def told_text(self) -> tuple[str, str]:
@@ -215,7 +220,8 @@ class Brain:
         # Best last, because the oldest entries are dropped when the budget is exceeded.
         for item in reversed(found):
             entry = _make_entry(item, date, chars)
-            new = _Recalled(source=item.candidate.source, id=item.candidate.id, text=item.candidate.text, entry=entry)
+            candidate, line = item.candidate, _render_entry(entry)
+            new = _Recalled(source=candidate.source, id=candidate.id, text=candidate.text, entry=entry, line=line)
             self._recalled = [recalled for recalled in self._recalled if recalled.id != new.id]
             if self._size([new]) <= self._max_tokens:
                 self._recalled.append(new)
@@ -228,6 +234,11 @@ class Brain:
     def drop(self, ids: Container[str]) -> None:
         """Remove memories that are no longer valid."""
         self._recalled = [recalled for recalled in self._recalled if recalled.id not in ids]
+
+    def forget_told(self, ids: Iterable[str]) -> None:
+        """Give these memories to the model again, because it was told since that they no longer hold."""
+        for id in ids:
+            self._told.pop(id, None)
 
     def clear(self) -> None:
         """Remove all memories, and forget what the model has been given."""
@@ -253,7 +264,7 @@ class Brain:
 
     def cost(self, id: str) -> int:
         """Return the number of tokens of a memory's line; 0 if it is not among the recalled ones."""
-        lines = (_render_entry(recalled.entry) for recalled in self._recalled if recalled.id == id)
+        lines = (recalled.line for recalled in self._recalled if recalled.id == id)
         return next((self._count(line + "\n") for line in lines), 0)
 
     def fragment(self) -> Fragment | None:
@@ -264,7 +275,7 @@ class Brain:
         self._told |= {recalled.id: recalled.told_text for recalled in new}
         return Fragment(
             name="memories",
-            text=plain_lines([recalled.entry for recalled in new]),
+            text=plain_lines(recalled.line for recalled in new),
             source=SOURCE,
             reason=f"{len(new)} that fit the question",
             cap_tokens=self._max_tokens,
@@ -277,16 +288,17 @@ class Brain:
 
     def _size(self, memories: Sequence[_Recalled]) -> int:
         """Return the number of tokens of the fragment with its tags."""
-        lines = plain_lines([recalled.entry for recalled in memories])
+        lines = plain_lines(memory.line for memory in memories)
         return self._count(f'<memories source="{SOURCE}">\n{lines}\n</memories>')
 
 
-def plain_lines(entries: Sequence[BrainEntry]) -> str:
-    """Return an introduction, and one line per memory with its date, its source and its text."""
-    return "\n".join([LEAD, *map(_render_entry, entries)])
+def plain_lines(lines: Iterable[str]) -> str:
+    """Return an introduction, and the lines of the memories."""
+    return "\n".join([LEAD, *lines])
 
 
 def _render_entry(entry: BrainEntry) -> str:
+    """Return one line with the date, the source and the text of a memory."""
     source = entry.type or "from earlier"
     by = _BY.get(entry.said_by or entry.role, "")
     about = ", ".join(part for part in (entry.when or "undated", source, by, entry.trust) if part)
@@ -316,6 +328,8 @@ def _make_entry(item: Scored, date: Callable[[float], str], chars: int) -> Brain
 
 
 _SHINGLE_WORDS = 4
+_MIN_SHARED_WORDS = 0.7
+"""Minimum share of the words of a memory in the window, for the message from which it was made to stand for it."""
 _MIN_SHARED_SHINGLES = 0.8
 """Minimum share of the four-word sequences of a text in another one, for that one to contain the text.
 
@@ -331,11 +345,16 @@ class RequestText:
 
     def __init__(self, session: Session | None, others: Sequence[str]) -> None:
         self._session = session
-        self._others = others
+        self._others = [text for text in others if text]
 
     def has(self, candidate: Candidate) -> bool:
-        """Whether the request already contains the candidate's text, or the message from which it was made."""
-        if candidate.message and candidate.message in self._whole_ids:
+        """Whether the request already contains the candidate's text, or the message from which it was made.
+
+        That message alone is not enough: a memory may have been saved by a command behind it, or changed since. Another
+        number or name makes another statement, however many words both share.
+        """
+        is_in_window = bool(candidate.message) and candidate.message in self._whole_ids
+        if is_in_window and (candidate.source != "memory" or self._has_words(candidate.text)):
             return True
         text = " ".join(candidate.text.split()).casefold()
         if not text:
@@ -345,10 +364,21 @@ class RequestText:
         if any(longest in message and text in " ".join(message.split()) for message in self._window):
             return True
         shingles = _list_shingles(candidate.text)
+        numbers = _list_numbers(candidate.text)
         return any(
-            sum(shingle in other for shingle in shingles) >= _MIN_SHARED_SHINGLES * len(shingles)
-            for other in self._other_shingles
+            numbers <= words and sum(shingle in other for shingle in shingles) >= _MIN_SHARED_SHINGLES * len(shingles)
+            for words, other in map(_index_shingles, self._others)
         )
+
+    def _has_words(self, text: str) -> bool:
+        """Whether the window has most words of a text, and all its numbers."""
+        words = {word for word in tokenize(text) if not is_stop_word_stem(stem_word(word))}
+        known = sum(word in self._window_words for word in words)
+        return known >= _MIN_SHARED_WORDS * len(words) and _list_numbers(text) <= self._window_words
+
+    @cached_property
+    def _window_words(self) -> frozenset[str]:
+        return frozenset(word for text in self._window for word in tokenize(text))
 
     @cached_property
     def _whole_ids(self) -> set[str]:
@@ -378,9 +408,15 @@ class RequestText:
                     texts += [call.arguments.casefold() for call in message.tool_calls]
         return texts
 
-    @cached_property
-    def _other_shingles(self) -> list[set[tuple[str, ...]]]:
-        return [set(_list_shingles(text)) for text in self._others if text]
+
+@lru_cache(maxsize=4)
+def _index_shingles(text: str) -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
+    """Return the words and the shingles of a text; it is cached, because a request contains most of it each time."""
+    return frozenset(tokenize(text)), frozenset(_list_shingles(text))
+
+
+def _list_numbers(text: str) -> set[str]:
+    return {word for word in tokenize(text) if any(char.isdigit() for char in word)}
 
 
 def _list_shingles(text: str) -> list[tuple[str, ...]]:
@@ -403,12 +439,12 @@ _REVIEWED = "I have reviewed the supplementary documentation."
 
 
 def brain_message(entries: Sequence[BrainEntry]) -> str:
-    """Return the user message with recalled memories in the format of the seed document."""
+    """Return the user message with recalled memories in the format of the working-memory document."""
     return SEED_LEAD + envelope(entries, SEED_ABOUT)
 
 
 def preamble(system: str, entries: Sequence[BrainEntry], documents: str | None = None) -> list[tuple[str, str]]:
-    """Return (role, content) of the messages before the conversation in the seed document's format.
+    """Return (role, content) of the messages before the conversation in that document's format.
 
     There are three, or five with documents.
     """
@@ -470,6 +506,8 @@ class TurnMemory:
         self._lifted: set[str] = set()  # ids of hard limits the model was told are lifted
         self._session_limits: dict[str, bool] = {}  # limit → whether the model was told
         self._lifted_session_limits: list[str] = []
+        self._stated_here: dict[str, str] = {}  # by id, the text of memories that this session led to
+        self._ended: set[str] = set()  # ids of memories the model was given that no longer held then
         self._indexed_trims = -1
         self._text = ""
         self._scenario: str | None = None
@@ -549,6 +587,7 @@ class TurnMemory:
             *self._make_limit_changes(),
             self._make_session_limits(),
             self._make_tastes(),
+            self._make_withdrawn(session),
             self._recall(text, session, shown),
         ]
         return [fragment for fragment in found if fragment]
@@ -598,9 +637,9 @@ class TurnMemory:
 
     def _make_tastes(self) -> Fragment | None:
         """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
-        own = self._project_preferences.all() if self._project_preferences else []
+        own = self._project_preferences.each() if self._project_preferences else []
         self._paths |= {one.record.id: str(self._store.project.path) for one in own}
-        known = [*self._preferences.all(), *own]
+        known = [*self._preferences.each(), *own]
         tagged = any(preference.record.scenarios for preference in known)
         fitting = select_for_turn(known, self.scenario if tagged else None)
         if not fitting:
@@ -623,11 +662,17 @@ class TurnMemory:
         now = self._clock()
         documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [
-            *of_memories(self._store, text, now),
             *self._find_archived(text, session),
             *(of_document(hit) for hit in documents),
         ]
-        found, _ = rank(text, candidates, now=now, limit=MAX_REPORTED, near_distance=self._near_distance)
+        found, _ = rank(
+            text,
+            candidates,
+            prospects=find_prospects(self._store, text, now),
+            now=now,
+            limit=MAX_REPORTED,
+            near_distance=self._near_distance,
+        )
         request = RequestText(session, [*shown, text])
         redundant = [
             item for item in found if not self._brain.is_told(item.candidate.id) and request.has(item.candidate)
@@ -650,15 +695,44 @@ class TurnMemory:
         """Return the present versions of memories that the model was given with an outdated text."""
         recalled = self._brain.texts("memory")
         live = {record.id: record for record in self._store.live(tuple(recalled))}
-        stale = [id for id, text in recalled.items() if id not in live or live[id].content != text]
+        stale = [id for id, text in recalled.items() if id not in live or render_text(live[id]) != text]
         told = [id for id in stale if self._brain.was_told(id)]
         self._brain.drop(stale)
-        new = [live[id] if id in live else self._store.successor(id) for id in told]
+        self._ended.update(told)
+        again = self._store.live(tuple(self._ended - recalled.keys()))
+        self._brain.forget_told([record.id for record in again])
+        self._ended -= {record.id for record in again}
+        new = [*again, *(live[id] if id in live else self._store.successor(id) for id in told)]
         return [
             make_without_query(of_record(record, self._store, now), "replaces an outdated memory", now)
             for record in new
             if record is not None and record.id not in found
         ]
+
+    def _make_withdrawn(self, session: Session | None) -> Fragment | None:
+        """Return the facts, events and notes that the user undid or forgot since the model was given or told them.
+
+        What another memory replaced is not among them: the model is given that one.
+        """
+        told = {id: text for id, text in self._brain.texts("memory").items() if self._brain.was_told(id)}
+        known = told | self._stated_here
+        here = session.id if session is not None else ""
+        self._stated_here = {record.id: record.content for record in self._store.stated_in(here)} if here else {}
+        live = {record.id for record in self._store.live(tuple(known))}
+        gone = [text for id, text in known.items() if id not in live and self._store.successor(id) is None]
+        if gone:
+            # A fact that was made shareable left one file for another.
+            kept = {record.content for record in self._store.records(PROJECT_KINDS)}
+            gone = [text for text in dict.fromkeys(gone) if text not in kept]
+        if not gone:
+            return None
+        return Fragment(
+            name="withdrawn_memories",
+            text="\n".join([_WITHDRAWN, *(f"- withdrawn: {make_inert_line(text)}" for text in gone)]),
+            source=SOURCE,
+            reason=f"{len(gone)} no longer in memory",
+            cap_tokens=MAX_ENTRY_CHARS,
+        )
 
     def _find_archived(self, text: str, session: Session | None) -> Iterable[Candidate]:
         """Yield archived turns that are near the text in meaning."""

@@ -21,8 +21,8 @@ from clio.storage.documents import refuse_newer_version
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json, read_last_lines
 from clio.storage.locks import FileLock
-from clio.text.formatting import format_count
 from clio.text.json_data import JsonDecoder, decode_json
+from clio.text.translation import tr, tr_count
 
 LOG_NAME = "memory.log.jsonl"
 EARLIER_NAME = "memory.undo.jsonl"
@@ -547,7 +547,7 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
     """
     changes = logs.last_whole()
     if not changes:
-        raise UserError("no memory was changed, so there is nothing to undo")
+        raise UserError(tr("no memory was changed, so there is nothing to undo"))
     if changes[0].group:
         return _undo_group(logs, revert, changes)
     [change] = changes
@@ -555,9 +555,9 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
         revert[change.store](change)
     except UserError as error:
         logs.mark([change], is_undone=False)
-        raise UserError(f"{error} Undo again for the change before it.") from error
+        raise UserError(tr("{error} Undo again for the change before it.", error=error)) from error
     logs.mark([change], is_undone=True)
-    return f"Undone: {change.what}."
+    return tr("Undone: {what}.", what=change.what)
 
 
 def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> str:
@@ -577,12 +577,25 @@ def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> s
     finally:
         logs.mark(done, is_undone=True)
         logs.mark(given_up, is_undone=False)
-    sentences = [f"Undone: {title}, {format_count(len(done), 'change')}."]
+    sentences = [tr("Undone: {title}, {changes}.", title=title, changes=tr_count(len(done), "change"))]
     if refused:
-        more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
-        sentences.append(f"Not undone: {format_count(len(refused), 'change')} ({'; '.join(refused[:SHOWN])}{more}).")
+        more = tr("; and {count:,} more", count=len(refused) - SHOWN) if len(refused) > SHOWN else ""
+        sentences.append(
+            tr(
+                "Not undone: {changes} ({refused}{more}).",
+                changes=tr_count(len(refused), "change"),
+                refused="; ".join(refused[:SHOWN]),
+                more=more,
+            )
+        )
     if dropped > 0:
-        sentences.append(f"{format_count(dropped, 'change')} can no longer be undone.")
+        sentences.append(tr("{changes} can no longer be undone.", changes=tr_count(dropped, "change")))
     if not done:
-        raise UserError(f"{title}: nothing is undone. {' '.join(sentences[1:])} Undo again for the change before it.")
+        raise UserError(
+            tr(
+                "{title}: nothing is undone. {sentences} Undo again for the change before it.",
+                title=title,
+                sentences=" ".join(sentences[1:]),
+            )
+        )
     return " ".join(sentences)

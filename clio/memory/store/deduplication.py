@@ -1,7 +1,8 @@
 """How a new memory relates to those that exist: the same, a replacement, doubtful, or another subject. No I/O.
 
 `clio.memory.subjects` compares two texts: another value of the same subject replaces, a number or name that belongs to
-the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document apply to the rest.
+the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document (see docs/architecture.md) apply
+to the rest.
 """
 
 import math
@@ -22,10 +23,17 @@ from clio.memory.store.record import (
     add_confirmation,
     default_confidence,
     has_same_text,
+    is_lasting,
     update_since,
 )
 from clio.memory.store.typed_codec import FormerVersion, make_former
-from clio.memory.subjects import Relation, announces_change, relate_statements, telling_terms, topic_terms
+from clio.memory.subjects import (
+    Relation,
+    announces_change,
+    relate_statements,
+    telling_terms,
+    topic_terms,
+)
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
 from clio.text.json_data import decode_json
@@ -134,6 +142,28 @@ def get_trust(record: MemoryRecord) -> int:
     return TRUST[record.provenance.asserted_by if record.provenance else "model"]
 
 
+def is_stated_by_user(record: MemoryRecord) -> bool:
+    """Return whether the user stated it. A preference without a source is one from before sources were recorded."""
+    if record.provenance is None:
+        return record.kind == "preference"
+    return record.provenance.asserted_by == "user"
+
+
+def may_reword(old: MemoryRecord, new: MemoryRecord) -> bool:
+    """Return whether a text merged from both may replace the old memory.
+
+    Only the user changes what the user stated, and a model's answer never changes a rule or a limit: a merged text may
+    allow what the limit forbids.
+    """
+    if is_stated_by_user(old) == is_stated_by_user(new):
+        return not (_is_rule(old) or _is_rule(new))
+    return False
+
+
+def _is_rule(record: MemoryRecord) -> bool:
+    return record.kind == "preference" and is_lasting(record)
+
+
 def _get_faded_confidence(record: MemoryRecord, now: float) -> float:
     """Return the faded confidence. For anyone but a user 1.0 means unstated, and the default is used."""
     stated = record.confidence if record.confidence < 1.0 else default_confidence(record.provenance)
@@ -186,13 +216,15 @@ class SavePlan(Struct, frozen=True, kw_only=True):
 def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
     """Return the live memory of its kind that the new one repeats, replaces, or may repeat; None if there is none."""
     words, is_change = extract_distinctive_words(new.content), announces_change(new.content)
-    candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_find_by_subject(index, new))}
+    numbered = index.differing_in_numbers(new.kind, new.content)
+    near = (*index.alike(new.kind, new.content), *_find_by_subject(index, new), *numbered)
+    candidates = {old.id: old for old in near}
     found: list[NearestMemory] = []
     for old in candidates.values():
         if old.id == new.id:
             continue
         similarity = compute_jaccard(extract_distinctive_words(old.content), words)
-        if words and similarity < _MIN_SIMILARITY and not is_change:
+        if words and similarity < _MIN_SIMILARITY and not is_change and old not in numbered:
             continue
         verdict = compare_texts(old.content, new.content)
         if verdict != "other":
@@ -224,6 +256,8 @@ def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision 
     """
     said_at = min(new.created or now, now)
     new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
+    if near is not None and near.verdict in ("doubtful", "successor") and _is_limit_of_user(near, new):
+        return _plan_refusal(new, near.main or near.record, now)
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
@@ -243,8 +277,7 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
     if outcome.action == "created_variant":
         return SavePlan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
     if outcome.replaced_index is None:
-        dropped = FormerVersion(record=new, ended=now, because="dropped")
-        return SavePlan(remembered=Saved(record=new, action="dropped", other=old), formers=(dropped,))
+        return _plan_refusal(new, old, now)
     weakest = variants[outcome.replaced_index]
     return SavePlan(
         remembered=Saved(record=new, action="replaced_variant", other=old, outweighed=weakest),
@@ -252,6 +285,18 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
         after=(new,),
         formers=(FormerVersion(record=weakest, ended=now, because="outweighed"),),
     )
+
+
+def _is_limit_of_user(near: NearestMemory, new: MemoryRecord) -> bool:
+    """Return whether anyone but the user states something about a rule or hard limit of the user."""
+    holding = near.main or near.record
+    return _is_rule(holding) and is_stated_by_user(holding) and not is_stated_by_user(new)
+
+
+def _plan_refusal(new: MemoryRecord, old: MemoryRecord, now: float) -> SavePlan:
+    """Return the plan that leaves everything as it is, with the new statement in the archive only."""
+    dropped = FormerVersion(record=structs.replace(new, variants_of=old.id), ended=now, because="dropped")
+    return SavePlan(remembered=Saved(record=dropped.record, action="dropped", other=old), formers=(dropped,))
 
 
 def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: MemoryRecord | None = None) -> SavePlan:
@@ -282,7 +327,7 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
     if near.main is not None and is_overruling(_as_said(record, new), near.main, now):
         return _plan_superseding(structs.replace(record, variants_of=None, since=now), near, now, was=old)
     if near.main is None:
-        record = structs.replace(record, variants_of=None)  # what it contradicted is no more
+        record = structs.replace(record, variants_of=None)  # the memory it contradicted is gone
     record = update_since(old, record, new.updated)
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)
@@ -306,7 +351,8 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
     ):
         return False
     is_same_session = bool(new.provenance.session) and new.provenance.session == old.provenance.session
-    adds = not {*new.keywords} <= {*old.keywords} or not new.hashes.items() <= old.hashes.items()
+    adds_file = not {*new.examples} <= {*old.examples} or not new.hashes.items() <= old.hashes.items()
+    adds = adds_file or not {*new.keywords} <= {*old.keywords}
     return is_same_session and not adds and _without_now(new.content) == _without_now(old.content)
 
 
@@ -331,12 +377,21 @@ def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None
 
 
 def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
-    """Return the old memory with the new text, joined tags and the higher importance."""
+    """Return the old memory with the new text, joined tags and the higher importance.
+
+    The user's statement keeps its text, score, importance and source when a model or a tool repeats it.
+    """
+    if is_stated_by_user(old) and not is_stated_by_user(new):
+        new = structs.replace(
+            new, content=old.content, importance=0.0, score=None, reason="", scenarios=(), explicit=False
+        )
+        decision = None
     content = decision.new_content.strip() if decision else new.content
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
     by_person = new.provenance is not None and new.provenance.asserted_by == "user"
-    said = new.provenance if by_person or get_trust(new) > get_trust(old) else old.provenance
-    kept = said or new.provenance
+    is_stronger = get_trust(new) > get_trust(old) and not is_stated_by_user(old)
+    said = new.provenance if by_person or is_stronger else old.provenance
+    kept = said if is_stated_by_user(old) else said or new.provenance
     return structs.replace(
         old,
         content=content,
@@ -353,6 +408,7 @@ def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | No
         explicit=old.explicit or new.explicit,
         provenance=kept,
         confirmations=add_confirmation((*old.confirmations, *new.confirmations), old.provenance, new.provenance, kept),
+        examples=_join_tags(old.examples, new.examples),
         hashes=old.hashes | new.hashes,
     )
 

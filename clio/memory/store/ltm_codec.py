@@ -1,6 +1,7 @@
 """The layout of `ltm.json`: its objects as memories and back, and the document, in which unknown fields survive.
 
-Also whether the files that a memory names as examples have changed since it was stored.
+Every turn reads that file (`LtmReader`), so nothing that only writing needs is imported. Also whether the files that a
+memory names as examples have changed since it was stored.
 """
 
 import hashlib
@@ -8,16 +9,18 @@ import math
 import os
 import re
 import stat
+import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct, structs
 
+from clio.config.project_links import SHARED_NAME, has_shared_memory
 from clio.errors import NewerDocument, UserError
 from clio.memory.store.record import (
     DEFAULT_CONFIDENCE,
@@ -33,14 +36,12 @@ from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    pass
+from clio.text.translation import tr
 
 MAX_FILE_BYTES = 2_000_000
 MAX_FILES = 20
 """Of one memory; further examples get no hash."""
-_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
+_PATH_WITH_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
 
 
@@ -109,7 +110,7 @@ def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
 
 def _path(root: Path, example: str) -> Path | None:
     """Return the file that an example names, also as `path:12` or `path:12-20`; None if there is none."""
-    for name in (example, *(match[1] for match in [_LINES.fullmatch(example)] if match)):
+    for name in (example, *(match[1] for match in [_PATH_WITH_LINES.fullmatch(example)] if match)):
         try:
             path = (root / name).resolve()
             if path.is_relative_to(root) and path.is_file():
@@ -374,7 +375,7 @@ def make_handle(kind: Kind, raw: Json, taken: set[str]) -> str:
 assert tuple(SHAPES) == PROJECT_KINDS
 
 
-_SHOWN = 5
+_MAX_IDS_SHOWN = 5
 
 
 def find_handle(typed: str, known: Iterable[str]) -> str:
@@ -390,15 +391,20 @@ def find_handle(typed: str, known: Iterable[str]) -> str:
     if len(begun) == 1:
         return begun[0]
     if begun:
-        more = f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else ""
+        more = tr(" and {count} more", count=len(begun) - _MAX_IDS_SHOWN) if len(begun) > _MAX_IDS_SHOWN else ""
         raise UserError(
-            f"{typed!r} begins the ids of several memories: {', '.join(begun[:_SHOWN])}{more}; give more of the id."
+            tr(
+                "Several memories have an id that begins with {typed!r}: {begun}{more}; type more of the id.",
+                typed=typed,
+                begun=", ".join(begun[:_MAX_IDS_SHOWN]),
+                more=more,
+            )
         )
     import difflib  # needed only after a typing mistake
 
     near = difflib.get_close_matches(wanted, handles, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`/memory list` shows the ids"
-    raise UserError(f"There is no memory {typed!r}; {hint}")
+    hint = tr("did you mean {near}?", near=tr(" or ").join(near)) if near else tr("`/memory list` shows the ids")
+    raise UserError(tr("There is no memory {typed!r}; {hint}", typed=typed, hint=hint))
 
 
 MAJOR_VERSION = 1
@@ -487,7 +493,7 @@ class LtmDocument:
         """Remove the memories whose text is not a string, and return their number."""
         dropped = 0
         for kind, shape in SHAPES.items():
-            if kind == "rule":  # the original clio wrote rules in several forms
+            if kind == "rule":  # the Perl CLIO wrote rules in several forms
                 continue
             section = self.section(kind)
             sound = [raw for raw in section if not _has_wrong_text(raw, shape.text)]
@@ -598,7 +604,9 @@ def _remove_wrong_texts(path: Path, data: bytes, document: LtmDocument, dropped:
     finally:
         lock.release()
     if moved is not None:
-        raise make_corrupt_error(path, moved, f"{dropped} of its entries have no text; all others stay in use")
+        raise make_corrupt_error(
+            path, moved, tr("{dropped} of its entries have no text; all others stay in use", dropped=dropped)
+        )
 
 
 def _has_wrong_text(raw: object, name: str) -> bool:
@@ -613,7 +621,14 @@ def decode_ltm(data: bytes) -> LtmDocument:
 def refuse_newer(document: LtmDocument, name: str) -> None:
     """Raise NewerDocument if a newer clio wrote the document, ValueError if its version is invalid."""
     if (major := _read_major_version(document)) > MAJOR_VERSION:
-        raise NewerDocument(f"{name!r} has version {major} and this clio knows {MAJOR_VERSION}; update clio.")
+        raise NewerDocument(
+            tr(
+                "{name!r} has version {major}, and this clio reads up to {major_version}; update clio.",
+                name=name,
+                major=major,
+                major_version=MAJOR_VERSION,
+            )
+        )
 
 
 def _read_major_version(document: LtmDocument) -> int:
@@ -636,7 +651,7 @@ def write_ltm(path: Path, document: LtmDocument, *, private: bool = False) -> No
 
 def _read_rules(rules: "Json | list[Any]", details: object) -> list[Any]:
     """Return every rule as an object of its own, and items that are no rules unchanged, under their path."""
-    if isinstance(rules, list):  # the documented layout; the original clio writes an object
+    if isinstance(rules, list):  # the layout in the Perl CLIO's documentation; the program writes an object
         return [_listed_rule(item) for item in rules]
     known = cast(Json, details) if isinstance(details, dict) else {}
     found: list[Any] = []
@@ -687,5 +702,97 @@ def _require_object(value: object, what: str) -> Json:
     return cast(Json, value)
 
 
+class SharedMemories(Protocol):
+    """The memories that team members share; see `clio.memory.team.knowledge.TeamKnowledge`."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether the folder exists and the user trusts it."""
+        ...
+
+    def put_into(self, document: LtmDocument) -> None:
+        """Add the shared memories to the document."""
+        ...
+
+
 _MOST_TRIES = 5
 """Limit for reading again because another process wrote meanwhile; the last result is used then."""
+
+
+_MAX_CLOCK_TICK_NS = 100_000_000
+"""An upper bound for the resolution of modification times."""
+
+
+class LtmReader:
+    """Reads the project's memory; an unchanged file is decoded once, so that a turn need not decode all of it.
+
+    Args:
+        project: the folder to which the paths of example files are relative.
+        team: returns what a team shares; called only if the shared folder exists.
+
+    Methods raise CorruptDocument after setting the file aside, NewerDocument, OSError.
+    """
+
+    def __init__(self, path: Path, *, project: Path, team: Callable[[], SharedMemories]) -> None:
+        self._path = path
+        self._team = team
+        self._examples = ExampleFiles(project)
+        self._decoded: tuple[object, Knowledge] | None = None
+
+    def read(self) -> Knowledge:
+        """Return all memories, the same object if nothing changed. Invalid ones are skipped and stay in the file."""
+        stamp = None if has_shared_memory(self._path.with_name(SHARED_NAME)) else _stamp(self._path)
+        # Shared memories depend on the time and on what the user trusts, too. A file changed a moment ago can be
+        # changed again without another time.
+        is_settled = stamp is not None and time.time_ns() - stamp[1] > _MAX_CLOCK_TICK_NS
+        if is_settled and self._decoded is not None and self._decoded[0] == stamp:
+            return self._decoded[1]
+        knowledge = self._document().knowledge()
+        self._decoded = (stamp, knowledge) if is_settled else None
+        return knowledge
+
+    def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
+        """Return whether each memory still agrees with its example files, by id. Reads only files that have changed."""
+        listed = list(entries)
+        states = self._examples.freshness(entry.hashes for entry in listed)
+        return dict(zip((entry.id for entry in listed), states, strict=True))
+
+    def _document(self) -> LtmDocument:
+        return read_ltm_and_shared(self._path, self._team)
+
+
+def read_ltm_and_shared(path: Path, team: Callable[[], SharedMemories | None]) -> LtmDocument:
+    """Return the memories in `path` and in the shared folder beside it, as of one moment.
+
+    Readers hold no lock. Another process may move memories between the two while they are read; then both are read
+    again. Raises what `read_ltm` raises, and OSError.
+
+    Args:
+        team: returns the shared memory; called only if the shared folder exists.
+    """
+    shared = path.with_name(SHARED_NAME)
+    tries = 0
+    while True:
+        tries += 1
+        before = _stamps(path, shared)
+        document = read_ltm(path)
+        if has_shared_memory(shared) and (found := team()) is not None and found.in_use:
+            found.put_into(document)
+        if tries == _MOST_TRIES or _stamps(path, shared) == before:
+            return document
+
+
+def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
+    """Return a value that differs after any change: every writer replaces a file in one of these folders."""
+    places = [path, shared]
+    if shared.is_dir():
+        places += [shared / kind for kind in PROJECT_KINDS]
+    return [_stamp(place) for place in places]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_mtime_ns, info.st_size

@@ -40,8 +40,10 @@ from clio.memory.store.ltm_codec import (
     to_texts,
 )
 from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation
+from clio.memory.subjects import relate_statements
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 # New and changed objects
 
@@ -84,18 +86,29 @@ def check_draft(draft: MemoryRecord) -> MemoryRecord:
     )
     name = _MAIN[clean.kind]
     if not clean.content and not (clean.kind == "workflow" and clean.steps):
-        raise UserError(f"The {name} is empty; say in a sentence what is to be remembered.")
+        raise UserError(tr("The {name} is empty; state in one sentence what to remember.", name=name))
     if clean.kind == "solution" and not clean.solution:
-        raise UserError("The solution is empty; say what helped against the error.")
+        raise UserError(tr("The solution is empty; say what fixed the error."))
     texts = (clean.content, clean.solution, clean.impact, clean.context, *clean.also, *clean.steps, *clean.examples)
     longest = max(map(len, texts))
     if longest > MAX_CHARS:
         raise UserError(
-            f"The {name} has {longest:,} characters, more than the {MAX_CHARS:,} allowed; save it as a note, "
-            "and name that note here."
+            tr(
+                "The {name} has {longest:,} characters, more than the {max_chars:,} allowed; save it as "
+                "a note, and name that note here.",
+                name=name,
+                longest=longest,
+                max_chars=MAX_CHARS,
+            )
         )
     if len(clean.examples) > MAX_EXAMPLES:
-        raise UserError(f"{len(clean.examples)} examples are too many; give the {MAX_EXAMPLES} that show it best.")
+        raise UserError(
+            tr(
+                "{count} examples are too many; give the {max_examples} that show it best.",
+                count=len(clean.examples),
+                max_examples=MAX_EXAMPLES,
+            )
+        )
     return clean
 
 
@@ -103,7 +116,13 @@ def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -
     """Return the object with these fields changed. Raises UserError for a field that cannot be changed."""
     unknown = [name for name in changes if name not in _CHANGEABLE]
     if unknown:
-        raise UserError(f"{', '.join(unknown)} cannot be changed; what can is {', '.join(_CHANGEABLE)}.")
+        raise UserError(
+            tr(
+                "{unknown} cannot be changed; only {changeable} can.",
+                unknown=", ".join(unknown),
+                changeable=", ".join(_CHANGEABLE),
+            )
+        )
     now = to_record(kind, raw, handle)
     new = check_draft(structs.replace(now, **changes))
     if (
@@ -139,6 +158,13 @@ def find_same(kind: Kind, section: Iterable[Any], new: Json) -> Json | None:
     """Return the object of a section with the same meaning as `new`; None if there is none."""
     wanted = get_identity(kind, new)
     return next((raw for raw in section if is_ltm_object(kind, raw) and get_identity(kind, raw) == wanted), None)
+
+
+def find_same_discovery(section: Iterable[Any], new: Json) -> Json | None:
+    """Return a discovery that says the same as a new one in nearly the same words; None if there is none."""
+    text = get_main_text("discovery", new)
+    known = (raw for raw in section if is_ltm_object("discovery", raw))
+    return next((raw for raw in known if relate_statements(get_main_text("discovery", raw), text) == "same"), None)
 
 
 def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
@@ -350,7 +376,7 @@ def read_states(raw: Raw) -> list[ObjectState]:
     try:
         return decode_json(raw, type=list[ObjectState])
     except msgspec.DecodeError as error:
-        raise UserError(f"This change cannot be undone ({error}); edit the memory by hand.") from error
+        raise UserError(tr("This change cannot be undone ({error}); edit the memory by hand.", error=error)) from error
 
 
 def read_states_or_none(raw: Raw) -> list[ObjectState]:
@@ -460,8 +486,8 @@ def read_imported_document(text: str) -> LtmDocument:
     try:
         document = decode_ltm(text.encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"This is no ltm.json ({error}); nothing was imported.") from error
-    refuse_newer(document, "the imported ltm.json")
+        raise UserError(tr("This is not an ltm.json ({error}); nothing was imported.", error=error)) from error
+    refuse_newer(document, tr("the imported ltm.json"))
     return document
 
 
@@ -471,12 +497,12 @@ def import_document(
     provenance: Provenance,
     now: float,
     *,
-    clean: Callable[[str], str],
+    redact: Callable[[str], str],
     taken: Iterable[str],
 ) -> ImportResult:
     """Add every memory of `foreign`. A known one counts as confirmed if its object changes.
 
-    clean: applied to every text. taken: handles that no new memory may have, beside those of the document.
+    redact: applied to every text. taken: handles that no new memory may have, beside those of the document.
     """
     ours = document.all()
     known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
@@ -484,7 +510,7 @@ def import_document(
     places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
     used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
     for kind, theirs in foreign.all():
-        new = _sound(cast(Json, _clean_json(theirs, clean)), provenance, now)
+        new = _sound(cast(Json, _redact_json(theirs, redact)), provenance, now)
         new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
         new[SHAPES[kind].count] = get_times(kind, new)
         if kind == "rule":
@@ -533,13 +559,13 @@ def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
     return raw
 
 
-def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
+def _redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return clean(value)
+        return redact(value)
     if isinstance(value, list):
-        return [_clean_json(item, clean) for item in cast(list[Any], value)]
+        return [_redact_json(item, redact) for item in cast(list[Any], value)]
     if isinstance(value, dict):
         return {
-            name: item if name in _NOT_TEXT else _clean_json(item, clean) for name, item in cast(Json, value).items()
+            name: item if name in _NOT_TEXT else _redact_json(item, redact) for name, item in cast(Json, value).items()
         }
     return value

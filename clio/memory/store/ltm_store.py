@@ -16,11 +16,13 @@ from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
+    LtmReader,
     assign_handles,
     find_handle,
     get_handle,
     get_identity,
     make_handle,
+    read_ltm_and_shared,
     set_handle,
     to_number,
     to_raw,
@@ -39,6 +41,7 @@ from clio.memory.store.ltm_objects import (
     find_insert_position,
     find_other_solutions,
     find_same,
+    find_same_discovery,
     import_document,
     is_in_state,
     is_other_ltm_version,
@@ -51,8 +54,8 @@ from clio.memory.store.ltm_objects import (
     set_since,
     start_new_version,
 )
-from clio.memory.store.ltm_reader import LtmReader, read_ltm_and_shared
 from clio.memory.store.record import (
+    KEYED_NOTE,
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     PROJECT_KINDS,
@@ -60,11 +63,12 @@ from clio.memory.store.record import (
     Because,
     Freshness,
     Kind,
-    LtmStats,
     MemoryDraft,
     MemoryRecord,
+    MemoryStats,
     Provenance,
     Pruned,
+    PruneReason,
     Saved,
     clean_draft,
     clean_value,
@@ -77,12 +81,15 @@ from clio.storage.files import make_ignored_folder
 from clio.storage.locks import FileLock, LocksUnsupported
 from clio.text.formatting import format_count
 from clio.text.scoring import DAY_S
+from clio.text.translation import tr
 
 MIN_LASTING_CONFIDENCE = 0.5
 """A user's statement of at least this confidence is never pruned for its age: only the user removes it."""
 
 
-def get_prune_reason(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
+def get_prune_reason(
+    entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float
+) -> PruneReason | None:
     """Return why a memory is to be pruned; None if it stays.
 
     Age counts from the last confirmation, or from when it was restored; a memory without a time is never too old.
@@ -102,13 +109,17 @@ def find_prunable(
     now: float,
     max_age_days: float = MAX_AGE_DAYS,
     min_confidence: float = MIN_CONFIDENCE,
-) -> dict[str, Because]:
+) -> dict[str, PruneReason]:
     """Return the ids of the memories to prune, each with the reason. Raises UserError for an invalid limit."""
     if not max_age_days >= 0:
-        raise UserError(f"max_age_days is {max_age_days:g}; give a number of days of at least 0.")
+        raise UserError(
+            tr("max_age_days is {max_age_days:g}; give a number of days of at least 0.", max_age_days=max_age_days)
+        )
     if not 0 <= min_confidence <= 1:
-        raise UserError(f"min_confidence is {min_confidence:g}; give a number from 0.0 to 1.0.")
-    found: dict[str, Because] = {}
+        raise UserError(
+            tr("min_confidence is {min_confidence:g}; give a number from 0.0 to 1.0.", min_confidence=min_confidence)
+        )
+    found: dict[str, PruneReason] = {}
     for entry in entries:
         why = get_prune_reason(entry, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
         if why:
@@ -167,26 +178,28 @@ _AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a yea
 _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
-def make_ltm_stats(
-    entries: Sequence[MemoryRecord],
+def make_memory_stats(
+    records: Sequence[MemoryRecord],
     freshness: Mapping[str, Freshness],
     *,
+    kinds: Iterable[str] = PROJECT_KINDS,
     now: float,
     archived: int,
     file_bytes: int,
     archive_bytes: int,
     last_pruned: float,
-) -> LtmStats:
-    """Return the statistics. Ages count up to `now`."""
-    kinds = Counter(entry.kind for entry in entries)
-    states = Counter(freshness.get(entry.id, "unbound") for entry in entries)
-    said = Counter(entry.provenance.asserted_by if entry.provenance else "unknown" for entry in entries)
-    dated = [entry.updated for entry in entries if entry.updated]
-    return LtmStats(
-        total=len(entries),
-        counts={kind: kinds[kind] for kind in PROJECT_KINDS},
-        ages=_ages(entries, now),
-        confidences=_confidences(entries),
+) -> MemoryStats:
+    """Return the statistics. Ages count up to `now`. kinds: those that are counted, also where there are none."""
+    counts = Counter(KEYED_NOTE if record.key else record.kind for record in records)
+    stated = [record for record in records if not record.key]
+    states = Counter(freshness.get(record.id, "unbound") for record in stated)
+    said = Counter(record.provenance.asserted_by if record.provenance else "unknown" for record in stated)
+    dated = [record.updated for record in records if record.updated]
+    return MemoryStats(
+        total=len(records),
+        counts={kind: counts[kind] for kind in kinds},
+        ages=_ages(records, now),
+        confidences=_confidences(stated),
         asserted=dict(sorted(said.items())),
         freshness={state: states[state] for state in _STATES},
         archived=archived,
@@ -199,7 +212,7 @@ def make_ltm_stats(
 
 
 def _ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
-    labels = [*(f"within {name}" for name, _ in _AGES), "older", "undated"]
+    labels = [*(tr("within {name}", name=name) for name, _ in _AGES), "older", "undated"]
     counts = Counter[str]()
     for entry in entries:
         days = (now - entry.updated) / DAY_S
@@ -210,7 +223,10 @@ def _ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
 
 def _confidences(entries: Sequence[MemoryRecord]) -> tuple[Bar, ...]:
     fifths = Counter(min(int(entry.confidence * 5 + 1e-9), 4) for entry in entries)
-    return tuple(Bar(label=f"{fifth / 5:.1f} to {(fifth + 1) / 5:.1f}", count=fifths[fifth]) for fifth in range(5))
+    return tuple(
+        Bar(label=tr("{low:.1f} to {high:.1f}", low=fifth / 5, high=(fifth + 1) / 5), count=fifths[fifth])
+        for fifth in range(5)
+    )
 
 
 class LtmStore:
@@ -404,14 +420,18 @@ def _explain_os_errors(path: Path) -> Generator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise StorageError(f"Project memory was not changed: {error}") from error
+        raise StorageError(tr("Project memory was not changed: {error}", error=error)) from error
     except LocksUnsupported as error:
-        raise StorageError(f"Project memory was not changed: {error}.") from error
+        raise StorageError(tr("Project memory was not changed: {error}.", error=error)) from error
     except OSError as error:
         cause = error.strerror or str(error)
         raise StorageError(
-            f"Project memory was not changed: {str(path)!r} cannot be read or written ({cause}); "
-            "make room or mend its permissions and try again."
+            tr(
+                "Project memory was not changed: {path!r} cannot be read or written ({cause}); free some "
+                "space or fix its permissions, then try again.",
+                path=str(path),
+                cause=cause,
+            )
         ) from error
 
 
@@ -440,8 +460,9 @@ class LongTermMemory(LtmReader):
         home: Path | None = None,
         redact: Callable[[str], str] = replace_surrogates,
     ) -> None:
-        super().__init__(path, project=project, clock=clock, home=home)
-        self._store = LtmStore(path, log, clock, self._team)
+        team = TeamKnowledge(path, project, home, clock)
+        super().__init__(path, project=project, team=lambda: team)
+        self._store = LtmStore(path, log, clock, team)
         self._uses_path = path.with_name("ltm.uses.json")
         self._redact = redact
 
@@ -474,6 +495,8 @@ class LongTermMemory(LtmReader):
             if kind == "rule":
                 adopt_rule_path(section, new)
             old = find_same(kind, section, new)
+            if old is None and kind == "discovery":
+                old = find_same_discovery(section, new)
             if old is not None:
                 raw, before, restored = old, [capture_state(document, kind, document.handle(old), old)], False
                 set_handle(raw, before[0].id)
@@ -514,7 +537,9 @@ class LongTermMemory(LtmReader):
             new = apply_changes(kind, raw, handle, changes)
             twin = find_same(kind, (one for one in document.section(kind) if one is not raw), new)
             if twin is not None and get_identity(kind, new) != get_identity(kind, raw):
-                raise UserError(f"{document.handle(twin)} says that already; forget one of the two instead.")
+                raise UserError(
+                    tr("{handle} already says that; forget one of the two instead.", handle=document.handle(twin))
+                )
             raw.clear()
             raw.update(new | {"updated": now})
             set_handle(raw, handle)
@@ -579,11 +604,11 @@ class LongTermMemory(LtmReader):
             self._store.tidy()
             return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
 
-    def stats(self) -> LtmStats:
+    def stats(self) -> MemoryStats:
         """Return statistics."""
         document = self._store.read()
         entries = document.knowledge().entries
-        return make_ltm_stats(
+        return make_memory_stats(
             entries,
             self.freshness(entries),
             now=self._store.clock(),
@@ -613,14 +638,14 @@ class LongTermMemory(LtmReader):
             with _explain_os_errors(self._store.log.path):
                 archived = {get_handle(one.entry): one for one in self._store.archive.read(document)}
             if not any(handle.startswith(id.lower()) for handle in archived):
-                raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
+                raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
             kept = archived[find_handle(id, archived)]
             kind = kept.known_kind
             if kind is None:
-                raise UserError(f"this version of clio does not know the kind {kept.kind!r} of memory")
+                raise UserError(tr("this version of clio does not know memories of the kind {kind!r}", kind=kept.kind))
             section = document.section(kind)
             if (twin := find_same(kind, section, kept.entry)) is not None:
-                raise UserError(f"{document.handle(twin)} says the same; nothing was restored")
+                raise UserError(tr("{handle} says the same; nothing was restored", handle=document.handle(twin)))
             raw = {name: value for name, value in kept.entry.items() if name != "superseded_by"}
             self._set_new_handle(document, kind, raw, now)
             section.insert(find_insert_position(kind, section, raw), raw)
@@ -659,7 +684,7 @@ class LongTermMemory(LtmReader):
                 foreign,
                 provenance,
                 now,
-                clean=lambda one: replace_surrogates(redact(one)),
+                redact=lambda one: replace_surrogates(redact(one)),
                 taken=self._store.archive.handles(),
             )
             if merged.before or merged.after:
@@ -673,12 +698,18 @@ class LongTermMemory(LtmReader):
         Raises UserError if a memory of the change was changed since, or the change is of another store.
         """
         if change.store != "ltm":
-            raise UserError(f"“{change.what}” is not a change of project memory; nothing was undone.")
+            raise UserError(tr("“{what}” is not a change of project memory; nothing was undone.", what=change.what))
         before, after = read_states(change.before), read_states(change.after)
         with self._store.changing() as (document, now):
             if not self._store.revert_states(document, now, before, after):
                 touched = _list_some_handles({one.id for one in (*before, *after)})
-                raise UserError(f"“{change.what}” is not undone: {touched} changed since; edit or forget it by hand.")
+                raise UserError(
+                    tr(
+                        "“{what}” was not undone: {touched} has changed since; edit or forget it by hand.",
+                        what=change.what,
+                        touched=touched,
+                    )
+                )
             known = document.by_handle()
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
@@ -716,7 +747,7 @@ class LongTermMemory(LtmReader):
 
 
 def _name_object(kind: Kind, raw: Json) -> str:
-    """Return kind and text of an object, for the log and its messages: project fact “we deploy with make ship”."""
+    """Return kind and text of an object, for the log and its messages: fact “we deploy with make ship”."""
     return f"{get_kind_label(kind)} “{make_label(kind, raw)}”"
 
 

@@ -1,13 +1,14 @@
 """The records of one `memories.json` in memory, indexed by their words and by similarity, and their ranking."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.memory.store.record import MemoryRecord
-from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency, is_relevant_to_query
+from clio.memory.store.record import Kind, MemoryRecord
+from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency
 from clio.text.vocabulary import (
     SpellingIndex,
     extract_terms,
@@ -32,7 +33,10 @@ class MemoryIndex:
         self._words: _WordIndex | None = None
         self._alike: dict[str, LshIndex[str]] | None = None
         self._live = 0
+        self.highest_importance = 1.0
         self._variants: dict[str, dict[str, None]] = {}
+        self._by_session: dict[str, dict[str, None]] = {}
+        self._by_kind: dict[Kind, dict[str, None]] = {}
 
     def __len__(self) -> int:
         """Return the number of live records."""
@@ -46,10 +50,16 @@ class MemoryIndex:
         """Add a record, replacing the one with the same id."""
         before = self.records.get(record.id)
         self.records[record.id] = record
+        self.highest_importance = max(self.highest_importance, record.importance)
         if before is not None and before.variants_of is not None:
             self._variants[before.variants_of].pop(record.id, None)
         if record.variants_of is not None:
             self._variants.setdefault(record.variants_of, {})[record.id] = None
+        if before is not None:
+            self._unlist(before)
+        self._by_kind.setdefault(record.kind, {})[record.id] = None
+        if session := _session_of(record):
+            self._by_session.setdefault(session, {})[record.id] = None
         self._live += record.is_live - (before is not None and before.is_live)
         if before is not None and before.is_live and record.is_live and _is_indexed_alike(before, record):
             return
@@ -62,11 +72,28 @@ class MemoryIndex:
         self._live -= before is not None and before.is_live
         if before is not None and before.variants_of is not None:
             self._variants[before.variants_of].pop(id, None)
+        if before is not None:
+            self._unlist(before)
         self._unindex(before)
 
     def live(self) -> Iterator[MemoryRecord]:
         """Return the records that no other record supersedes."""
         return (record for record in self.records.values() if record.is_live)
+
+    def _unlist(self, record: MemoryRecord) -> None:
+        self._by_kind[record.kind].pop(record.id, None)
+        if session := _session_of(record):
+            self._by_session[session].pop(record.id, None)
+
+    def of_kind(self, kind: Kind) -> list[MemoryRecord]:
+        """Return the live records of a kind, without variants, unsorted."""
+        found = (self.records[id] for id in self._by_kind.get(kind, ()))
+        return [record for record in found if record.is_live and not record.is_variant]
+
+    def of_session(self, session: str) -> list[MemoryRecord]:
+        """Return the live records that a session led to, without variants, oldest first."""
+        found = (self.records[id] for id in self._by_session.get(session, ()))
+        return [record for record in found if record.is_live and not record.is_variant]
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """Return the live memories that contradict this one with less confidence, oldest first."""
@@ -83,9 +110,10 @@ class MemoryIndex:
             return {record.id: 1 for record in self.live() if not terms.isdisjoint(map(stem_word, _all_words(record)))}
         return found
 
-    def size(self, id: str) -> int:
-        """Return the number of different terms of a live record."""
-        return self._word_index().sizes[id]
+    @property
+    def terms(self) -> Mapping[str, frozenset[str]]:
+        """The terms of each live record by its id, see `indexed_terms`."""
+        return self._word_index().terms
 
     def having(self, term: str) -> int:
         """Return the number of live records that contain the term."""
@@ -100,6 +128,14 @@ class MemoryIndex:
         index = self._alike_index().get(type)
         found = index.find_candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
+
+    def differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
+        """Return the live records of a kind whose text differs from the content only in numbers, in some scripts."""
+        from clio.memory.subjects import differ_in_numbers, mask_digits
+
+        if mask_digits(content) is None:
+            return []
+        return [one for one in self.live() if one.kind == kind and differ_in_numbers(one.content, content)]
 
     def index_alike(self, stop: Callable[[], bool]) -> bool:
         """Build the index for `alike` if it does not exist yet; return False if `stop` ended that early."""
@@ -150,18 +186,20 @@ class MemoryIndex:
         index.add(record.id, _signature(record.content))
 
 
+def _session_of(record: MemoryRecord) -> str:
+    return (record.provenance.session or "") if record.provenance is not None else ""
+
+
 class _WordIndex:
     """The records that contain each term, and the terms of each record."""
 
     def __init__(self) -> None:
-        self.sizes: dict[str, int] = {}
+        self.terms: dict[str, frozenset[str]] = {}
         self._having: dict[str, set[str]] = {}
-        self._terms: dict[str, frozenset[str]] = {}
         self.keywords = SpellingIndex()  # keywords are never removed: a match without records finds nothing
 
     def add(self, record: MemoryRecord) -> None:
-        found = self._terms[record.id] = indexed_terms(record)
-        self.sizes[record.id] = len(found)
+        found = self.terms[record.id] = indexed_terms(record)
         for term in found:
             self._having.setdefault(term, set()).add(record.id)
         for keyword in record.keywords:
@@ -169,12 +207,11 @@ class _WordIndex:
                 self.keywords.add(term)
 
     def remove(self, id: str) -> None:
-        for term in self._terms.pop(id, ()):
+        for term in self.terms.pop(id, ()):
             ids = self._having[term]
             ids.discard(id)
             if not ids:
                 del self._having[term]
-        self.sizes.pop(id, None)
 
     def having(self, term: str) -> int:
         return len(self._having.get(term, ()))
@@ -213,6 +250,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
         hits: number of the query's terms that it contains.
         similarity: Jaccard index of its terms and the query's, 0.0 to 1.0.
         recency: 1.0 if used within the last hour, falling to 0.0 at 30 days.
+        terms: its terms in the index, see `indexed_terms`; empty without a query.
     """
 
     record: MemoryRecord
@@ -220,6 +258,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
     hits: int = 0
     similarity: float = 0.0
     recency: float = 0.0
+    terms: frozenset[str] = frozenset()
 
 
 def rank_records(
@@ -233,17 +272,38 @@ def rank_records(
         unwanted: a kind not to return.
     """
     asked = set(extract_terms(query)) if isinstance(query, str) else query
-    found: list[Ranked] = []
+    by_hits: dict[int, list[str]] = {}
     for id, hits in index.matches(asked).items():
-        record = index.records[id]
-        if (wanted and record.kind != wanted) or record.kind == unwanted:
-            continue
-        similarity = hits / (len(asked) + index.size(id) - hits)
-        recency = compute_recency(now - record.accessed)
-        if is_relevant_to_query(hits, similarity):
+        by_hits.setdefault(hits, []).append(id)
+    records, terms = index.records, index.terms
+    best: list[tuple[float, float, str, int, float, float]] = []
+    for hits in sorted(by_hits, reverse=True):
+        # A common word is in thousands of records. Those with fewer of the words are not scored if even the most
+        # important one, just used and without any other word, could not be among the best.
+        highest = compute_recall_score(hits, hits / max(len(asked), 1), index.highest_importance, 1.0)
+        if len(best) == limit > 0 and -best[-1][0] > highest:
+            break
+        found = best
+        for id in by_hits[hits]:
+            record = records[id]
+            if (wanted and record.kind != wanted) or record.kind == unwanted:
+                continue
+            similarity = hits / (len(asked) + len(terms[id]) - hits)
+            recency = compute_recency(now - record.accessed)
             score = compute_recall_score(hits, similarity, record.importance, recency)
-            found.append(Ranked(record=record, score=score, hits=hits, similarity=similarity, recency=recency))
-    return _best(found, limit)
+            found.append((-score, -record.updated, id, hits, similarity, recency))
+        best = nsmallest(limit, found)
+    return tuple(
+        Ranked(
+            record=records[id],
+            score=-score,
+            hits=hits,
+            similarity=similarity,
+            recency=recency,
+            terms=terms[id],
+        )
+        for score, _, id, hits, similarity, recency in best
+    )
 
 
 def rank_without_query(

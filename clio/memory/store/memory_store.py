@@ -11,8 +11,7 @@ from msgspec import structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
-from clio.memory.store.ltm_codec import ExampleFiles
-from clio.memory.store.ltm_reader import LtmReader
+from clio.memory.store.ltm_codec import ExampleFiles, LtmReader
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import (
     ALL_KINDS,
@@ -20,26 +19,33 @@ from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     PROJECT_KINDS,
+    SHORT_ID,
     TYPED_KINDS,
     Freshness,
     Kind,
-    LtmStats,
     MemoryDraft,
     MemoryRecord,
+    MemoryStats,
     Provenance,
     Pruned,
+    PruneReason,
     Saved,
     check_content,
+    clean_value,
     has_same_text,
+    is_lasting,
     shorten_content,
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
+from clio.text.formatting import format_count
+from clio.text.translation import tr
 from clio.text.vocabulary import parse_question_words
 
 if TYPE_CHECKING:
     from clio.memory.store.ltm_store import LongTermMemory
     from clio.memory.store.notes import Notes
     from clio.memory.store.versions import Version
+    from clio.memory.team.knowledge import TeamKnowledge
 
 SCOPES: tuple[Scope, ...] = ("project", "user")
 FILE = "memories.json"
@@ -97,7 +103,7 @@ class MemoryStore:
         """Asks a model whether two memories that share half of their words are one; None keeps both."""
         self.logs = logs or ScopeLogs(folder, home, clock=clock)
         self.ltm_path = folder / "ltm.json"
-        self.ltm_reader = LtmReader(self.ltm_path, project=self._project_folder, clock=clock, home=trust_home)
+        self.ltm_reader = LtmReader(self.ltm_path, project=self._project_folder, team=lambda: self._team)
         self._typed: dict[Scope, TypedStore] = {
             "project": TypedStore(folder / FILE, "project", clock=clock, log=self.logs.project),
             "user": TypedStore(home / FILE, "user", clock=clock, log=self.logs.user),
@@ -128,6 +134,13 @@ class MemoryStore:
             home=self._trust_home,
             redact=self._redact,
         )
+
+    @cached_property
+    def _team(self) -> "TeamKnowledge":
+        """The memory that team members share; most projects share nothing and never import it."""
+        from clio.memory.team.knowledge import TeamKnowledge
+
+        return TeamKnowledge(self.ltm_path, self._project_folder, self._trust_home, self._clock)
 
     @cached_property
     def keyed_notes(self) -> "Notes":
@@ -181,6 +194,15 @@ class MemoryStore:
     def live(self, ids: Sequence[str]) -> list[MemoryRecord]:
         """Return those of these facts, events, notes and preferences that are neither superseded nor forgotten."""
         return [record for store in self._typed.values() for record in store.live(ids)]
+
+    def stated_in(self, session: str) -> list[MemoryRecord]:
+        """Return the facts, events and notes of both scopes that a session led to."""
+        return [
+            record
+            for store in self._typed.values()
+            for record in store.of_session(session)
+            if record.kind != "preference"
+        ]
 
     def count(self) -> dict[Scope, int]:
         """Return the number of facts, events, notes and preferences that exist now, by scope."""
@@ -289,16 +311,28 @@ class MemoryStore:
         """
         if draft.key is not None:
             return self._set_note(draft.key, draft.content)
-        scope = scope or ("user" if draft.kind == "preference" else "project")
-        other_kind = _SAME_TO_THE_USER.get(draft.kind) if scope == "project" else None
+        target: Scope = scope or ("user" if draft.kind == "preference" else "project")
+        other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
         if other_kind and self._has_text(self._redact(draft.content), other_kind):
             draft = structs.replace(draft, kind=other_kind)
+        if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
+            # Otherwise each later prompt would state what the user contradicts.
+            for name, store in self._typed.items():
+                if store.is_about_fact_of_user(self._redact(draft.content)):
+                    draft, target = structs.replace(draft, kind="fact"), name
+                    break
         if draft.kind in PROJECT_KINDS:
             return self.ltm.add(draft, provenance or Provenance())
-        return self._typed[scope].remember(
-            self._redact(draft.content),
+        content = self._redact(draft.content)
+        if draft.kind == "preference" and provenance is not None and provenance.asserted_by != "user":
+            # What it says about a rule of the user is compared with that rule, in whichever scope it is.
+            for name, store in self._typed.items():
+                target = name if store.find_rule_of_user(content) else target
+        return self._typed[target].remember(
+            content,
             draft.kind,
             draft.importance,
+            examples=clean_value(draft.examples, self._redact),
             keywords=[self._redact(word) for word in draft.keywords],
             explicit=draft.explicit,
             provenance=provenance,
@@ -320,8 +354,8 @@ class MemoryStore:
         store, record = self._holding(id)
         if "content" in changes:
             changes["content"] = self._redact(check_content(changes["content"]))
-        if examples := changes.pop("examples", ()):
-            changes["hashes"] = self._examples.hashes(examples)
+        if examples := clean_value(changes.pop("examples", ()), self._redact):
+            changes |= {"examples": examples, "hashes": self._examples.hashes(examples)}
         return store.update(record.id, **changes)
 
     def forget(self, *ids: str) -> tuple[MemoryRecord, ...]:
@@ -352,24 +386,84 @@ class MemoryStore:
             found = {record.id for record in store.archived() if record.id.endswith(id.lower())}
             if len(found) == 1:
                 return store.restore(found.pop())
-        raise UserError(f"the archive has no memory {id!r}; `/memory list archive` shows what it has")
+        raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
 
     def move(self, id: str, scope: Scope) -> MemoryRecord:
         """Move a fact, event, note or preference with its history to the other scope."""
         if is_project_id(id):
             raise UserError(
-                f"{id} is in the project's ltm.json; only facts, events, notes and preferences can be moved"
+                tr(
+                    "{id} is about this project and stays in it (ltm.json); /memory remember TEXT --scope "
+                    "user saves a text for all projects",
+                    id=id,
+                )
             )
         store, record = self._holding(id)
         if store.scope == scope:
-            raise UserError(f"this memory is the {scope}'s already")
+            raise UserError(tr("this memory is already in {scope} memory", scope=scope))
         return store.move(record.id, self._typed[scope])
+
+    def make_shareable(self, *ids: str) -> tuple[MemoryRecord, ...]:
+        """Store facts of `memories.json` in `ltm.json`, whose memories a team can share, as one change.
+
+        Raises UserError for a memory of another kind, and for one of the user's; then nothing is changed.
+        """
+        facts = [self.get(id) for id in ids]
+        for record in facts:
+            if record.kind != "fact" or record.is_variant:
+                kind = "keyed note" if record.key else record.kind_label
+                raise UserError(
+                    tr(
+                        "“{content}” is private: a {kind} is never shared, only facts are",
+                        content=shorten_content(record),
+                        kind=kind,
+                    )
+                )
+            if self.scope_of(record.id) == "user":
+                step = f"`/memory move {record.id[-SHORT_ID:]} project` moves it to this project first"
+                raise UserError(
+                    tr("“{content}” is yours, for all projects; {step}", content=shorten_content(record), step=step)
+                )
+        with self.group(f"made {format_count(len(facts), 'fact')} shareable"):
+            return tuple(map(self._move_to_ltm, facts))
+
+    def _move_to_ltm(self, fact: MemoryRecord) -> MemoryRecord:
+        self.project.forget(fact.id)
+        draft = MemoryDraft(kind="discovery", content=fact.content, confidence=fact.confidence, examples=fact.files)
+        return self.ltm.add(draft, fact.provenance or Provenance()).record
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
     ) -> Pruned:
-        """Move old and doubtful memories of `ltm.json` to the archive; see `LongTermMemory.prune`."""
-        return self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
+        """Move old and doubtful memories to the archive as one change; see `LongTermMemory.prune`.
+
+        Notes with a key, hard limits and explicit preferences stay.
+        """
+        from clio.memory.store.ltm_store import find_prunable
+
+        def prune_project(*, dry_run: bool) -> Pruned:
+            return self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
+
+        project, now = prune_project(dry_run=True), self._clock()
+        removed, why = list(project.removed), dict(project.why)
+        kept = project.kept + len(self.notes())
+        found: list[tuple[TypedStore, dict[str, PruneReason]]] = []
+        for store in self._typed.values():
+            records = store.records()
+            candidates = [record for record in records if not is_lasting(record)]
+            reasons = find_prunable(candidates, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+            found.append((store, reasons))
+            removed += [record for record in records if record.id in reasons]
+            kept += len(records) - len(reasons)
+            why |= reasons
+        if not dry_run:
+            what = f"pruned {format_count(len(removed), 'memory')}"
+            with self.group(what) if len(removed) > len(project.removed) else nullcontext():
+                prune_project(dry_run=False)
+                for store, reasons in found:
+                    for because in dict.fromkeys(reasons.values()):
+                        store.forget_all([id for id, why in reasons.items() if why == because], what, because)
+        return Pruned(removed=tuple(removed), kept=kept, dry_run=dry_run, why=why)
 
     def compact(self) -> Compacted:
         """Archive faded facts, events, notes and preferences, and merge duplicates; see `TypedStore.compact`."""
@@ -380,9 +474,21 @@ class MemoryStore:
             merged=sum(one.merged for one in done),
         )
 
-    def stats(self) -> LtmStats:
-        """Return the numbers of the memories in `ltm.json`."""
-        return self.ltm.stats()
+    def stats(self) -> MemoryStats:
+        """Return the numbers of all memories: those of the project, the user's, and the notes with a key."""
+        from clio.memory.store.ltm_store import make_memory_stats
+
+        project, records = self.ltm.stats(), self.records()
+        return make_memory_stats(
+            records,
+            self.freshness(records),
+            kinds=ALL_KINDS,
+            now=self._clock(),
+            archived=len(self.archived()),
+            file_bytes=project.file_bytes + sum(store.size() for store in self._typed.values()),
+            archive_bytes=project.archive_bytes + self.logs.user.size(),
+            last_pruned=project.last_pruned,
+        )
 
     # History
 
@@ -402,7 +508,7 @@ class MemoryStore:
                 return store.versions(id)
             except UserError as found:
                 error = error or found
-        raise error or UserError(f"there is no memory {id!r}")
+        raise error or UserError(tr("there is no memory {id!r}", id=id))
 
     def versions(self, kinds: Collection[str] = ALL_KINDS) -> "tuple[Version, ...]":
         """Return every version of all memories of these kinds, oldest first, archived ones too."""
@@ -482,7 +588,9 @@ class MemoryStore:
         """Return the one fact, event, note or preference that an id names, and its store."""
         holding = [(store, known) for store in self._typed.values() for known in store.like(id)]
         if len({known for _, known in holding}) > 1:
-            raise UserError(f"{len(holding)} memories have an id like {id!r}; give more of it")
+            raise UserError(
+                tr("{count} memories have an id that begins with {id!r}; type more of it", count=len(holding), id=id)
+            )
         for store, known in holding:
             return store, store.find(known)
         return self.project, self.project.find(id)  # raises the error that there is none

@@ -17,6 +17,7 @@ from clio.memory.store.record import Note
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.json_data import decode_json, repair_double_utf8
+from clio.text.translation import tr
 
 VERSION = 1
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
@@ -57,7 +58,7 @@ def is_own_name(name: str) -> bool:
 def decode_note(data: bytes, stem: str) -> StoredNote | None:
     """Return the note in a file; None for anything else, and for a note that a newer clio wrote.
 
-    The original clio encoded its texts twice. Where that is certain they are repaired, and the next `store` writes the
+    The Perl CLIO encoded its texts twice. Where that is certain they are repaired, and the next `store` writes the
     repaired text.
 
     Args:
@@ -130,7 +131,9 @@ class Notes:
         Raises ValueError for a key that is not a plain lower-case name.
         """
         if not PLAIN.fullmatch(key):
-            raise ValueError(f"{key!r} cannot be the name of a page; use lower-case letters, digits, _ and -")
+            raise ValueError(
+                tr("{key!r} cannot be the name of a page; use lower-case letters, digits, _ and -", key=key)
+            )
         make_ignored_folder(self._folder, self._folder.parent)
         path = self._folder / f"{key}.md"
         if path.is_symlink():
@@ -186,12 +189,18 @@ class Notes:
 
 def _check(key: str, content: str) -> None:
     if not key.strip():
-        raise ValueError("the key is empty; give the note a short name")
+        raise ValueError(tr("the key is empty; give the note a short name"))
     if len(key) > MAX_KEY_CHARS:
-        raise ValueError(f"the key has {len(key):,} characters; give the note a short name")
+        raise ValueError(tr("the key has {count:,} characters; give the note a short name", count=len(key)))
     for what, text in (("key", key), ("content", content)):
         if place := _LONE_SURROGATE.search(text):
-            raise ValueError(f"the {what} has half a character, \\u{ord(place[0]):x}; leave it out or write it whole")
+            raise ValueError(
+                tr(
+                    "the {what} contains half of a surrogate pair, \\u{code:x}; remove it or write the whole character",
+                    what=what,
+                    code=ord(place[0]),
+                )
+            )
 
 
 def _newer(note: Note | None, other: Note | None) -> Note | None:
@@ -240,7 +249,9 @@ def revert_note(notes: Notes, change: Change) -> None:
     if now == was:
         return
     if now != became:
-        raise UserError(f"“{change.what}” is not undone: the note was written since; store it by hand.")
+        raise UserError(
+            tr("“{what}” was not undone: the note has been changed since; store it by hand.", what=change.what)
+        )
     if was is None:
         notes.delete(change.key)
     else:

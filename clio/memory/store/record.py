@@ -20,6 +20,7 @@ from clio.text.scoring import (
     decay_confidence,
     is_faded,
 )
+from clio.text.translation import tr
 
 AssertedBy = Literal["user", "model", "tool"]
 ProjectKind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
@@ -34,6 +35,7 @@ Because = Literal["forgotten", "old", "uncertain", "superseded"]
 """Why a memory is in the archive: the user removed it, no one confirmed it for a long time, its confidence was too low,
 or another one replaced it.
 """
+PruneReason = Literal["old", "uncertain"]
 
 PROJECT_KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
 """The kinds of memory in `ltm.json`."""
@@ -45,8 +47,8 @@ ALL_KINDS: tuple[str, ...] = (*PROJECT_KINDS, *TYPED_KINDS, KEYED_NOTE)
 
 
 def get_kind_label(kind: str) -> str:
-    """Return the kind as the user sees it: the file `ltm.json` calls a project fact a discovery."""
-    return "project fact" if kind == "discovery" else kind
+    """Return the kind as the user sees it: a fact may be stored as a discovery, as `ltm.json` calls it."""
+    return "fact" if kind == "discovery" else kind
 
 
 DEFAULT_CONFIDENCE = 0.8
@@ -76,6 +78,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         superseded_by: id of the memory that replaced it; only `history` returns such a memory.
         variants_of: id of the memory that it contradicts with less confidence.
         explicit: stated as a rule, not inferred.
+        examples: paths of the files it is about, relative to the project.
         hashes: source file → hash of its content when it was remembered.
         confirmations: one provenance for each other session that stated it, at most `MAX_CONFIRMATIONS`.
         key: of a note that has one; it is the note's id as well.
@@ -89,7 +92,6 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         steps: of a workflow.
         success_rate: of a workflow, 0.0 to 1.0; None if unknown.
         context: the path or glob that a rule applies to, such as "lib/core/"; "" or "*" is everywhere.
-        examples: paths, relative to the project.
         times: how often it was stated, helped, or happened; at least 1.
         by: names of the team members who share it.
         members: how many they are.
@@ -131,6 +133,11 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rivals: tuple[str, ...] = ()
     confirmations: tuple[Provenance, ...] = ()
     key: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the paths of the files it is about; earlier versions of clio stored those of a fact only as hashes."""
+        return tuple(dict.fromkeys((*self.examples, *self.hashes)))
 
     @property
     def kind_label(self) -> str:
@@ -366,7 +373,7 @@ class Pruned(Struct, frozen=True, kw_only=True):
     removed: tuple[MemoryRecord, ...]
     kept: int
     dry_run: bool = False
-    why: dict[str, Because] = {}
+    why: dict[str, PruneReason] = {}
 
 
 class Bar(Struct, frozen=True, kw_only=True):
@@ -376,8 +383,8 @@ class Bar(Struct, frozen=True, kw_only=True):
     count: int
 
 
-class LtmStats(Struct, frozen=True, kw_only=True):
-    """Statistics of the memories in `ltm.json`.
+class MemoryStats(Struct, frozen=True, kw_only=True):
+    """Statistics of memories. A keyed note has an age, but neither a confidence, nor an author, nor examples.
 
     Attributes:
         counts: number of memories of each kind.
@@ -386,11 +393,12 @@ class LtmStats(Struct, frozen=True, kw_only=True):
         asserted: by who stated them.
         freshness: by whether their example files have changed.
         archived: number of memories in the archive.
+        file_bytes, archive_bytes: sizes of the files with the memories, and of those with the archive.
         oldest, newest: the earliest and the latest confirmation; 0.0 if no memory has a time.
     """
 
     total: int
-    counts: dict[Kind, int]
+    counts: dict[str, int]
     ages: tuple[Bar, ...]
     confidences: tuple[Bar, ...]
     asserted: dict[str, int]
@@ -429,6 +437,8 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 SHORT_CHARS = 60
+SHORT_ID = 8
+"""Characters shown of an id: its end, because UUIDs of version 7 made at the same time begin alike."""
 MAX_CHARS = 16_000
 """About 4,000 tokens. A longer text is a document or a keyed note: recalled, it would displace all other memories."""
 CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
@@ -439,7 +449,13 @@ def check_type(name: str) -> Kind:
     """Return the kind with that name. Raises UserError that lists the kinds."""
     kind = name.strip().lower()
     if kind not in TYPED_KINDS:
-        raise UserError(f"{name!r} is no type of memory; there are {', '.join(TYPED_KINDS)}")
+        raise UserError(
+            tr(
+                "{name!r} is not a type of memory; the types are {typed_kinds}",
+                name=name,
+                typed_kinds=", ".join(TYPED_KINDS),
+            )
+        )
     return kind
 
 
@@ -447,11 +463,15 @@ def check_content(text: str) -> str:
     """Return the text stripped and as valid Unicode. Raises UserError if it is empty or too long."""
     content = text.encode("utf-8", "replace").decode("utf-8").strip()
     if not content.strip("\x00\u200b\u2060\ufeff \t\r\n"):
-        raise UserError("a memory needs words; give its content")
+        raise UserError(tr("a memory needs a text; give its content"))
     if len(content) > MAX_CHARS:
         raise UserError(
-            f"a memory has up to {MAX_CHARS:,} characters, and this has {len(content):,}; keep the point of it, or add "
-            "the text with /docs add"
+            tr(
+                "a memory has up to {max_chars:,} characters, and this has {count:,}; shorten it to the main "
+                "point, or add the text with /docs add",
+                max_chars=MAX_CHARS,
+                count=len(content),
+            )
         )
     return content
 
@@ -459,7 +479,7 @@ def check_content(text: str) -> str:
 def check_importance(value: float) -> float:
     """Return the importance, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
     if not math.isfinite(value):
-        raise UserError(f"an importance is a number from 0.0 to 1.0, not {value!r}")
+        raise UserError(tr("the importance must be a number from 0.0 to 1.0, not {value!r}", value=value))
     return min(max(float(value), 0.0), 1.0)
 
 
@@ -475,11 +495,18 @@ def check_preference_score(value: float | None) -> float | None:
 
 def has_same_text(one: str, other: str) -> bool:
     """Return whether two contents are the same text, ignoring case, spacing and closing punctuation."""
-    return _normalize(one) == _normalize(other)
+    return normalize_for_comparison(one) == normalize_for_comparison(other)
 
 
-def _normalize(text: str) -> str:
+def normalize_for_comparison(text: str) -> str:
+    """Return what is the same for two texts that say the same, see `has_same_text`."""
     return " ".join(text.casefold().split()).rstrip(".!;, ")
+
+
+def is_lasting(record: MemoryRecord) -> bool:
+    """Return whether only the user archives the record: a live hard limit or explicit rule."""
+    is_limit = record.score is not None and record.score <= HARD_LIMIT_SCORE
+    return record.is_live and not record.is_variant and (record.explicit or is_limit)
 
 
 def is_pruned(record: MemoryRecord, now: float) -> bool:
@@ -492,8 +519,7 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
 
     if is_variant_expired(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
         return True
-    is_limit = record.score is not None and record.score <= HARD_LIMIT_SCORE
-    if record.is_live and not record.is_variant and (record.explicit or is_limit):
+    if is_lasting(record):
         return False
     return is_faded(record.kind, record.importance, (now - record.accessed) / DAY_S)
 
@@ -510,7 +536,7 @@ def default_confidence(provenance: Provenance | None) -> float:
 def check_confidence(value: float) -> float:
     """Return the confidence, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
     if not math.isfinite(value):
-        raise UserError(f"a confidence is a number from 0.0 to 1.0, not {value!r}")
+        raise UserError(tr("the confidence must be a number from 0.0 to 1.0, not {value!r}", value=value))
     return min(max(float(value), 0.0), 1.0)
 
 
@@ -591,33 +617,33 @@ def clean_draft(draft: D, redact: Callable[[str], str]) -> D:
     return structs.replace(draft, **{name: clean_value(getattr(draft, name), redact) for name in _TEXTS})
 
 
-Clean = Callable[[str], str]
+Redact = Callable[[str], str]
 _NOT_TEXT = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
 """Fields with ids and hashes, which the search for secrets would take for secrets."""
 
 
-def clean_record(record: MemoryRecord, clean: Clean) -> MemoryRecord:
+def redact_record(record: MemoryRecord, redact: Redact) -> MemoryRecord:
     """Return the record with its texts cleaned; the same object if none of them changes."""
-    content, reason = clean(record.content), clean(record.reason)
-    keywords, scenarios = tuple(map(clean, record.keywords)), tuple(map(clean, record.scenarios))
-    same = (content, reason, keywords, scenarios) == (record.content, record.reason, record.keywords, record.scenarios)
-    if same:
+    content, reason = redact(record.content), redact(record.reason)
+    tags = {name: tuple(map(redact, getattr(record, name))) for name in ("keywords", "scenarios", "examples")}
+    is_clean = all(getattr(record, name) == texts for name, texts in tags.items())
+    if is_clean and (content, reason) == (record.content, record.reason):
         return record
-    return structs.replace(record, content=content, reason=reason, keywords=keywords, scenarios=scenarios)
+    return structs.replace(record, content=content, reason=reason, **tags)
 
 
-def clean_note(note: Note, clean: Clean) -> Note:
+def redact_note(note: Note, redact: Redact) -> Note:
     """Return the note with key and content cleaned."""
-    return structs.replace(note, key=clean(note.key), content=clean(note.content))
+    return structs.replace(note, key=redact(note.key), content=redact(note.content))
 
 
-def clean_json(value: object, clean: Clean) -> Any:
+def redact_json(value: object, redact: Redact) -> Any:
     """Return a JSON value with all texts in it cleaned, including field names."""
     if isinstance(value, str):
-        return clean(value)
+        return redact(value)
     if isinstance(value, list):
-        return [clean_json(item, clean) for item in cast(list[object], value)]
+        return [redact_json(item, redact) for item in cast(list[object], value)]
     if isinstance(value, dict):
         pairs = cast(dict[str, object], value).items()
-        return {clean(name): item if name in _NOT_TEXT else clean_json(item, clean) for name, item in pairs}
+        return {redact(name): item if name in _NOT_TEXT else redact_json(item, redact) for name, item in pairs}
     return value

@@ -24,6 +24,7 @@ from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, rea
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     pass
@@ -33,6 +34,8 @@ Because = Literal[
     "archived",
     "forgotten",
     "faded",
+    "old",
+    "uncertain",
     "joined",
     "outweighed",
     "dropped",
@@ -45,11 +48,14 @@ Because = Literal[
 """Why a version of a memory ended.
 
 The memory itself ended: `archived` by an early clio that recorded no reason, `forgotten` by the user, `faded` in
-compaction, `joined` with one of the same meaning, `outweighed` as a variant by a more certain one, `dropped` because
-four more certain statements contradict it. Only its text changed: `edited` by the user, `merged` with another text of
-the same meaning, `reinforced` as a preference, `promoted` from a variant to the main statement, `undone` as a change.
+compaction, `old` or `uncertain` when pruned, `joined` with one of the same meaning, `outweighed` as a variant by a more
+certain one, `dropped` because four more certain statements contradict it. Only its text changed: `edited` by the user,
+`merged` with another text of the same meaning, `reinforced` as a preference, `promoted` from a variant to the main
+statement, `undone` as a change.
 """
-LEFT: frozenset[str] = frozenset(("archived", "forgotten", "faded", "joined", "outweighed", "dropped"))
+LEFT: frozenset[str] = frozenset(
+    ("archived", "forgotten", "faded", "old", "uncertain", "joined", "outweighed", "dropped")
+)
 
 
 class FormerVersion(Struct, frozen=True, kw_only=True):
@@ -129,7 +135,9 @@ def decode_records(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
     try:
         return decode_json(raw, type=tuple[MemoryRecord, ...]) if bytes(raw) else ()
     except msgspec.DecodeError as error:
-        raise UserError(f"This change cannot be undone ({error}); correct the memory by hand.") from error
+        raise UserError(
+            tr("This change cannot be undone ({error}); correct the memory by hand.", error=error)
+        ) from error
 
 
 def read_formers(logged: Iterable[Logged], scope: str) -> list[FormerVersion]:
@@ -372,10 +380,15 @@ class MemoryFiles:
         if find_damage_copy(self.journal, data) is not None:
             return
         copy = copy_damaged(self.journal, data)
-        fate = f"a copy was set aside as {copy.name!r}" if copy else "no copy of it could be set aside"
+        fate = f"a copy was saved as {copy.name!r}" if copy else "no copy of it could be saved"
         lines = "a line" if count == 1 else f"{count} lines"
         self._damage_error = CorruptDocument(
-            f"{str(self.journal)!r} is damaged: {lines} of it cannot be read; {fate}, and what can be read is used.",
+            tr(
+                "{journal!r} is damaged: {lines} of it cannot be read; {fate}, and what can be read is used.",
+                journal=str(self.journal),
+                lines=lines,
+                fate=fate,
+            ),
             path=self.journal,
             moved_to=copy,
         )
@@ -383,7 +396,7 @@ class MemoryFiles:
     def _refuse_uncopied_damage(self) -> None:
         """Raise OSError if a damaged journal is to be overwritten and no copy of it can be made."""
         if copy_damaged(self.journal, read_regular(self.journal)) is None:
-            raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(self.journal))
+            raise OSError(errno.EIO, "it is damaged, and no copy of it could be saved", str(self.journal))
 
     def _decode_head(self, line: bytes) -> _Head:
         try:
@@ -440,6 +453,10 @@ class MemoryFiles:
         except FileNotFoundError:
             return (0, 0, 0)
         return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def size(self) -> int:
+        """Return the size of snapshot and journal in bytes, as last read."""
+        return self._snapshot_size() + self._read_bytes
 
     def _snapshot_size(self) -> int:
         return self._snapshot_stamp[1] if self._snapshot_stamp else 0

@@ -1,7 +1,7 @@
 """Typed memories (`memories.json`): add, search, forget, compact. Every change can be undone."""
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +13,7 @@ from clio.ids import new_id
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
 from clio.memory.store.record import (
+    SHORT_ID,
     Kind,
     MemoryRecord,
     Provenance,
@@ -20,6 +21,7 @@ from clio.memory.store.record import (
     check_record,
     check_type,
     default_confidence,
+    is_lasting,
     is_pruned,
     shorten_content,
     strip_use,
@@ -34,6 +36,7 @@ from clio.memory.store.typed_codec import (
     logged_changes,
     make_former,
 )
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.memory.store.deduplication import Decision, SavePlan
@@ -69,6 +72,11 @@ class TypedReading:
     def path(self) -> Path:
         """Return the path of the snapshot."""
         return self._files.path
+
+    def size(self) -> int:
+        """Return the size of snapshot and journal in bytes."""
+        self._files.catch_up()
+        return self._files.size()
 
     @property
     def damaged(self) -> int:
@@ -106,10 +114,15 @@ class TypedReading:
         found = (self._index.records.get(id) for id in ids)
         return [record for record in found if record is not None and record.is_live]
 
-    def each(self, type: Kind) -> Iterator[MemoryRecord]:
+    def each(self, type: Kind) -> list[MemoryRecord]:
         """Return the live memories of one kind without variants, unsorted, which is cheaper than `records`."""
         self._files.catch_up()
-        return (one for one in tuple(self._index.live()) if one.kind == type and not one.is_variant)
+        return self._index.of_kind(type)
+
+    def of_session(self, session: str) -> list[MemoryRecord]:
+        """Return the live memories of all kinds without variants that a session led to, oldest first."""
+        self._files.catch_up()
+        return self._index.of_session(session)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """Return the memories that contradict this one with less confidence, at most three."""
@@ -126,12 +139,15 @@ class TypedReading:
         return id in self._index.records
 
     def find(self, prefix: str) -> MemoryRecord:
-        """Return the memory with this id, or the only one whose id begins or ends with it. Raises UserError."""
+        """Return the memory that an id names, whole or shortened as `like` accepts it. Raises UserError."""
         self._files.catch_up()
         return self._index.records[_resolve_id(prefix, self._index.records)]
 
     def like(self, prefix: str) -> tuple[str, ...]:
-        """Return the ids that this may mean: itself, otherwise all that begin or end with it."""
+        """Return the ids that this may mean: itself, otherwise all that begin or end with it.
+
+        The end that tables show (`SHORT_ID`) may be shortened too, to its beginning.
+        """
         self._files.catch_up()
         return _find_ids(prefix, self._index.records)
 
@@ -170,6 +186,11 @@ class TypedReading:
         """Return the memories that were forgotten or compacted, oldest first."""
         return tuple(one.record for one in self._files.formers() if one.left and one.because != "dropped")
 
+    def ended_ids(self) -> frozenset[str]:
+        """Return the ids of the memories that ended by a change that the log or the archive records."""
+        formers = self._files.formers()
+        return frozenset(former.record.id for former in formers if former.left or former.because == "undone")
+
     def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
         from clio.memory.store.versions import find_lineage
 
@@ -178,10 +199,16 @@ class TypedReading:
 
 
 def _resolve_id(prefix: str, ids: Collection[str]) -> str:
-    """Return the id that is this, or the only one that begins or ends with it. Raises UserError."""
+    """Return the only id that this may mean. Raises UserError if there is none, or several."""
     found = _find_ids(prefix, ids)
     if len(found) > 1:
-        raise UserError(f"{len(found)} memories have an id like {prefix!r}; give more of it")
+        raise UserError(
+            tr(
+                "{count} memories have an id that begins with {prefix!r}; type more of it",
+                count=len(found),
+                prefix=prefix,
+            )
+        )
     if not found:
         raise _make_unknown_id_error(prefix)
     return found[0]
@@ -193,11 +220,11 @@ def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
         return (wanted,)
     if len(wanted) < _MIN_PREFIX_CHARS:
         return ()
-    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted))
+    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted) or id[-SHORT_ID:].startswith(wanted))
 
 
 def _make_unknown_id_error(id: str) -> UserError:
-    return UserError(f"there is no memory {id!r}; `/memory list` shows the ids")
+    return UserError(tr("there is no memory {id!r}; `/memory list` shows the ids", id=id))
 
 
 def _parse_type_filter(type: str) -> tuple[str, str]:
@@ -263,6 +290,7 @@ class TypedStore(TypedReading):
         reason: str = "",
         explicit: bool = False,
         provenance: Provenance | None = None,
+        examples: tuple[str, ...] = (),
         hashes: dict[str, str] | None = None,
         confidence: float | None = None,
         created: float = 0.0,
@@ -273,6 +301,7 @@ class TypedStore(TypedReading):
         Args:
             importance: clamped to 0.0 to 1.0.
             keywords: other words by which it can be found.
+            examples: paths of the files it is about.
             confidence: 0.0 to 1.0; default: 1.0 if a user said it, 0.8 a model, 0.6 a tool. A statement that
                 contradicts a memory with more confidence becomes one of its variants.
             created: when it was said, in seconds since the epoch; 0.0 means now.
@@ -289,6 +318,7 @@ class TypedStore(TypedReading):
             scenarios=tuple(scenarios),
             explicit=explicit,
             provenance=provenance,
+            examples=examples,
             hashes=hashes or {},
             confidence=default_confidence(provenance) if confidence is None else confidence,
             created=created,
@@ -301,13 +331,16 @@ class TypedStore(TypedReading):
         Args:
             decide: as for `remember`.
         """
+        from clio.memory.store.deduplication import ask_model, may_reword
+
         record = check_record(record)
         decided: dict[str, Decision] = {}
         while True:
             with self._changing():
                 planned = self._plan(record, decided)
                 beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
-                if beside is None or decide is None or beside.id in decided:
+                is_settled = beside is None or beside.id in decided or not may_reword(beside, record)
+                if beside is None or decide is None or is_settled:
                     self._write(
                         _describe_save(planned.remembered),
                         JournalLine(put=planned.after, drop=planned.gone) if planned.after else None,
@@ -315,11 +348,28 @@ class TypedStore(TypedReading):
                         planned.formers,
                     )
                     break
-            from clio.memory.store.deduplication import ask_model
-
             # Others may write meanwhile, so it is looked at again.
             decided[beside.id] = ask_model(decide, beside.content, record.content)
         return planned.remembered
+
+    def find_rule_of_user(self, content: str) -> MemoryRecord | None:
+        """Return the rule or hard limit of the user that a statement repeats, changes or weakens; None if none."""
+        from clio.memory.store.deduplication import find_nearest_memory, is_stated_by_user
+
+        self._files.catch_up()
+        near = find_nearest_memory(self._index, MemoryRecord(id="", kind="preference", content=content))
+        holding = None if near is None else near.main or near.record
+        return holding if holding is not None and is_lasting(holding) and is_stated_by_user(holding) else None
+
+    def is_about_fact_of_user(self, content: str) -> bool:
+        """Return whether a statement repeats a fact that the user stated, or gives another value for it."""
+        from clio.memory.store.deduplication import find_nearest_memory, is_stated_by_user
+
+        self._files.catch_up()
+        near = find_nearest_memory(self._index, MemoryRecord(id="", kind="fact", content=content))
+        if near is None or near.verdict not in ("same", "successor"):
+            return False
+        return is_stated_by_user(near.main or near.record)
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
         """Save records that lack only their times, as one change on disk and one to undo."""
@@ -389,11 +439,11 @@ class TypedStore(TypedReading):
     def update(self, id: str, **fields: object) -> MemoryRecord:
         """Change fields of a memory; a new text raises its version. Raises UserError if there is nothing to change."""
         if not fields:
-            raise UserError("nothing to change was given; name a field and its new value")
+            raise UserError(tr("nothing to change; name a field and its new value"))
         with self._changing():
             before = self._index.records.get(id)
             if before is None:
-                raise UserError(f"there is no memory {id!r}; `/memory list` shows the ids")
+                raise UserError(tr("there is no memory {id!r}; `/memory list` shows the ids", id=id))
             now = self._clock()
             after = check_record(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
             if after.content != before.content:
@@ -422,6 +472,41 @@ class TypedStore(TypedReading):
             self._write(what, JournalLine(put=after), tuple(known.values()), formers)
         return after
 
+    def adopt(
+        self, wanted: Mapping[str, MemoryRecord | None], is_unchanged: Callable[[str, MemoryRecord | None], bool]
+    ) -> set[str]:
+        """Write records as another machine of the user has them, None for deleted ones; return the ids that were.
+
+        They are written as they are, with this machine's uses. `undo` passes this change over, and the former versions
+        stay in the archive.
+
+        Args:
+            is_unchanged: whether the record with this id is still the one that the caller compared; else it stays.
+        """
+        if not wanted:
+            return set()
+        with self._changing():
+            now, known = self._clock(), self._index.records
+            done = {id for id in wanted if is_unchanged(id, known.get(id))}
+            formers: list[FormerVersion] = []
+            put: list[MemoryRecord] = []
+            for id in sorted(done):
+                old, new = known.get(id), wanted[id]
+                if new is None:
+                    formers += [FormerVersion(record=old, ended=now, because="forgotten")] if old else []
+                    continue
+                accessed, count = (old.accessed, old.access_count) if old else (now, 0)
+                put.append(structs.replace(new, accessed=accessed, access_count=count))
+                formers += make_former(old, new, now, "edited") if old else ()
+            line = JournalLine(
+                put=tuple(put), drop=tuple(id for id in sorted(done) if wanted[id] is None and id in known)
+            )
+            changes = logged_changes("", at=now, scope=self.scope, formers=formers)
+            if line.put or line.drop:
+                with self._log.write_ahead(*changes):
+                    self._files.append(line)
+        return done
+
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
         """Archive faded memories, and merge those of the same meaning. Hard limits and explicit rules stay.
 
@@ -442,7 +527,7 @@ class TypedStore(TypedReading):
         """Restore a memory from the archive. Raises UserError if it is not there."""
         found = [record for record in self.archived() if record.id == id]
         if not found:
-            raise UserError(f"the archive holds no memory {id!r}")
+            raise UserError(tr("the archive has no memory {id!r}", id=id))
         now = self._clock()
         record = structs.replace(found[-1], accessed=now, since=now, superseded_by=None, variants_of=None)
         self.put(f"restored “{shorten_content(record)}”", (record,))
@@ -473,11 +558,15 @@ class TypedStore(TypedReading):
             for record in after:
                 now = there.get(record.id)
                 if now is None or strip_use(now) != strip_use(record):
-                    raise UserError(f"“{shorten_content(record)}” was changed since, so it is left as it is")
+                    raise UserError(
+                        tr("“{content}” has changed since, so it was left unchanged", content=shorten_content(record))
+                    )
             changed = {record.id for record in after}
             for record in before:
                 if record.id not in changed and record.id in there:
-                    raise UserError(f"“{shorten_content(record)}” is there again, so it is left as it is")
+                    raise UserError(
+                        tr("“{content}” exists again, so it was left unchanged", content=shorten_content(record))
+                    )
             self._files.append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
 
     def _write(
@@ -546,7 +635,7 @@ class TypedStore(TypedReading):
 
     def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories of the same meaning into the older one; return how many are gone."""
-        from clio.memory.store.deduplication import ask_model, find_nearest_memory, join_records
+        from clio.memory.store.deduplication import ask_model, find_nearest_memory, join_records, may_reword
 
         joined = asked = 0
         for record in self.records():
@@ -559,7 +648,7 @@ class TypedStore(TypedReading):
                 continue
             decision: Decision | None = None
             if near.verdict == "doubtful":
-                if decide is None or asked >= MAX_ASKED:
+                if decide is None or asked >= MAX_ASKED or not may_reword(near.record, record):
                     continue
                 asked += 1
                 decision = ask_model(decide, near.record.content, record.content)

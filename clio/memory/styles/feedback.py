@@ -1,26 +1,575 @@
-"""Store ratings of answers in `.clio/trajectories.jsonl`, and update the response styles from them."""
+"""Find how the user liked an answer, store that in `.clio/trajectories.jsonl`, and update the response styles from it.
 
+Signals are ratings in words, the next message, passing tests, and reverted work.
+"""
+
+import math
 import os
+import re
+import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from clio.errors import UserError
-from clio.memory.styles.feedback_signals import Category, check_rating_text, find_signals, infer_reason
 from clio.memory.styles.styles import Learned, Styles
-from clio.messages import Message, is_turn_start
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.session import Session
+from clio.sessions.side_effects import find_side_effects
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
 from clio.storage.locks import FileLock
-from clio.text.embedding import Embedder
+from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import DAY_S
+from clio.text.translation import tr
+
+Category = Literal["too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info"]
+CATEGORIES: tuple[Category, ...] = ("too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info")
+MAX_WORDS_CHARS = 300
+MIN_SIMILARITY = 0.6
+
+_CATEGORY_PHRASES: Mapping[Category, str] = {
+    "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
+    r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
+    "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
+    r"verbose|rambl\w*|get to the point|long[- ]winded|less (?:text|words|detail)|wall of text|cut (?:it|the)|in short",
+    "too_brief": r"too (?:short|brief|terse|curt|little)|not enough|more (?:detail|details|depth|explanation|context)|"
+    r"elaborate|expand|explain (?:more|further|why)|go deeper|incomplete|missing (?:detail|details|steps)|lacks?",
+    "wrong_tone": r"too (?:formal|casual|friendly|informal|stiff|cold|harsh|rude|cheerful|enthusiastic)|tone|rude|"
+    r"condescending|patroni[sz]ing|robotic|sarcastic|unprofessional|polite|emoji\w*|stop apologi[sz]ing|sycophan\w*",
+    "not_helpful": r"not (?:helpful|useful|what i|answer\w*|relevant)|(?:doesn't|does not|didn't|did not|won't) (?:"
+    r"help|answer|work|address)|unhelpful|useless|irrelevant|off[- ]topic|missed the point|beside the point|no help",
+}
+# A short answer that was too short is "not enough detail", which names "detail" too: the order decides.
+_CATEGORY_ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
+_CATEGORY_PATTERNS = {name: re.compile(rf"(?<!\w)(?:{_CATEGORY_PHRASES[name]})(?!\w)") for name in _CATEGORY_ORDER}
+
+
+def classify_complaint(text: str) -> Category | None:
+    """Return the reason for a complaint by its English phrases, or None."""
+    words = " ".join(text.replace("’", "'").casefold().split())
+    return next((name for name in _CATEGORY_ORDER if _CATEGORY_PATTERNS[name].search(words)), None)
+
+
+def check_rating_text(text: str) -> str:
+    """Return the text of a rating unchanged. Raises ValueError if it has more than 300 characters."""
+    if len(text) > MAX_WORDS_CHARS:
+        raise ValueError(f"a feedback has up to {MAX_WORDS_CHARS} characters, not {len(text)}")
+    return text
+
+
+def filter_similar(similarities: Mapping[str, float], threshold: float = MIN_SIMILARITY) -> dict[str, float]:
+    """Return the categories whose similarity is at least the threshold."""
+    return {name: value for name, value in similarities.items() if value >= threshold}
+
+
+EXAMPLES: Mapping[Category, tuple[str, ...]] = {
+    "too_verbose": (
+        "this answer is far too long",
+        "you write much more than I need",
+        "please keep it short",
+        "I do not want to read so much text",
+        "skip the explanations and give me the result",
+        "you repeat yourself and pad everything out",
+    ),
+    "too_brief": (
+        "this answer is far too short",
+        "please explain this in more detail",
+        "you left out the steps in between",
+        "I need more explanation than that",
+        "tell me more about why it works",
+        "that leaves most of my question open",
+    ),
+    "wrong_tone": (
+        "I do not like your tone",
+        "stop being so cheerful",
+        "you sound arrogant",
+        "please be more polite",
+        "this is much too formal for me",
+        "stop flattering me",
+    ),
+    "not_helpful": (
+        "this does not help me at all",
+        "you did not answer my question",
+        "that has nothing to do with what I asked",
+        "I cannot use this answer",
+        "you missed the point of my request",
+        "this brings me no further",
+    ),
+    "incorrect_info": (
+        "what you said is wrong",
+        "there is a mistake in your answer",
+        "that function does not exist",
+        "this information is out of date",
+        "your facts are not correct",
+        "you made this up",
+    ),
+}
+
+
+_MIN_SPREAD = 0.01
+"""Lower bound of the difference between `own_cosine` and `other_cosine`, which is a divisor."""
+
+
+class _ReasonEmbedding(Struct, frozen=True):
+    """The embedding of one reason for a complaint: the centroid of its examples, and the mean cosines to it.
+
+    other_cosine, own_cosine: mean cosine of the examples of other reasons, and of its own examples.
+    """
+
+    centroid: Sequence[float]
+    other_cosine: float
+    own_cosine: float
+
+
+_embedding_cache: dict[str, Mapping[Category, _ReasonEmbedding]] = {}
+"""By name of the embedder. The examples are constant, so they are embedded only once per process."""
+
+
+def infer_reason(text: str, embedder: Embedder | None) -> Category | None:
+    """Return the reason that the text of a rating gives; None for no known reason.
+
+    Args:
+        text: the user's words, up to 300 characters (see `check_rating_text`).
+        embedder: used only if the English rules find nothing. The hashed embedder is never used, because it compares
+            letters instead of meanings. If the embedder fails, the result is None.
+    """
+    if not text.strip():
+        return None
+    if found := classify_complaint(text):
+        return found
+    if embedder is None or isinstance(embedder, HashedEmbedder):
+        return None
+    try:
+        similarities = _compute_likeness(embedder.embed([text])[0], _embed_all_examples(embedder))
+    except (EmbeddingFailed, OSError):  # the rating is saved all the same, without a reason
+        return None
+    best = max(CATEGORIES, key=lambda name: similarities[name])
+    return best if best in filter_similar(similarities) else None
+
+
+def _compute_likeness(vector: Sequence[float], reasons: Mapping[Category, _ReasonEmbedding]) -> dict[str, float]:
+    """Return the similarity of a text to each reason: 0.0 like examples of other reasons, 1.0 like its own.
+
+    Cosines are not comparable between embedders: with one 0.4 is high, with another every cosine is above 0.7.
+    """
+    return {
+        name: (_cosine(vector, reason.centroid) - reason.other_cosine)
+        / max(reason.own_cosine - reason.other_cosine, _MIN_SPREAD)
+        for name, reason in reasons.items()
+    }
+
+
+def _embed_all_examples(embedder: Embedder) -> Mapping[Category, _ReasonEmbedding]:
+    """Return the embeddings of all reasons. Cached by embedder."""
+    known = _embedding_cache.get(embedder.name)
+    if known is None:
+        rows = iter(embedder.embed([example for name in CATEGORIES for example in EXAMPLES[name]]))
+        vectors = {name: [next(rows) for _ in EXAMPLES[name]] for name in CATEGORIES}
+        known = _embedding_cache[embedder.name] = {name: _embed_examples(name, vectors) for name in CATEGORIES}
+    return known
+
+
+def _embed_examples(name: str, vectors: Mapping[str, Sequence[Row]]) -> _ReasonEmbedding:
+    own = vectors[name]
+    centroid = _mean(own)
+    other_cosines = [_cosine(row, centroid) for other, rows in vectors.items() if other != name for row in rows]
+    # Each example is compared with the mean of the others. A mean that includes the example would be more similar to
+    # it than to any new text.
+    own_cosines = [_cosine(row, _mean([*own[:place], *own[place + 1 :]])) for place, row in enumerate(own)]
+    return _ReasonEmbedding(
+        centroid, math.fsum(other_cosines) / len(other_cosines), math.fsum(own_cosines) / len(own_cosines)
+    )
+
+
+def _mean(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [math.fsum(values) / len(rows) for values in zip(*rows, strict=True)]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
+
+
+_OPERATORS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
+_LAUNCHERS = (
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("rye", "run"),
+    ("bundle", "exec"),
+    ("python", "-m"),
+    ("python3", "-m"),
+    ("npx",),
+    ("bunx",),
+    ("time",),
+    ("env",),
+    ("sudo",),
+    ("command",),
+)
+_CHECK_PROGRAMS = frozenset(
+    "pytest py.test unittest nose2 tox nox jest vitest mocha ava playwright cypress rspec phpunit phpstan ctest bats "
+    "prove ruff mypy pyright pylint flake8 eslint tsc biome shellcheck clippy golangci-lint rubocop pre-commit".split()
+)
+_TASK_RUNNERS = {
+    "npm": "test t",
+    "pnpm": "test t",
+    "yarn": "test lint check build typecheck",
+    "bun": "test",
+    "deno": "test check lint",
+    "cargo": "test check clippy build nextest",
+    "go": "test vet build",
+    "make": "",
+    "just": "",
+    "mvn": "test verify package",
+    "gradle": "test check build",
+    "gradlew": "test check build",
+    "dotnet": "test build",
+    "swift": "test build",
+    "mix": "test",
+    "stack": "test build",
+    "zig": "test build",
+    "rake": "test spec",
+    "rails": "test",
+}
+_TASK_WORDS = ("test", "lint", "check", "typecheck", "type-check", "verify", "spec")
+_RUNNERS_OF_NAMED_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just"))
+_INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
+
+
+def split_simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return the simple commands of a line, each with the operator after it or ""; none if it cannot be parsed."""
+    lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    found: list[tuple[tuple[str, ...], str]] = []
+    words: list[str] = []
+    try:
+        for token in lexer:
+            if token in _OPERATORS:
+                found.append((tuple(words), token))
+                words = []
+            else:
+                words.append(token)
+    except ValueError:  # a quote without its end
+        return []
+    return [(words, ending) for words, ending in (*found, (tuple(words), "")) if words]
+
+
+def find_checks(line: str) -> frozenset[str]:
+    """Return the tests and checks that determine the line's exit code, such as {"pytest"} or {"make test"}.
+
+    Empty for "pytest | tail" or "pytest; ls", where another command determines it.
+    """
+    commands = split_simple_commands(line)
+    found: set[str] = set()
+    for place, (words, _) in enumerate(commands):
+        name = _name_check(words)
+        if name and all(ending in ("&&", "") for _, ending in commands[place:]):
+            found.add(name)
+    return frozenset(found)
+
+
+def is_reverted(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
+    """Whether a git command in the line reverts changed files or commits.
+
+    Args:
+        changed: paths of the files.
+        commits: abbreviated hashes.
+    """
+    files = tuple(changed)
+    return any(_is_reverting(_strip_launchers(words), files, commits) for words, _ in split_simple_commands(line))
+
+
+def _is_reverting(words: Sequence[str], files: Sequence[str], commits: Sequence[str]) -> bool:
+    if len(words) < 2 or words[0] != "git":
+        return False
+    options = [word for word in words[2:] if word.startswith("-") and word != "--"]
+    rest = [word for word in words[2:] if not word.startswith("-")]
+    match words[1]:
+        case "revert":
+            return bool(commits) and any(word.startswith("HEAD") or _is_same_commit(word, commits) for word in rest)
+        case "reset":
+            return "--hard" in options and bool(files or commits)
+        case "restore":
+            only_staged = ("--staged" in options or "-S" in options) and not {"--worktree", "-W"} & {*options}
+            return not only_staged and _touches(rest, files)
+        case "checkout":
+            return not {"-b", "-B"} & {*options} and _touches(rest, files)
+        case _:
+            return False
+
+
+def _touches(paths: Sequence[str], files: Sequence[str]) -> bool:
+    """Whether any of the paths is one of the files, or a directory that contains one."""
+    cleaned = [path.removeprefix("./").rstrip("/") for path in paths]
+    return any(
+        path in (".", "*", ":/", "") or file == path or file.endswith("/" + path) or file.startswith(path + "/")
+        for path in cleaned
+        for file in files
+    )
+
+
+def _is_same_commit(word: str, commits: Sequence[str]) -> bool:
+    # Either hash may be abbreviated more than the other one.
+    return any(len(word) >= 6 and (word.startswith(hash) or hash.startswith(word)) for hash in commits)
+
+
+def _name_check(words: Sequence[str]) -> str:
+    """Return the name of the test or check that a simple command runs; "" for any other command."""
+    words = _strip_launchers(words)
+    if not words:
+        return ""
+    name = words[0].rsplit("/", 1)[-1]
+    if name in _CHECK_PROGRAMS:
+        return name
+    if name in _INTERPRETERS:
+        script = next((word for word in words[1:] if not word.startswith("-")), "")
+        base = script.rsplit("/", 1)[-1]
+        return base if base.startswith("test") or base.partition(".")[0].endswith("_test") else ""
+    if name not in _TASK_RUNNERS:
+        return ""
+    rest = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    rest = rest[1:] if rest[:1] == ["run"] else rest
+    task = rest[0] if rest else ""
+    named = name in _RUNNERS_OF_NAMED_TASKS and any(word in task.lower() for word in _TASK_WORDS)
+    return f"{name} {task}" if task and (named or task in _TASK_RUNNERS[name].split()) else ""
+
+
+def _strip_launchers(words: Sequence[str]) -> Sequence[str]:
+    """Return a command without prefixes that only start it: assignments, `uv run`, `python -m`, `timeout 60`."""
+    while words:
+        name = words[0].rsplit("/", 1)[-1]
+        if "=" in name and not name.startswith("="):
+            words = words[1:]
+            continue
+        if name == "timeout" and len(words) > 2:
+            words = words[2:]
+            continue
+        launcher = next((prefix for prefix in _LAUNCHERS if (name, *words[1 : len(prefix)]) == prefix), None)
+        if launcher is None:
+            return words
+        words = words[len(launcher) :]
+    return words
+
+
+Verdict = Literal["refused", "praised"]
+_OPENING_CHARS = 160
+_END_OF_PHRASE = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
+
+# "no" alone refuses an answer, unless clio asked something.
+_BARE_NO = LazyRegex(
+    r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
+    r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
+)
+_REFUSAL = LazyRegex(
+    r"(?:(?:no+|nope|nein|non)\W+)?(?:"
+    r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
+    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
+    r"false|nonsense|garbage)\b|"
+    r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
+    r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
+    rf"(?:wrong|incorrect|totally wrong|completely wrong){_END_OF_PHRASE}|"
+    r"wrong (?:file|one|way|place|function|branch|approach)\b|"
+    r"still (?:wrong|broken|failing|fails|not (?:working|right|fixed|what))\b|"
+    r"not (?:what|how|like) (?:i|that|this)\b|not (?:that|this) one\b|not (?:right|correct|good enough)\b|"
+    r"i (?:didn't|did not|never) (?:ask|want|say|tell|mean)\b|i (?:asked|told you|said)\b(?=.{0,80}\bnot\b)|"
+    r"you (?:misunderstood|broke|missed the point|got (?:it|that|this) wrong|ignored)\b|"
+    r"(?:please )?(?:revert|undo|roll ?back)(?: (?:that|this|it|those|these|them|your|all|everything|both|the last)\b|"
+    rf"{_END_OF_PHRASE})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
+    r"(?:das|es) (?:ist|war) (?:falsch|nicht (?:richtig|was))|das stimmt nicht\b|falsch\b|"
+    r"what are you talking about\b|mach das (?:wieder )?rückgängig\b|"
+    r"c'est (?:faux|pas (?:ça|correct|ce que))|ce n'est pas (?:ça|correct|ce que)|annule (?:ça|cela)\b|"
+    r"(?:eso )?(?:está mal|no es (?:lo que|correcto))|deshaz (?:eso|esto)\b"
+    r")"
+)
+_PRAISE = (
+    r"perfect|excellent|awesome|amazing|brilliant|fantastic|wonderful|superb|great|nice|cool|lovely|beautiful|"
+    r"exactly(?: right| what i (?:wanted|needed|meant))?|spot on|well done|lgtm|ty|love it|much better|"
+    r"(?:good|great|nice|excellent|fantastic) (?:job|work|one|stuff|catch|answer|idea|point)|"
+    r"looks (?:good|great|perfect|right)|i (?:love|like) (?:it|this|that)|"
+    r"(?:that|this|it)(?:'s| is) (?:perfect|great|excellent|exactly (?:it|right|what i (?:wanted|needed|meant))|"
+    r"much better|better|it)|"
+    r"(?:that|this|it)(?: now)? (?:works?|worked|helps?|helped|did it|fixed it)"
+    r"(?: (?:great|perfectly|well|now|fine|a lot))?|"
+    r"works (?:great|perfectly|now|well|like a charm|fine)|"
+    r"vielen dank|perfekt|super|prima|klasse|parfait|génial|perfecto|genial"
+)
+_THANKS = r"(?:many |vielen |okay |ok )?(?:thanks|thank you|thx|danke|merci|gracias)\b(?! to\b)"
+_PRAISE_PATTERN = LazyRegex(
+    rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_END_OF_PHRASE}))"
+)
+_THANKS_PATTERN = LazyRegex(_THANKS)
+# "great, it broke again", "perfect. Now the tests fail": such words in the same or the next sentence cancel the praise.
+_NEGATED = LazyRegex(
+    r"\b(?:but|however|except|although|though|unfortunately|sadly|yet|still|again|instead|broke|broken|breaks?|"
+    r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
+    r"mais|pero|leider)\b|n't\b"
+)
+_SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
+
+
+def infer_verdict(text: str, *, after_question: bool) -> Verdict | None:
+    """Return whether the first words of a message praise or refuse the previous answer; None for neither.
+
+    Args:
+        after_question: that answer ended with a question, so that "no" alone may only answer it.
+    """
+    lines = (" ".join(line.split()) for line in text.strip()[:_OPENING_CHARS].splitlines())
+    opening = "\n".join(lines).replace("’", "'").casefold()
+    if _REFUSAL.match(opening) or (not after_question and _BARE_NO.match(opening)):
+        return "refused"
+    if not _PRAISE_PATTERN.match(opening):
+        return None
+    first, *rest = _SENTENCE.split(opening, maxsplit=2)
+    # Thanks are not ironic, and the next sentence may be a new request about an error: only the first one counts.
+    examined = first if _THANKS_PATTERN.search(first) else " ".join([first, *rest[:1]])
+    return None if _NEGATED.search(examined) else "praised"
+
+
+def ends_with_question(text: str) -> bool:
+    """Whether an answer of the model ends with a question."""
+    lines = [line.strip().strip("*_`) ") for line in text.strip()[-600:].splitlines() if line.strip()]
+    if not lines:
+        return False
+    return any(line.endswith("?") for line in lines[-4:]) or "? " in lines[-1]
+
+
+SignalSource = Literal["words", "tests", "revert"]
+WORDS_WEIGHT, TESTS_WEIGHT, REVERT_WEIGHT = 0.25, 0.25, 0.5
+_NOTE_CHARS = 60
+_NOT_STARTED_CODES = frozenset((126, 127))
+"""Exit codes of a shell that could not start the command, which is not a failed test."""
+
+
+class Signal(Struct, frozen=True, kw_only=True):
+    """One signal.
+
+    Attributes:
+        target: whether it rates the answer of this turn or of the one before.
+        reward: +1 or −1.
+        weight: of the reward, 0 to 1.
+        note: short description. It quotes the user, so it must be redacted before it is stored.
+    """
+
+    target: Literal["this", "before"]
+    reward: Literal[-1, 1]
+    weight: float
+    source: SignalSource
+    note: str
+
+
+def find_signals(turn: Sequence[Message], before: Sequence[Message]) -> list[Signal]:
+    """Return the signals in a turn that has ended. before: the previous turn of the session; empty for none.
+
+    Of several signals with the same reward for one answer, only the one with the greatest weight is returned: after
+    "undo that" the change is usually reverted as well.
+    """
+    found = [*_find_revert(turn, before), *_find_verdict(turn, before), *_find_fixed_checks(turn)]
+    heaviest: dict[tuple[str, int], Signal] = {}
+    for signal in sorted(found, key=lambda signal: -signal.weight):
+        heaviest.setdefault((signal.target, signal.reward), signal)
+    return list(heaviest.values())
+
+
+def _find_verdict(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+    """Yield the signal in the first words of this turn, which rates the previous answer."""
+    request = next((message for message in turn if isinstance(message, UserMessage)), None)
+    answers = (message.content for message in reversed(before) if isinstance(message, AssistantMessage))
+    answer = next((text for text in answers if text), "")
+    if request is None or request.origin != "user" or not answer:
+        return
+    verdict = infer_verdict(request.content, after_question=ends_with_question(answer))
+    if verdict:
+        quote = truncate_line(request.content, _NOTE_CHARS)
+        reward = -1 if verdict == "refused" else 1
+        yield Signal(target="before", reward=reward, weight=WORDS_WEIGHT, source="words", note=f"“{quote}”")
+
+
+def _find_fixed_checks(turn: Sequence[Message]) -> Iterator[Signal]:
+    """Yield a signal if a test or check failed, then files were changed, then it passed, and none fails at the end."""
+    failed: set[str] = set()
+    changed: set[str] = set()  # the failed checks after which a file was changed
+    green: dict[str, None] = {}
+    for _, _, effects in _list_calls(turn):
+        if effects.changed:
+            changed |= failed
+        if not effects.command or effects.exit_code is None or effects.exit_code in _NOT_STARTED_CODES:
+            continue
+        checks = find_checks(effects.command)
+        if effects.exit_code:
+            failed |= checks
+            changed -= checks
+            green = {name: None for name in green if name not in checks}
+        else:
+            green |= dict.fromkeys(sorted(checks & changed))
+            failed -= checks
+            changed -= checks
+    if green and not failed:
+        note = f"{', '.join(green)} failed and passes now"
+        yield Signal(target="this", reward=1, weight=TESTS_WEIGHT, source="tests", note=note)
+
+
+def _find_revert(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+    """Yield a signal if this turn reverts changes of the previous one, by git, by an edit or by deleting a new file."""
+    earlier = list(_list_calls(before))
+    files = {
+        path
+        for _, _, effects in earlier
+        for change in effects.changed
+        for path in (change.path, change.moved_to)
+        if path
+    }
+    added = {change.path for _, _, effects in earlier for change in effects.changed if change.kind == "add"}
+    commits = [commit.hash for _, _, effects in earlier for commit in effects.commits]
+    edits = {edit for call, result, _ in earlier if result.ok and (edit := _parse_edit(call))}
+    if not files and not commits:
+        return
+    for call, result, effects in _list_calls(turn):
+        note = ""
+        if effects.command and effects.exit_code == 0 and is_reverted(effects.command, files, commits):
+            note = effects.command
+        elif result.ok and (edit := _parse_edit(call)) and (edit[0], edit[2], edit[1]) in edits:
+            note = f"{edit[0]} edited back"
+        elif deleted := [change.path for change in effects.changed if change.kind == "delete" and change.path in added]:
+            note = f"{deleted[0]} deleted again"
+        if note:
+            note = " ".join(note.split())[:_NOTE_CHARS]
+            yield Signal(target="before", reward=-1, weight=REVERT_WEIGHT, source="revert", note=note)
+            return
+
+
+def _list_calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, SideEffects]]:
+    """Yield the tool calls with a result, in the order of the results, and their side effects."""
+    open_calls: dict[str, ToolCall] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            open_calls |= {call.id: call for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and (call := open_calls.pop(message.tool_call_id, None)):
+            yield call, message, find_side_effects(call, message)
+
+
+def _parse_edit(call: ToolCall) -> tuple[str, str, str] | None:
+    """Return (path, old text, new text) of a call that replaces one text by another; None for other calls."""
+    try:
+        given: object = decode_json(call.arguments)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(given, dict):
+        return None
+    arguments = cast("dict[str, Any]", given)
+    values = tuple(arguments.get(name) for name in ("path", "old_string", "new_string"))
+    return cast("tuple[str, str, str]", values) if all(isinstance(value, str) for value in values) else None
+
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Source of a rating: the user, or a signal: an undo, the next message, a test that passes, a revert."""
@@ -257,7 +806,7 @@ class Feedback:
         try:
             comment = self._redact(check_rating_text(text.strip()))
         except ValueError as error:
-            raise UserError(f"{error}; shorten it") from error
+            raise UserError(tr("{error}; shorten it", error=error)) from error
         known = self._find_target()
         if reason is None and comment and reward <= 0:
             reason = infer_reason(comment, self._embedder)
@@ -268,7 +817,7 @@ class Feedback:
         """Withdraw the user's rating of the last answer."""
         known = self._find_target()
         if not _find_rating(known, "you"):
-            raise UserError("the last answer has no rating to withdraw")
+            raise UserError(tr("the last answer has no rating to withdraw"))
         withdrawal = Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True)
         return self._save_rating(known, withdrawal)
 
@@ -320,7 +869,7 @@ class Feedback:
         if session is not None and session.id:
             turn, _ = last_turns(session.messages)
             if not turn or len(turn) == 1:
-                raise UserError("there is no answer to rate yet; ask something first")
+                raise UserError(tr("there is no answer to rate yet; ask something first"))
             known = self.trajectories.find(turn[0].id)
             return known or Rated(turn=self._make_trajectory(session, turn[0], "", styled=False))
         if (newest := self.trajectories.last()) is not None:
@@ -335,7 +884,7 @@ class Feedback:
                 return Rated(
                     turn=Trajectory(message=turn[0].id, session=info.id, at=turn[0].created, question=question)
                 )
-        raise UserError("there is no answer in this project yet; start clio and ask something first")
+        raise UserError(tr("there is no answer in this project yet; start clio and ask something first"))
 
     def _save_rating(self, known: Rated, rating: Rating) -> Noted:
         turn = known.turn

@@ -39,6 +39,7 @@ from clio.text.bandit import (
 )
 from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.text.vocabulary import STOP_WORDS, has_phrase, stem_word, tokenize
 
 _MAX_SMALL_TALK_WORDS = 9
@@ -369,12 +370,23 @@ def _read_styles(paths: Iterable[Path], own: Path) -> SkillSet:
             with open_regular(path) as file:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise UserError(f"{str(path)!r}: a style file has at most {MAX_BYTES:,} bytes; shorten it")
+                raise UserError(
+                    tr(
+                        "{path!r}: a style file has at most {max_bytes:,} bytes; shorten it",
+                        path=str(path),
+                        max_bytes=MAX_BYTES,
+                    )
+                )
             skill = parse_skill(data.decode("utf-8", "replace"), str(path))
             if path.parent != own and (existing := _find_same(found.values(), skill)) is not None:
                 raise UserError(
-                    f"{str(path)!r}: the project's style {skill.id!r} is left out because there already is a style "
-                    f"{existing.id!r}; give it another id and name, or copy it to ~/.clio/styles"
+                    tr(
+                        "{path!r}: the project's style {id!r} is left out because there already is a style "
+                        "{id2!r}; give it another id and name, or copy it to ~/.clio/styles",
+                        path=str(path),
+                        id=skill.id,
+                        id2=existing.id,
+                    )
                 )
             found[skill.id] = skill
         except (UserError, OSError) as error:
@@ -578,7 +590,15 @@ def _mean(arm: ArmAccount) -> float:
 
 def _describe_exclusion(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:
     if not is_applicable(arm.trigger):
-        return f"does not apply: {arm.trigger:.2f}, minimum {MIN_TRIGGER_SCORE:.2f}"
+        return tr(
+            "does not apply: {trigger:.2f}, minimum {min_trigger_score:.2f}",
+            trigger=arm.trigger,
+            min_trigger_score=MIN_TRIGGER_SCORE,
+        )
     if arm not in five:
-        return f"not among the {MAX_CANDIDATES} best matches"
-    return f"low confidence: {arm.confidence:.2f}, minimum {MIN_CONFIDENCE:.2f}"
+        return tr("not among the {max_candidates} best matches", max_candidates=MAX_CANDIDATES)
+    return tr(
+        "low confidence: {confidence:.2f}, minimum {min_confidence:.2f}",
+        confidence=arm.confidence,
+        min_confidence=MIN_CONFIDENCE,
+    )

@@ -23,6 +23,7 @@ from clio.text.bandit import (
 )
 from clio.text.bandit import PREFERENCE_DIMENSIONS as DIMENSION_COUNT
 from clio.text.scoring import DAY_S
+from clio.text.translation import tr
 
 DIMENSIONS: tuple[str, ...] = (
     "verbosity",
@@ -95,14 +96,35 @@ def parse_skill(text: str, source: str, *, built_in: bool = False) -> StyleSkill
         name = key.strip().lower().replace("-", "_")
         if not colon or name not in (*_TEXTS, *_LISTS, *DIMENSIONS):
             hint = did_you_mean(name, (*_TEXTS, *_LISTS, *DIMENSIONS))
-            raise UserError(f"{source!r}, line {number}: {line.strip()!r} is not a property of a style{hint}")
+            raise UserError(
+                tr(
+                    "{source!r}, line {number}: {line!r} is not a property of a style{hint}",
+                    source=source,
+                    number=number,
+                    line=line.strip(),
+                    hint=hint,
+                )
+            )
         given[name] = value.strip().strip("\"'")
     id = given.get("id", "")
     if not _ID.fullmatch(id):
-        raise UserError(f"{source!r}: a style needs an id of lowercase letters, digits and dashes, not {id!r}")
+        raise UserError(
+            tr(
+                "{source!r}: a style needs an id of lowercase letters, digits and dashes, not {id!r}",
+                source=source,
+                id=id,
+            )
+        )
     text = body.strip()
     if not text or len(text) > MAX_CHARS:
-        raise UserError(f"{source!r}: the text of a style has 1 to {MAX_CHARS:,} characters, not {len(text):,}")
+        raise UserError(
+            tr(
+                "{source!r}: the text of a style has 1 to {max_chars:,} characters, not {count:,}",
+                source=source,
+                max_chars=MAX_CHARS,
+                count=len(text),
+            )
+        )
     return StyleSkill(
         id=id,
         name=given.get("name") or id,
@@ -122,7 +144,12 @@ def _split_head(text: str, source: str) -> tuple[list[str], str]:
         for number, line in enumerate(lines[1:], 1):
             if line.strip() == "---":
                 return lines[1:number], "\n".join(lines[number + 1 :])
-    raise UserError(f"{source!r}: a style begins with its properties between two lines of `---`; see docs/styles.md")
+    raise UserError(
+        tr(
+            "{source!r}: a style begins with its properties between two lines of `---`; see docs/styles.md",
+            source=source,
+        )
+    )
 
 
 def _parse_list(value: str) -> tuple[str, ...]:
@@ -137,7 +164,14 @@ def _parse_number(value: str | None, name: str, source: str) -> float:
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise UserError(f"{source!r}: {name} must be a number from 0.0 to 1.0, not {value!r}")
+        raise UserError(
+            tr(
+                "{source!r}: {name} must be a number from 0.0 to 1.0, not {value!r}",
+                source=source,
+                name=name,
+                value=value,
+            )
+        )
     return number
 
 

@@ -18,6 +18,7 @@ from clio.messages import Fragment
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.embedding import Embedder
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.memory.styles.selection import Choice, SkillFolders, SkillSet
@@ -133,7 +134,7 @@ class Styles:
             if name in (skill.id, skill.name.lower()):
                 return skill
         hint = did_you_mean(name, [skill.id for skill in known])
-        raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows all'}")
+        raise UserError(tr("there is no style {id!r}{hint}", id=id, hint=hint or tr("; `/style list` shows all")))
 
     def warm_up(self) -> None:
         """Load what the first choice needs; called in a background thread, because compiling the rules takes 0.1 s."""
@@ -264,7 +265,7 @@ class Styles:
         skill = self.find(id)
         if skill.built_in:
             raise UserError(
-                f"the style {skill.id!r} is built in; `/style reset {skill.id}` deletes what was learned about it"
+                tr("the style {id!r} is built in; `/style reset {id}` deletes what was learned about it", id=skill.id)
             )
         path = Path(skill.source)
         path.unlink(missing_ok=True)

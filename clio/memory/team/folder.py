@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import stat
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -44,10 +43,12 @@ from clio.memory.store.ltm_codec import (
 )
 from clio.memory.store.ltm_objects import MAX_CHARS, absorb_memory, get_confirmed_at
 from clio.memory.store.record import PROJECT_KINDS, Kind
+from clio.readonly_git import run_git
 from clio.storage.documents import check_version
 from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 from clio.text.untrusted_text import make_inert_line
 
 MAX_BYTES = 256 * 1024
@@ -141,7 +142,7 @@ def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
     if not data.strip():
         return []
     if len(data) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        raise ValueError(tr("it has more than {max_bytes:,} bytes", max_bytes=MAX_BYTES))
     found = [_read_side(name, kind, side) for side in _split_conflict(data) if side.strip()]
     # Both sides are equal if the conflict was only about white space or the order of keys.
     return found if len(found) < 2 or found[0] != found[1] else found[:1]
@@ -151,12 +152,12 @@ def _read_side(name: str, kind: Kind, data: bytes) -> Statement:
     try:
         file = decode_json(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no statement of a memory: {error}") from error
+        raise ValueError(tr("it is not a valid memory file: {error}", error=error)) from error
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(tr("it is nested too deeply")) from None
     _check_limits(file.entry, _MAX_DEPTH)
     if not is_ltm_object(kind, file.entry):
-        raise ValueError(f"it is no {kind}")
+        raise ValueError(tr("it is not a valid {kind}", kind=kind))
     if not isinstance(file.entry.get("id"), str):
         set_handle(file.entry, name.partition(".")[0])
     return Statement(
@@ -189,14 +190,14 @@ def _check_limits(value: object, depth: int) -> None:
     """Raise ValueError for values that clio never writes: deep nesting, long lists, long texts."""
     if isinstance(value, str):
         if len(value) > MAX_CHARS:
-            raise ValueError(f"a text has more than {MAX_CHARS:,} characters")
+            raise ValueError(tr("a text has more than {max_chars:,} characters", max_chars=MAX_CHARS))
         return
     if not isinstance(value, dict | list):
         return
     if depth == 0:
-        raise ValueError("it is nested too deeply")
+        raise ValueError(tr("it is nested too deeply"))
     if len(cast("Json | list[Any]", value)) > _MAX_ITEMS:
-        raise ValueError(f"a list has more than {_MAX_ITEMS} items")
+        raise ValueError(tr("a list has more than {max_items} items", max_items=_MAX_ITEMS))
     for item in (
         (*cast(Json, value), *cast(Json, value).values()) if isinstance(value, dict) else cast(list[Any], value)
     ):
@@ -230,14 +231,7 @@ _TIME_LIMIT_S = 5.0
 @lru_cache(maxsize=64)
 def get_git_author(project: Path) -> str:
     """Return git's `user.name` in a folder; empty without git or a name. The e-mail address is never read."""
-    try:
-        done = subprocess.run(
-            ["git", "config", "user.name"],
-            cwd=project, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIME_LIMIT_S, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return clean_author_name(done.stdout.decode("utf-8", "replace"))
+    return clean_author_name(run_git(project, "config", "user.name", timeout_s=_TIME_LIMIT_S) or "")
 
 
 MAX_TIMES = 100
@@ -485,12 +479,19 @@ class TeamFolder:
                 name = file.removesuffix(_JSON)
                 # Anything may be in a repository; only names that clio itself gives are opened.
                 if not file.endswith(_JSON) or not NAME.fullmatch(name):
-                    _note(problems, f"{kind}/{file}", "not a file name that clio uses")
+                    _note(problems, f"{kind}/{file}", tr("not a file name that clio uses"))
                 elif info.st_size == 0:
                     emptied.add(name)
                 # A repository with gigabytes of statements must not fill the memory of every member.
                 elif (total := total + min(info.st_size, MAX_BYTES)) > MAX_TOTAL_BYTES:
-                    _note(problems, f"{kind}/{file}", f"all files together have more than {MAX_TOTAL_BYTES:,} bytes")
+                    _note(
+                        problems,
+                        f"{kind}/{file}",
+                        tr(
+                            "all files together have more than {max_total_bytes:,} bytes",
+                            max_total_bytes=MAX_TOTAL_BYTES,
+                        ),
+                    )
                 else:
                     place = f"{kind}/{file}"
                     stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
@@ -595,12 +596,19 @@ class TeamFolder:
         except (OSError, ValueError, RecursionError):
             return  # a damaged format file does not matter: it only announces later versions
         if version > VERSION:
-            raise NewerDocument(f"{str(self.path)!r} has version {version} and this clio knows {VERSION}; update clio.")
+            raise NewerDocument(
+                tr(
+                    "{path!r} has version {version}, and this clio reads up to {version2}; update clio.",
+                    path=str(self.path),
+                    version=version,
+                    version2=VERSION,
+                )
+            )
 
     def _open(self, place: str, name: str, kind: Kind, stamp: Stamp) -> _Seen:
         try:
             if stamp[0] > MAX_BYTES:
-                raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+                raise ValueError(tr("it has more than {max_bytes:,} bytes", max_bytes=MAX_BYTES))
             return _Seen(stamp, tuple(read(name, kind, _content(self.path / place))))
         except (ValueError, RecursionError) as error:
             return _Seen(stamp, (), str(error))
@@ -629,12 +637,16 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
     """Yield the regular files of a folder by name; report everything else in it as a problem."""
     if not _is_folder(folder):
         if os.path.lexists(folder):
-            _note(problems, folder.name, "it is not a folder")
+            _note(problems, folder.name, tr("it is not a folder"))
         return
     with os.scandir(folder) as found:
         entries = sorted((entry for entry in found if not entry.name.endswith(".tmp")), key=lambda entry: entry.name)
     for entry in entries[MAX_FILES:][:1]:
-        _note(problems, f"{folder.name}/{entry.name}", f"{len(entries) - MAX_FILES:,} files from here on are too many")
+        _note(
+            problems,
+            f"{folder.name}/{entry.name}",
+            tr("too many files: the last {count:,} are left out", count=len(entries) - MAX_FILES),
+        )
     for entry in entries[:MAX_FILES]:
         try:
             # A link in a repository could lead to any file of the member who opens it.

@@ -16,11 +16,12 @@ from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted,
 from clio.errors import UserError
 from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_record, write_ltm
 from clio.memory.store.ltm_store import LtmStore
-from clio.memory.store.record import Clean, MemoryRecord, clean_json
+from clio.memory.store.record import MemoryRecord, Redact, redact_json
 from clio.memory.team.folder import Problem, find_hidden_changes
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.text.translation import tr
 
 _TIME_LIMIT_S = 10.0
 _SHARED = f"{FOLDER_NAME}/{SHARED_NAME}/{FORMAT_NAME}"
@@ -143,15 +144,15 @@ class Sharing:
     Args:
         path: the path of `ltm.json`.
         home: the folder that stores which projects are trusted; with None nothing can be shared.
-        clean: removes secrets from texts before they are shared.
+        redact: removes secrets from texts before they are shared.
     """
 
     def __init__(
-        self, path: Path, *, project: Path, home: Path | None, clock: Callable[[], float], clean: Clean
+        self, path: Path, *, project: Path, home: Path | None, clock: Callable[[], float], redact: Redact
     ) -> None:
         self._team = TeamKnowledge(path, project, home, clock)
         self._store = LtmStore(path, None, clock, self._team)
-        self._clean = clean
+        self._redact = redact
 
     def status(self) -> Status:
         """Return the status of sharing. Runs git."""
@@ -191,7 +192,7 @@ class Sharing:
         else:
             document = read_ltm(self._store.path)  # shared files are not read before the user trusts them
         found = [one for one in document.by_handle().items() if id(one[1][1]) not in document.shared]
-        return tuple(to_record(kind, clean_json(raw, self._clean), handle) for handle, (kind, raw) in found)
+        return tuple(to_record(kind, redact_json(raw, self._redact), handle) for handle, (kind, raw) in found)
 
     def turn_on(self) -> int:
         """Share the memories in `ltm.json` and trust those of others; return how many were shared.
@@ -200,7 +201,7 @@ class Sharing:
         """
         team = self._team
         if team.home is None:
-            raise UserError("Sharing needs a home folder for clio, to store that this project is trusted.")
+            raise UserError(tr("Sharing needs a home folder for clio, to store that this project is trusted."))
         if not is_team_trusted(team.project, team.home):
             trust_team(team.project, team.home)
         if not team.folder.exists():
@@ -214,7 +215,7 @@ class Sharing:
             for handle, (_, raw) in document.by_handle().items():
                 if id(raw) in document.private:
                     # Secrets are removed before anything is written to a folder that git sees.
-                    cleaned: Json = clean_json(raw, self._clean)
+                    cleaned: Json = redact_json(raw, self._redact)
                     raw.clear()
                     raw.update(cleaned)
                     set_handle(raw, handle)
@@ -228,14 +229,17 @@ class Sharing:
         """Move all shared memories to `ltm.json` and delete the folder; return how many were moved."""
         team = self._team
         if not team.folder.exists():
-            raise UserError("Sharing is off. /memory share on turns it on.")
+            raise UserError(tr("Sharing is off. /memory share on turns it on."))
         if not team.in_use:
             raise UserError(
-                "The shared memory of this project is not trusted yet: /memory share on first, then /memory share off."
+                tr(
+                    "The shared memory of this project is not trusted yet: "
+                    "/memory share on first, then /memory share off."
+                )
             )
         with self._store.changing() as (document, now):
             if not document.shares:
-                raise UserError("Sharing is already off; another clio has just turned it off.")
+                raise UserError(tr("Sharing is already off; another clio has just turned it off."))
             for one in document.shared.values():
                 by = one.living.by
                 if by and not any(map(team.is_mine, by)):

@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from operator import itemgetter
@@ -26,9 +26,10 @@ from clio.errors import StorageError
 from clio.memory.transcripts.query import Query, Term
 from clio.memory.transcripts.ranking import SessionKind, Turn, classify_session
 from clio.memory.transcripts.session_text import Role
+from clio.text.translation import tr
 from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
-VERSION = 3
+VERSION = 4
 BUSY_TIMEOUT_S = 5.0
 """How long a process waits for another process that is writing."""
 
@@ -42,7 +43,7 @@ CREATE TABLE sessions (
 );
 CREATE TABLE turns (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message NOT NULL, role INTEGER NOT NULL,
-    asks INTEGER NOT NULL, created REAL NOT NULL,
+    asks INTEGER NOT NULL, tells INTEGER NOT NULL, created REAL NOT NULL,
     text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
     output_block INTEGER NOT NULL, output_start INTEGER NOT NULL, output_size INTEGER NOT NULL
 );
@@ -84,6 +85,8 @@ class Database:
         self._path = path
         # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
+        self._counts: dict[str, int] = {}
+        self._counted_state: tuple[int, int] = (0, 0)
         with self._named_errors():
             # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
             self._connection = sqlite3.connect(
@@ -140,6 +143,15 @@ class Database:
                 raise
             self.run("COMMIT")
 
+    def known_counts(self) -> dict[str, int]:
+        """Return the counts that `IndexReader` stored since the file changed last: searches repeat words."""
+        with self._lock, self._named_errors():
+            ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
+            state = (others, self._connection.total_changes)
+            if state != self._counted_state or len(self._counts) > MAX_KNOWN_COUNTS:
+                self._counted_state, self._counts = state, {}
+            return self._counts
+
     def shrink(self) -> None:
         """Return the free pages of the file to the file system."""
         with self._lock, self._named_errors():
@@ -155,7 +167,9 @@ class Database:
         """Configure the connection, create the tables in a new file, and check that they can be read."""
         run = self._connection.execute
         if (version := self._version()) not in (0, VERSION):
-            raise RecallIndexUnusable(f"the search index {self._path} has version {version}; build it again")
+            raise RecallIndexUnusable(
+                tr("the search index {path} has version {version}; rebuild it", path=self._path, version=version)
+            )
         # synchronous = OFF: after a power failure the file may be damaged, but it is a cache that is then rebuilt.
         # cache_spill = OFF: a large transaction stays in memory, so that readers are blocked only while it commits.
         settings = ["journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"]
@@ -188,13 +202,19 @@ class Database:
         except sqlite3.DatabaseError as error:
             name = getattr(error, "sqlite_errorname", "")
             if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise RecallIndexBusy(f"the search index {self._path} is being written; ask again later") from error
+                raise RecallIndexBusy(
+                    tr("the search index {path} is being written; try again later", path=self._path)
+                ) from error
             if "no such module" in str(error):
                 raise StorageError(
-                    "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
-                    "use a Python with a complete sqlite3"
+                    tr(
+                        "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
+                        "use a Python with a complete sqlite3"
+                    )
                 ) from error
-            raise RecallIndexUnusable(f"the search index {self._path} cannot be used ({error})") from error
+            raise RecallIndexUnusable(
+                tr("the search index {path} cannot be used ({error})", path=self._path, error=error)
+            ) from error
 
 
 BLOCK_BYTES = {"text": 6_144, "output": 32_768}
@@ -249,6 +269,14 @@ class TextBlocks:
             return ""
         return self._block(ref.block)[ref.start : ref.start + ref.size].decode("utf-8")
 
+    def load(self, refs: Iterable[TextRef]) -> None:
+        """Read the blocks of several texts at once, which `text` then finds in the cache."""
+        missing = {ref.block for ref in refs if ref.size} - self._unpacked.keys()
+        if len(missing) > 1:
+            keys = ",".join(map(str, missing))
+            for block, data in self._database.rows(f"SELECT id, data FROM blocks WHERE id IN ({keys})"):
+                self._unpacked[block] = zlib.decompress(data) if isinstance(data, bytes) else b""
+
     def remove(self, session: int) -> None:
         """Delete all texts of a session."""
         self._database.run("DELETE FROM blocks WHERE session = ?", (session,))
@@ -281,6 +309,7 @@ MAX_RANKED_PASSAGES = 3_000
 MAX_CANDIDATES = 200
 MAX_COUNTED = 5_000
 """Number of passages with a word up to which they are counted; beyond it the number is estimated from the newest."""
+MAX_KNOWN_COUNTS = 2_000
 MAX_NEWEST_FOR_PHRASE = 2_000
 """The query word for word is searched only in that many of the newest passages with its rarest word."""
 MAX_COUNT_IN_RANK = 20_000
@@ -299,6 +328,8 @@ _LETTERS = string.ascii_lowercase + string.digits
 _CHARS_PER_WORD = 6.0
 """Mean length of a word with the space behind it; the index stores the number of characters, not of words."""
 _MAX_COUNTED_PAIRS = 6
+_WORDS_BEFORE_PHRASE = 7
+"""Number of a phrase's words that a passage must contain before the phrase itself is searched; more take longer."""
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -323,6 +354,7 @@ class IndexReader:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._blocks = TextBlocks(database)
+        self._counts: dict[str, int] | None = None
 
     def load_totals(self) -> Totals:
         """Return the number of passages and their mean length."""
@@ -334,8 +366,17 @@ class IndexReader:
         """Return, for each term, the number of passages that contain one of its forms; an estimate for common words."""
         return [self._estimate_count(_match_any_form(term)) for term in terms]
 
+    def count_related(self, terms: Sequence[Term]) -> list[int]:
+        """Return, for each term, the number of passages that contain one of its related words; 0 without any."""
+        return [self._estimate_count(_match_related(term)) if term.related else 0 for term in terms]
+
     def find_passages(
-        self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
+        self,
+        query: Query,
+        counts: Sequence[int],
+        exclude: frozenset[int],
+        until: float = math.inf,
+        related: Sequence[int] = (),
     ) -> list[Candidate]:
         """Return the passages with the query word for word, then the best ones by FTS5's own rank, best first.
 
@@ -345,8 +386,9 @@ class IndexReader:
             counts: the number of passages that contain each term, see `count_terms`.
             exclude: keys of sessions to leave out.
             until: later turns are left out, too; seconds since the epoch.
+            related: see `count_related`; empty if passages with related words are not wanted.
         """
-        choice = self._choose_match(query, counts)
+        choice = self._choose_match(query, counts, related)
         if not choice:
             return []
         clause, newest_from = choice
@@ -359,11 +401,7 @@ class IndexReader:
             # Only where the rarest word is in the newest passages: a phrase of common words would read all of them.
             rarest = min(zip(counts, query.terms, strict=True), key=itemgetter(0))[1]
             start = max(newest_from, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
-            rows = self._database.rows(
-                "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
-                (f'"{phrase}"', start, MAX_EXACT_PASSAGES),
-            )
-            exact = {row for (row,) in rows}
+            exact = self._find_phrase(phrase, _list_rarest_words(query, counts), start)
             turns = self.load_turns({row >> PASSAGE_BITS for row in exact})
             for row in sorted(exact, reverse=True):
                 turn = turns.get(row >> PASSAGE_BITS)
@@ -385,6 +423,24 @@ class IndexReader:
             if len(found) >= MAX_CANDIDATES:
                 break
         return found
+
+    def _find_phrase(self, phrase: str, words: Sequence[str], start: int) -> set[int]:
+        """Return the row ids of the newest passages from `start` on with a phrase.
+
+        A phrase of common words reads most passages with them, so passages with all of `words`, some words of the
+        phrase, are found first: mostly there are none, and then there is no phrase. FTS5 reads forwards: backwards it
+        takes up to 20 times as long, and there are few passages.
+        """
+        ((first, last),) = self._database.rows(
+            "SELECT min(rowid), max(rowid) FROM passages WHERE passages MATCH ? AND rowid >= ?",
+            (" AND ".join(f'"{word}"' for word in words), start),
+        )
+        if first is None:
+            return set()
+        rows = self._database.rows(
+            "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid BETWEEN ? AND ?", (f'"{phrase}"', first, last)
+        )
+        return set(sorted(row for (row,) in rows)[-MAX_EXACT_PASSAGES:])
 
     def _ranked(self, clause: str, newest_from: int) -> Iterator[list[tuple[int, float]]]:
         """Yield passages and their FTS5 ranks, best first, in batches.
@@ -471,13 +527,19 @@ class IndexReader:
         return self._load_turns_where(f"({near}) AND text_size") if near else []
 
     def _load_turns_where(self, condition: str) -> list[Turn]:
-        rows: list[tuple[int, int, int, int, int, float]] = self._database.rows(
-            f"SELECT id, session, place, role, asks, created FROM turns WHERE {condition}"
+        rows: list[tuple[int, int, int, int, int, int, float]] = self._database.rows(
+            f"SELECT id, session, place, role, asks, tells, created FROM turns WHERE {condition}"
         )
         return [
-            Turn(key=key, session=session, place=place, role=ROLES[role], asks=asks, created=created)
-            for key, session, place, role, asks, created in rows
+            Turn(key=key, session=session, place=place, role=ROLES[role], asks=asks, tells=bool(tells), created=created)
+            for key, session, place, role, asks, tells, created in rows
         ]
+
+    def find_statements(self, sessions: Iterable[int]) -> list[Turn]:
+        """Return the turns in which a user of these sessions with an assistant says something about themselves."""
+        kinds = self.load_session_kinds(sessions)
+        keys = ",".join(str(session) for session, kind in kinds.items() if kind == "assistant")
+        return self._load_turns_where(f"session IN ({keys}) AND tells AND text_size") if keys else []
 
     def find_turns_of_messages(self, messages: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Turn]:
         """Return the turns with a text of messages, given and returned by session id and message id."""
@@ -506,7 +568,9 @@ class IndexReader:
         rows = self._database.rows(
             f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
         )
-        return {key: self._blocks.text(make_ref(ref)) for key, *ref in rows}
+        refs = {key: make_ref(ref) for key, *ref in rows}
+        self._blocks.load(refs.values())
+        return {key: self._blocks.text(ref) for key, ref in refs.items()}
 
     def load_session_kinds(self, keys: Iterable[int]) -> dict[int, SessionKind]:
         """Return the kind of each session, by key."""
@@ -574,13 +638,17 @@ class IndexReader:
         found = [(-count, term) for term, count in rows if is_misspelling(term, word)]
         return min(found)[1] if found else ""
 
-    def load_user_places(self, session: int) -> list[int]:
-        """Return the positions of the user's messages in a session, in order."""
+    def load_user_places(self, sessions: Collection[int]) -> dict[int, list[int]]:
+        """Return the positions of the user's messages in each session, in order."""
         rows = self._database.rows(
-            "SELECT place FROM turns WHERE session = ? AND role = ? AND text_size ORDER BY place",
-            (session, ROLES.index("user")),
+            f"SELECT session, place FROM turns WHERE session IN ({','.join(map(str, sessions))}) AND role = ?"
+            " AND text_size ORDER BY session, place",
+            (ROLES.index("user"),),
         )
-        return [place for (place,) in rows]
+        places: dict[int, list[int]] = {session: [] for session in sessions}
+        for session, place in rows:
+            places[session].append(place)
+        return places
 
     def load_exchange(self, turn: Turn, limit: int) -> list[Turn]:
         """Return the turns with a text from the user message that a turn belongs to until the next one, in order.
@@ -589,9 +657,9 @@ class IndexReader:
         """
         user = ROLES.index("user")
         ((first, end),) = self._database.rows(
-            "SELECT (SELECT max(place) FROM turns WHERE session = ?1 AND place <= ?2 AND role = ?3 AND text_size),"
-            " (SELECT min(place) FROM turns WHERE session = ?1 AND place > ?2 AND role = ?3 AND text_size)",
-            (turn.session, turn.place, user),
+            "SELECT (SELECT max(place) FROM turns WHERE session = ? AND place <= ? AND role = ? AND text_size),"
+            " (SELECT min(place) FROM turns WHERE session = ? AND place > ? AND role = ? AND text_size)",
+            (turn.session, turn.place, user) * 2,  # Python 3.14 takes numbered placeholders from a mapping only
         )
         first = 0 if first is None else first
         end = 2**62 if end is None else end
@@ -613,12 +681,15 @@ class IndexReader:
             key for name in names for (key,) in self._database.rows("SELECT id FROM sessions WHERE name = ?", (name,))
         )
 
-    def _choose_match(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
+    def _choose_match(self, query: Query, counts: Sequence[int], related: Sequence[int] = ()) -> tuple[str, int] | None:
         """Return the FTS5 MATCH expression and the smallest row id to read, or None if nothing can match."""
         known = sorted((count, place) for place, count in enumerate(counts) if count)[:MAX_SELECTING_TERMS]
+        terms = [_match_any_form(query.terms[place]) for _, place in known]
+        others = sorted((count, place) for place, count in enumerate(related) if count)[:MAX_SELECTING_TERMS]
+        terms += [_match_related(query.terms[place]) for _, place in others]
+        known += others
         if not known:
             return None
-        terms = [_match_any_form(query.terms[place]) for _, place in known]
         must = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.phrases)
         if must:
             return self._limit_to_newest(f"{must} AND ({' OR '.join(terms)})")
@@ -654,6 +725,13 @@ class IndexReader:
 
     def _estimate_count(self, clause: str) -> int:
         """Return the number of matches; if there are many, as if older passages matched as often as the newest."""
+        if self._counts is None:
+            self._counts = self._database.known_counts()
+        if clause not in self._counts:
+            self._counts[clause] = self._read_count(clause)
+        return self._counts[clause]
+
+    def _read_count(self, clause: str) -> int:
         start = self._find_newest_from(clause, MAX_COUNTED)
         if not start:
             return self._count(clause)
@@ -696,6 +774,17 @@ def _match_any_form(term: Term) -> str:
     # Forms consist of letters and digits, so they cannot contain a quotation mark.
     forms = " OR ".join(f'"{form}"' for form in term.forms)
     return f"({forms})" if len(term.forms) > 1 else forms
+
+
+def _list_rarest_words(query: Query, counts: Sequence[int]) -> list[str]:
+    """Return words that each passage with the query word for word contains, the rarest first."""
+    rarest = (term.stems[0] for _, term in sorted(zip(counts, query.terms, strict=True), key=itemgetter(0)))
+    known = dict.fromkeys(query.words)
+    return list(dict.fromkeys((*(word for word in rarest if word in known), *known)))[:_WORDS_BEFORE_PHRASE]
+
+
+def _match_related(term: Term) -> str:
+    return f"({' OR '.join(term.related)})"
 
 
 def _take_while_fitting(clauses: Iterator[str], room: int, count: Callable[[str, int], int]) -> Iterator[str]:

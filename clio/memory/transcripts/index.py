@@ -24,7 +24,7 @@ from clio.memory.transcripts.database import (
     make_ref,
     short_id,
 )
-from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index
+from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index, tells_of_user
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.session_text import (
     RecalledPassage,
@@ -39,6 +39,7 @@ from clio.storage.documents import set_file_aside
 from clio.storage.files import NO_FOLLOW, make_ignored_folder
 from clio.storage.locks import FileLock
 from clio.text.formatting import split_passages
+from clio.text.translation import tr
 
 COMMITS_SHOWN = 5
 
@@ -212,14 +213,15 @@ class RecallIndex:
         for turn, text, output, (text_at, output_at) in zip(turns, texts, outputs, refs, strict=True):
             place += bool(text)  # places are consecutive among turns with a text
             key = self._database.run(
-                "INSERT INTO turns (session, place, message, role, asks, created, text_block, text_start, text_size,"
-                " output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO turns (session, place, message, role, asks, tells, created, text_block, text_start,"
+                " text_size, output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     session,
                     place,
                     short_id(turn.message_id),
                     ROLES.index(turn.role),
                     classify_message(text),
+                    turn.role == "user" and tells_of_user(text),
                     turn.created,
                     *_row(text_at),
                     *_row(output_at),
@@ -262,9 +264,17 @@ class RecallIndex:
                 self._put_output(key, output)
                 (output_at,) = blocks.append(session, "output", [output])
             self._database.run(
-                "UPDATE turns SET role = ?, asks = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
-                " output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
-                (ROLES.index(turn.role), classify_message(text), turn.created, *_row(text_at), *_row(output_at), key),
+                "UPDATE turns SET role = ?, asks = ?, tells = ?, created = ?, text_block = ?, text_start = ?,"
+                " text_size = ?, output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
+                (
+                    ROLES.index(turn.role),
+                    classify_message(text),
+                    turn.role == "user" and tells_of_user(text),
+                    turn.created,
+                    *_row(text_at),
+                    *_row(output_at),
+                    key,
+                ),
             )
             self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
             self._put_commits(session, key, turn)
@@ -391,11 +401,11 @@ class CacheFile:
 
     def _open(self, path: Path) -> RecallIndex:
         if path.is_dir():
-            raise RecallIndexUnusable(f"{str(path)!r} is a folder")
+            raise RecallIndexUnusable(tr("{path!r} is a folder", path=str(path)))
         for companion in (path.with_name(path.name + suffix) for suffix in _SQLITE_SUFFIXES):
             # SQLite would block forever on a named pipe in place of its journal.
             if os.path.lexists(companion) and not stat.S_ISREG(companion.lstat().st_mode):
-                raise RecallIndexUnusable(f"{str(companion)!r} is not a regular file")
+                raise RecallIndexUnusable(tr("{companion!r} is not a regular file", companion=str(companion)))
         make_ignored_folder(path.parent, path.parent.parent)
         # Created here and not by SQLite, so that only the owner can read it and no symbolic link is followed.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))

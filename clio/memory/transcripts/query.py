@@ -21,11 +21,14 @@ class SearchWords(Struct, frozen=True):
         kinds: things of a kind; a question names the kind ("which dog"), the answer the thing ("a beagle").
         irregular_forms: forms that the stemmer does not reduce to one stem; groups are separated by "|".
         short_forms: abbreviations and other words for the same thing, in the same format.
+        related: words with which a question and its answer may name one thing ("spouse", "husband"), in the same
+            format; too loose to count as the word itself.
     """
 
     kinds: dict[str, str]
     irregular_forms: tuple[str, ...]
     short_forms: tuple[str, ...]
+    related: tuple[str, ...]
 
 
 _WORDS = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes(), type=SearchWords)
@@ -40,17 +43,43 @@ def list_words_of_kind(word: str) -> tuple[str, ...]:
     return ()
 
 
-def _table() -> dict[str, tuple[str, ...]]:
-    lines = (*_WORDS.irregular_forms, *_WORDS.short_forms)
+def _table(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other words of all groups that a word is in, by the word."""
     groups = [tuple(group.split()) for line in lines for group in line.split("|")]
     found: dict[str, tuple[str, ...]] = {}
     for group in groups:
         for word in group:
-            found[word] = tuple(dict.fromkeys((*found.get(word, ()), *(other for other in group if other != word))))
+            others = (other for other in group if other != word)
+            found[word] = tuple(dict.fromkeys((*found.get(word, ()), *others)))
     return found
 
 
-_FORMS: Mapping[str, tuple[str, ...]] = _table()
+_FORMS: Mapping[str, tuple[str, ...]] = _table((*_WORDS.irregular_forms, *_WORDS.short_forms))
+_RELATED: Mapping[str, tuple[str, ...]] = _table(_WORDS.related)
+_RELATED_BY_STEM: dict[str, list[str]] = {}
+for _word in _RELATED:
+    _RELATED_BY_STEM.setdefault(porter_stem(_word), []).append(_word)
+
+
+def _list_related(word: str) -> list[str]:
+    """Return the related words of a lower-case word in any of its inflected forms."""
+    return [
+        other
+        for known in _RELATED_BY_STEM.get(porter_stem(word), ())
+        if known == word or _is_inflected(known, word)
+        for other in _RELATED[known]
+    ]
+
+
+_ENDINGS = frozenset(("", "s", "es", "e", "ed", "d", "ing", "y", "ies", "ied", "i"))
+
+
+def _is_inflected(one: str, other: str) -> bool:
+    """Whether two words with the same stem differ in an inflection only; "importer" is no form of "important"."""
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    doubled = one[shared - 1 : shared]
+    rests = (one[shared:], other[shared:])
+    return all(rest in _ENDINGS or (rest[:1] == doubled and rest[1:] in ("ed", "ing")) for rest in rests)
 
 
 def list_other_forms(word: str) -> tuple[str, ...]:
@@ -65,7 +94,7 @@ MAX_QUERY_CHARS = 2_000
 MAX_TERMS = 24
 _STOP_WORDS = STOP_WORDS | frozenset(
     # Parts of contractions: "don't" is split into "don" and "t".
-    "s t d m ll re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn haven hasn hadn many much".split()
+    "s t d m ll re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn haven hasn hadn many much am".split()
 )
 _QUOTED = LazyRegex(r'"([^"]*)"')
 _SCOPE = LazyRegex(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
@@ -85,12 +114,14 @@ class Term(Struct, frozen=True, kw_only=True):
         forms: the word, its other forms, and things of the kind it names.
         stems: stems of the word and its other forms, its own first.
         kinds: stems of things of the kind it names.
+        related: words with which the answer may name the same thing.
         is_guess: the index does not contain the word as typed, so that a similarly spelt word is searched for.
     """
 
     forms: tuple[str, ...]
     stems: tuple[str, ...]
     kinds: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
     is_guess: bool = False
 
 
@@ -202,6 +233,27 @@ def classify_message(text: str) -> int:
     return ENDS_ASKING if ends else STATES
 
 
+_FIRST_PERSON = LazyRegex(r"\b(?:i|me|my|mine|we|us|our|ours|myself)\b", re.IGNORECASE)
+_WISH = LazyRegex(
+    r"\W*(?:\w+ ){0,2}?(?:i(?:'m| am| was|'ve been| have been)? (?:just )?(?:wondering|wonder|looking for|curious)"
+    r"|(?:i|we)(?: would|'d)? (?:want|need|like|love) (?:to|you|some|your|advice|help|a|an)"
+    r"|let me know|help me|let's)\b",
+    re.IGNORECASE,
+)
+
+
+def tells_of_user(text: str) -> bool:
+    """Whether a user's message says something about them, beside what it asks or wishes for."""
+    return any(
+        _FIRST_PERSON.search(sentence)
+        and not sentence.rstrip("\"')*_ .!").endswith(("?", "？"))
+        and not _REQUEST.match(sentence)
+        and not _WISH.match(sentence)
+        for found in _SENTENCE.findall(text[-_ASKING_CHARS:])
+        if (sentence := found.strip())
+    )
+
+
 _SAYS_NOTHING = LazyRegex(
     r"\W*(?:\[[^\]\n]*\]\W*)?(?:ok(?:ay)?|understood|noted|got it|sure|done|all right|alright|will do|great|"
     r"thanks?(?: you)?|you're welcome|hello|hi|yes|no|acknowledged|"
@@ -224,9 +276,18 @@ _OF_SESSION = LazyRegex(
 )
 """Words of a query that say that a session is searched for, not what was said in it."""
 _OF_TIME = LazyRegex(
-    r"\b(?:the|that) (?:one|time|day|morning|afternoon|evening|night) (?:where|when|with|in which|that|we|i)\b",
+    r"\b(?:the|that)(?: \w+){0,2} (?:one|time|day|morning|afternoon|evening|night) "
+    r"(?:where|when|with|in which|that|we|i)\b"
+    r"|\b(?:where|when) did we\b",
     re.IGNORECASE,
 )
+_OF_SPAN = LazyRegex(
+    r"\bhow (?:many|much) (?:days?|weeks?|months?|years?|hours?|time)\b"
+    r"(?: (?:ago|(?:have |had |has )?passed|between|in total|altogether))?|\b(?:in total|altogether)\b",
+    re.IGNORECASE,
+)
+"""Words of a query that ask for a span of time or a sum; what answers it seldom has them."""
+_OF_USER, _OF_US = frozenset("i me my mine myself".split()), frozenset("we us our ours".split())
 _OF_ASSISTANT = LazyRegex(
     r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
     r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"
@@ -247,6 +308,8 @@ class Query(Struct, frozen=True, kw_only=True):
         dates: the dates it names.
         of_assistant: it asks for something the assistant said.
         of_session: it asks for a session, as in "which session", "the session where" or "the time when".
+        of_user: it asks for something about the user: it contains "I" or "my"; or "we" or "our", unless it asks for a
+            session, where they stand for the work of the user and the agent: "where did we speed up the importer".
     """
 
     words: tuple[str, ...] = ()
@@ -257,6 +320,7 @@ class Query(Struct, frozen=True, kw_only=True):
     dates: tuple[NamedDate, ...] = ()
     of_assistant: bool = False
     of_session: bool = False
+    of_user: bool = False
 
 
 def parse_query(text: str) -> Query:
@@ -266,7 +330,7 @@ def parse_query(text: str) -> Query:
     text = _SCOPE.sub(" ", text)
     phrases = [tuple(split_folded_words(quoted)) for quoted in _QUOTED.findall(text)]
     spoken = split_folded_words(text)
-    about = split_folded_words(_OF_SESSION.sub(" ", text))
+    about = split_folded_words(_OF_SPAN.sub(" ", _OF_TIME.sub(" ", _OF_SESSION.sub(" ", text))))
     said = [word for word in about if word not in _STOP_WORDS] or spoken
     terms: dict[str, Term] = {}
     for word in [*said, *_compounds(text)]:
@@ -275,6 +339,7 @@ def parse_query(text: str) -> Query:
     places = {stem: place for place, stem in enumerate(kept)}
     stems = [porter_stem(word) for word in said]
     near = [(places[a], places[b]) for a, b in pairwise(stems) if a in places and b in places]
+    of_session = (_OF_SESSION.search(text) or _OF_TIME.search(text)) is not None
     return Query(
         words=tuple(porter_stem(word) for word in spoken),
         terms=tuple(kept.values()),
@@ -283,7 +348,8 @@ def parse_query(text: str) -> Query:
         scope=scopes[-1].lower() if scopes else "text",
         dates=find_named_dates(text),
         of_assistant=_OF_ASSISTANT.search(text) is not None,
-        of_session=(_OF_SESSION.search(text) or _OF_TIME.search(text)) is not None,
+        of_user=not (_OF_USER if of_session else _OF_USER | _OF_US).isdisjoint(spoken),
+        of_session=of_session,
     )
 
 
@@ -294,7 +360,12 @@ def split_folded_words(text: str) -> list[str]:
 
 def extract_stems(text: str) -> list[str]:
     """Return the stems of the words of a text in order, as in the index; then those of the parts of compound words."""
-    return [porter_stem(word) for word in split_folded_words(prepare_for_index(text))]
+    return [porter_stem(word) for word in split_indexed_words(text)]
+
+
+def split_indexed_words(text: str) -> list[str]:
+    """Return the words of a text in order, as the index has them; then the parts of its compound words."""
+    return split_folded_words(prepare_for_index(text))
 
 
 def prepare_for_index(text: str) -> str:
@@ -326,8 +397,11 @@ def _humps(text: str) -> list[str]:
 
 def _term(word: str) -> Term:
     same, members = (word, *list_other_forms(word)), list_words_of_kind(word)
+    known = {porter_stem(form) for form in (*same, *members)}
+    related = {porter_stem(other): other for form in same for other in _list_related(form)}
     return Term(
         forms=(*same, *members),
+        related=tuple(other for stem, other in related.items() if stem not in known),
         stems=tuple(dict.fromkeys(porter_stem(form) for form in same)),
         kinds=tuple(dict.fromkeys(porter_stem(member) for member in members)),
     )

@@ -156,8 +156,10 @@ class TurnHit(Struct, frozen=True, kw_only=True):
     Attributes:
         text: its best passage, up to about 700 characters.
         share: its score divided by the best score of the search, 0.0 to 1.0.
-        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0.
+        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0; if
+            the query asks for a session, all messages found in it.
         words: the number of query words that these messages contain.
+        of_session: whether the query asks for a session.
         is_dated: whether it is from a date that the query names.
         title: the share of the query that the session's title contains, 0.0 to 1.0.
         only_asks: whether it is a user message that asks something and states nothing.
@@ -172,6 +174,7 @@ class TurnHit(Struct, frozen=True, kw_only=True):
     share: float
     covered: float = 0.0
     words: int = 0
+    of_session: bool = False
     is_dated: bool = False
     title: float = 0.0
     only_asks: bool = False
@@ -243,6 +246,7 @@ _VERBS = {
     "exec": "ran",
     "execute": "ran",
     "search_text": "searched",
+    "code_lookup": "looked up",
     "grep_search": "searched",
     "semantic_search": "searched",
     "grep": "searched",
@@ -252,6 +256,7 @@ _VERBS = {
     "list_files": "listed",
     "list_dir": "listed",
     "web_fetch": "fetched",
+    "web_search": "searched",
     "webfetch": "fetched",
     "fetch_url": "fetched",
     "ask_user": "asked",

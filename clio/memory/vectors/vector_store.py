@@ -16,21 +16,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
 from clio.storage.locks import FileLock
-from clio.text.embedding import EMBEDDING_DIMENSIONS, Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.text.embedding import ROW_BYTES, Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.json_data import JsonDecoder
 
 if TYPE_CHECKING:
     from clio.memory.vectors.vector_index import Neighbour, VectorIndex
 
 
-ROW_BYTES = 4 * EMBEDDING_DIMENSIONS
 VERSION = 2
 DOCUMENT_LIST = "documents.json"
 """The list of documents the user added. It is outside the cache folder, because it cannot be recomputed."""
@@ -42,7 +41,7 @@ class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     """What a vector represents: a piece of a turn or of a document.
 
     Attributes:
-        id: the id of its turn or document window.
+        id: the id of its turn or document passage.
         group: the id of its session or the name of its document; searches can be restricted to groups.
         text: the piece itself, with secrets removed.
         created: seconds since the epoch.
@@ -311,7 +310,7 @@ class RecordTable:
         return list(dict.fromkeys(item.id for item in items if item))
 
     def pieces_of(self, id: str) -> list[VectorItem]:
-        """Return all pieces of a turn or document window, in the order they were added."""
+        """Return all pieces of a turn or document passage, in the order they were added."""
         place = self._ids.get(id)
         found: list[VectorItem] = []
         while place is not None and place < len(self._items):
@@ -403,13 +402,18 @@ class VectorStore:
         """Whether there are so many vectors that a graph would help, but usearch is not installed."""
         return self._index is not None and self._index.lacks_graph
 
+    @property
+    def lacks_numpy(self) -> bool:
+        """Whether there are so many vectors that numpy would help, but it is not installed."""
+        return self._index is not None and self._index.lacks_numpy
+
     def __len__(self) -> int:
         with self._lock:
             self._catch_up()
             return len(self._records)
 
     def has(self, id: str) -> bool:
-        """Whether a turn or document window is embedded."""
+        """Whether a turn or document passage is embedded."""
         with self._lock:
             self._catch_up()
             return id in self._records
@@ -441,7 +445,7 @@ class VectorStore:
             return self._records.ids_of(group)
 
     def pieces_of(self, id: str) -> list[VectorItem]:
-        """Return all pieces of a turn or document window, in the order they were added."""
+        """Return all pieces of a turn or document passage, in the order they were added."""
         with self._lock:
             return self._records.pieces_of(id)
 
@@ -491,7 +495,7 @@ class VectorStore:
     def search(
         self, question: str, count: int, *, groups: Sequence[str] | None = None, without: frozenset[str] = frozenset()
     ) -> list[tuple[VectorItem, float]]:
-        """Return (nearest piece, its distance) of the nearest `count` turns or document windows.
+        """Return (nearest piece, its distance) of the nearest `count` turns or document passages.
 
         Returns nothing for a question without a word.
 
@@ -589,7 +593,7 @@ class VectorStore:
             self._index.keep_graph(self._files.folder, self._files.generation)
         return self._index
 
-    def _new_index(self, rows: Any = ()) -> "VectorIndex":
+    def _new_index(self, rows: Sequence[Row] = ()) -> "VectorIndex":
         from clio.memory.vectors.vector_index import VectorIndex
 
         return VectorIndex(rows, graph_from=self._graph_from)
@@ -623,7 +627,7 @@ class VectorStore:
             return
         items: list[Record] = [item for _, item in self._records.pieces()]
         items += [Mark(group=group, stamp=stamp) for group, stamp in self._records.marks.items()]
-        rows: Any = index.rows([place for place, _ in self._records.pieces()])
+        rows = index.rows([place for place, _ in self._records.pieces()])
         if self._files is None:
             self._forget()
             self._index = self._new_index(rows)
@@ -637,7 +641,7 @@ class VectorStore:
                     return
                 self._files.clear(locked=True)
                 self._files.forget()
-                self._files.append(items, rows.tobytes())
+                self._files.append(items, b"".join(row.tobytes() for row in rows))
                 self._forget()
                 # Read back from the file, so that memory holds exactly what other processes will read.
                 self._files.forget()

@@ -28,7 +28,7 @@ _KEYWORDS = word_set("""
 _REFUSED_NAMES = {
     "system": "runs a command with system()",
     "getline": "reads with getline, from anywhere",
-    "ENVIRON": "shows the environment, secrets included",
+    "ENVIRON": "prints environment variables, including secrets",
     "PROCINFO": "uses PROCINFO",
     "SYMTAB": "uses SYMTAB, which reaches every variable",
     "FUNCTAB": "uses FUNCTAB",

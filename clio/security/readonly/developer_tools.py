@@ -225,7 +225,10 @@ _SQL_TOKEN = re.compile(
 
 
 def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
-    """Judge `sqlite3 -readonly FILE 'select …'`: one statement with only read-only words and known functions."""
+    """Judge `sqlite3 -readonly FILE 'select …'`: one statement with only read-only words and known functions.
+
+    Without `-safe`, a view of the database may call `edit()`, which runs any command; then the database must have none.
+    """
     texts = [word.text for word in words[1:]]
     if len(texts) == 1 and texts[0] in ("--version", "-version", "--help", "-help"):
         return Judgement()
@@ -238,7 +241,8 @@ def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
     if file.text.startswith(("-", "file:", ":")) or not file.text:
         raise UnknownWord(f"{file.text!r} is no plain name of a database")
     _check_select(text.text.strip().removesuffix(";"))
-    return Judgement(paths=(file,), conditions=(f"sqlite:{file.text}",))
+    conditions = (f"sqlite:{file.text}", *([] if "-safe" in flags else [f"sqlite tables:{file.text}"]))
+    return Judgement(paths=(file,), conditions=conditions)
 
 
 def _check_select(text: str) -> None:
@@ -379,11 +383,14 @@ def explain_project_influence(condition: str, directory: Path, root: Path) -> st
             configuration names a program. "npm": no configuration names a program or another directory. "git urls": no
             URL in git's configuration has a password. "toolchain": no file names a Rust toolchain. "lock": beside each
             Cargo.toml that cargo finds is a Cargo.lock, so that it writes none.
+            "sqlite:FILE", "sqlite tables:FILE": what is in a database.
         directory: where the tool runs.
         root: the workspace; directories from `directory` up to it are checked.
     """
     if condition.startswith("sqlite:"):
         return _explain_database(directory / condition.removeprefix("sqlite:"))
+    if condition.startswith("sqlite tables:"):
+        return _explain_schema(directory / condition.removeprefix("sqlite tables:"))
     match condition:
         case "python":
             return _explain_python_shadowing(directory)
@@ -505,6 +512,28 @@ def _explain_database(path: Path) -> str:
         return ""
     return f"writes a log beside {path.name!r}" if head[18:20] not in (b"", b"\1\1") else ""
 
+
+def _explain_schema(path: Path) -> str:
+    """Why reading a database may run a program: it has more than ordinary tables and indexes."""
+    import sqlite3
+    from contextlib import closing
+
+    if not path.is_file():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+            rows = database.execute("select type, sql from sqlite_master limit ?", (_MAX_SCHEMA_ROWS + 1,)).fetchall()
+    except (sqlite3.Error, ValueError):
+        return f"may run what {path.name!r} contains, which cannot be checked"
+    plain = all(sql is None if kind == "index" and not sql else _PLAIN_SCHEMA.match(str(sql)) for kind, sql in rows)
+    if not plain or len(rows) > _MAX_SCHEMA_ROWS:
+        return f"may run what a view of {path.name!r} calls; -safe prevents that"
+    return ""
+
+
+_MAX_SCHEMA_ROWS = 2_000
+_PLAIN_SCHEMA = re.compile(r"CREATE (?:TABLE|(?:UNIQUE )?INDEX) ")
+"""How SQLite itself begins the stored text of a table or an index; that of views and virtual tables differs."""
 
 MAX_GIT_INCLUDES = 20
 """Files that one git configuration may include, directly or not, before it counts as unknown."""

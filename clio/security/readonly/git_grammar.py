@@ -423,6 +423,9 @@ def _check_shown_settings(call: ParsedCall, *, lists: bool) -> None:
     A file of the project may be read like any other file, but not its `.git`.
     """
     files = call.values("-f", "--file")
+    # git reads the files that this one includes wherever they are; without the option it ignores `include` in it.
+    if call.has_option("--includes") and (files or call.has_option("--blob")):
+        raise UnknownWord("--includes reads the files that another file names")
     if call.has_option("--name-only") or (files and all(".git" not in file.split("/") for file in files)):
         return
     if lists:

@@ -45,8 +45,8 @@ _KEYWORDS = word_set("""
     def reduce foreach if then elif else end try catch label break import include as and or module
     """)
 _REFUSED_NAMES = {
-    "env": "shows the environment, secrets included",
-    "$ENV": "shows the environment, secrets included",
+    "env": "prints environment variables, including secrets",
+    "$ENV": "prints environment variables, including secrets",
     "import": "loads a module",
     "include": "loads a module",
     "module": "is a module",

@@ -573,6 +573,7 @@ def _is_in_sentence(text: str, line: int, start: int, end: int) -> bool:
     return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
 
 
+_BLANK = LazyRegex(r"\s")
 _TEXT_BEFORE = LazyRegex(r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?")
 _TEXT_WORD = LazyRegex(r"[A-Za-z]{2,}")
 _TEXT_AFTER = LazyRegex(
@@ -614,7 +615,7 @@ def is_secret_value(value: str, name: str, style: Style, is_certain: bool) -> bo
         return False  # a pattern of dotted names
     if value[-1] in "=:" and is_wordlike(value.rstrip("=:\\"), digits=True):
         return False  # another name
-    if any(char.isspace() for char in value):
+    if _BLANK.search(value):
         return _is_spaced_secret(value, name, style, is_certain)
     is_password = get_secret_kind(name) == "password"
     if not any(char.isalpha() for char in value):

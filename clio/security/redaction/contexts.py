@@ -230,7 +230,7 @@ _SENT = LazyRegex(
     r"\b(?:send|exp_send|sendline|send_line|send_password)[ \t]*(?:\([ \t]*|[ \t](?:--[ \t]+)?)[bru]?[\"'](?P<v>(?:[^\s\"'$\\]|\\[^rn\s]){4,200})(?:\\[rn]){0,2}[\"']"
 )
 # Example: expect "password:"\n
-_ASKED = LazyRegex(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
+_PASSWORD_PROMPT = LazyRegex(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
 # Example: : PSK "…"
 _IPSEC = LazyRegex(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
 # Example: <auth-user-pass>\nadmin\n…\n
@@ -626,7 +626,7 @@ def _is_typed_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether text that a script sends is a secret: any text after a password prompt, otherwise only random-looking text."""
     if not can_be_secret(value) or "/" in value[:2]:
         return False
-    if _ASKED.search(text, max(0, match.start() - 300), match.start()):
+    if _PASSWORD_PROMPT.search(text, max(0, match.start() - 300), match.start()):
         return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
     return match[0][-3:-2] == "\\" and is_random_stretch(value) and not is_wordlike(value, digits=True)
 

@@ -53,18 +53,19 @@ from clio.security.redaction.secret_patterns import (
 from clio.security.redaction.syntaxes import find_encoded_spans, find_open_encoded, find_syntax_spans
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.security.redaction.open_forms import OpenRows
 
 
-_LONG = 256
+_LONG_RUN_CHARS = 256
 """Runs of base64 from this length on, in characters, are shortened before names are searched in them."""
 _NAME_REACH = 160
 _SIGN_REACH = 120
 _DIGIT = LazyRegex("[0-9]")
-_RUN = LazyRegex(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
-_TAIL = 128  # characters kept of a run: the longest name together with its separator is shorter
+_LONG_RUN = LazyRegex(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG_RUN_CHARS},}}")
+_RUN_TAIL_CHARS = 128  # characters kept of a run: the longest name together with its separator is shorter
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LazyRegex(
     rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
@@ -210,7 +211,7 @@ class SignTest:
         """
         lasting = bits & (CONTEXT_BIT | PROGRAM_BIT | SIGN_BITS | VALUE_BIT)
         if bits & LINE_BITS:
-            long = len(words) > _LONG
+            long = len(words) > _LONG_RUN_CHARS
             # no name with its separator is longer
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]
             line = _shorten_base64(near + words) if long else near + words
@@ -284,7 +285,7 @@ class SignTest:
         )
 
     def _describe_word(self, word: str) -> int:
-        low = (_shorten_base64(word) if len(word) > _LONG else word).lower()
+        low = (_shorten_base64(word) if len(word) > _LONG_RUN_CHARS else word).lower()
         found = 0
         announced = find_signs(low)
         if (
@@ -558,7 +559,11 @@ _QUOTES = frozenset("\"'`“‘«*")
 
 def _shorten_base64(words: str) -> str:
     """Shorten long base64 runs: no name ends inside them, and one digit represents those a value may contain."""
-    return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_key_length_run(words, _LONG) else words
+    return (
+        _LONG_RUN.sub(lambda run: f"0{run[0][-_RUN_TAIL_CHARS:]}", words)
+        if has_key_length_run(words, _LONG_RUN_CHARS)
+        else words
+    )
 
 
 _WORD = LazyRegex(r"\S+")
@@ -566,12 +571,12 @@ _LINE = LazyRegex(r"[^\n]+")
 _MAX_ROUNDS = 8
 """Rounds in which a text is scanned again after replacements."""
 _MOST_ROUNDS = 12
-_FAR = 2048
+_SETTLED_CHARS = 2048
 _CHAIN_CHARS = 1024
 """Characters held back while each name may be the value of the one before."""
 _MOST_BLOCK_HELD = MAX_BLOCK_CHARS + 512
-_NEAR = 100
-_MAX_SLOW = 20
+_NEAR_CHARS = 100
+_MAX_SLOW_LINES = 20
 """Lines on which one pattern may exceed its time limit."""
 
 
@@ -621,6 +626,31 @@ class SecretFinder:
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield all secrets in a text, in no particular order; they may overlap."""
+        yield from self._iter_visible_spans(text)
+        yield from self.iter_escaped_keys(text)
+        # An escape sequence may stand between a name and its value.
+        if _INVISIBLE_SIGN.search(text):
+            visible, places = _remove_invisible(text)
+            yield from _move_spans(self._iter_visible_spans(visible), places)
+
+    @staticmethod
+    def iter_escaped_keys(text: str) -> Iterator[Span]:
+        """Yield the keys beside or around an escape sequence.
+
+        A colour code ends in a letter, and `\\n` in JSON is one, so that a key right behind them looks like the end of
+        a longer word.
+        """
+        has_escapes = "\\" in text or "%" in text
+        if not _INVISIBLE_SIGN.search(text):
+            if has_escapes and (blanked := _WRITTEN_ESCAPE.sub(_blank_match, text)) != text:
+                yield from find_token_spans(blanked)
+            return
+        visible, places = _remove_invisible(text)
+        yield from _move_spans(find_token_spans(_WRITTEN_ESCAPE.sub(_blank_match, visible)), places)
+        yield from find_token_spans(_WRITTEN_ESCAPE.sub(_blank_match, _INVISIBLE.sub(_blank_match, text)))
+
+    def _iter_visible_spans(self, text: str) -> Iterator[Span]:
+        """Yield the secrets of a text in which every character counts."""
         yield from find_block_spans(text)
         yield from find_token_spans(text)
         yield from find_url_spans(text)
@@ -677,7 +707,7 @@ class SecretFinder:
                 spans = list(self.spans(text))
             if (safe := self._find_safe_cut(text, safe, spans or [])) == place:
                 break
-        if len(text) - safe > (_MOST_BLOCK_HELD if is_key_block_start(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
+        if len(text) - safe > (_MOST_BLOCK_HELD if is_key_block_start(text[safe:]) else MAX_BLOCK_CHARS - _NEAR_CHARS):
             # A form that does not end.
             safe = self.find_unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
             spans = list(self.spans(text)) if spans is None else spans
@@ -707,7 +737,9 @@ class SecretFinder:
                 cut, rounds = min(cut, self.find_unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
             # This far after the split, the value of a name before it has been found, or does not exist.
-            settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
+            settled = len(text) - cut > _SETTLED_CHARS and not any(
+                cut <= span.start <= cut + _NEAR_CHARS for span in spans
+            )
             if not settled:
                 for find_open in (find_open_name, find_open_context, find_open_encoded, find_open_form):
                     if (begun := find_open(text, cut)) is not None and begun < cut:
@@ -748,10 +780,13 @@ class SecretFinder:
             yield from pattern.find_spans(line)
         except PatternTooSlow:
             self._slow[pattern.pattern] = self._slow.get(pattern.pattern, 0) + 1
-            if self._slow[pattern.pattern] > _MAX_SLOW:
+            if self._slow[pattern.pattern] > _MAX_SLOW_LINES:
                 raise ConfigError(
-                    f"redact_patterns: {pattern.pattern[:60]!r} takes too long on lines such as those here; make it "
-                    "simpler, without repetitions that can match the same text, or remove it"
+                    tr(
+                        "redact_patterns: {pattern!r} takes too long on lines such as these; simplify it, "
+                        "without repetitions that can match the same text, or remove it",
+                        pattern=pattern.pattern[:60],
+                    )
                 ) from None
             yield 0, len(line)
 
@@ -772,6 +807,43 @@ class SecretFinder:
                 return True
             place = last + 1
         return False
+
+
+_INVISIBLE_SIGN = LazyRegex(
+    r"[\x1b\x9b\x9d\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|\\(?:x1[bB]|033|e|u001[bB])\["
+    r"|\[\d{1,3}(?:;\d{1,3}){0,6}m"
+)
+_INVISIBLE = LazyRegex(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?"
+    r"|\\(?:x1[bB]|033|e|u001[bB])\[[0-?]*[ -/]*[@-~]|\[\d{1,3}(?:;\d{1,3}){0,6}m"
+    r"|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+"
+)
+"""Escape sequences of terminals: raw, as written in JSON and source code, or without their first character, which clio
+removes from some texts. And characters without a width.
+"""
+_WRITTEN_ESCAPE = LazyRegex(r"\\(?:[abefnrtv]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3})|%[0-9A-Fa-f]{2}")
+"""Characters as written in JSON, source code and addresses: `\\n`, `\\u0022`, `%3D`."""
+
+
+def _remove_invisible(text: str) -> tuple[str, Sequence[int]]:
+    """Return the visible characters of a text, and the place of each in it."""
+    places: list[int] = []
+    end = 0
+    for match in _INVISIBLE.finditer(text):
+        places += range(end, match.start())
+        end = match.end()
+    places += range(end, len(text))
+    return "".join([text[place] for place in places]), places
+
+
+def _move_spans(spans: Iterable[Span], places: Sequence[int]) -> Iterator[Span]:
+    for span in spans:
+        if span.end > span.start:
+            yield Span(places[span.start], places[span.end - 1] + 1, span.kind, span.rank)
+
+
+def _blank_match(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
@@ -808,4 +880,10 @@ def _compile_pattern(pattern: str) -> BoundedPattern:
     try:
         return BoundedPattern(pattern)
     except PatternRefused as error:
-        raise ConfigError(f"redact_patterns: {pattern[:60]!r} is not used: {error}; correct or remove it") from None
+        raise ConfigError(
+            tr(
+                "redact_patterns: {pattern!r} is ignored: {error}; correct or remove it",
+                pattern=pattern[:60],
+                error=error,
+            )
+        ) from None

@@ -55,7 +55,7 @@ class _FormSign(Struct, frozen=True):
         return word.endswith(self.letters) if self.at_end else self.letters in word
 
 
-_COMMON = frozenset(("command", "config", "put", "set"))
+_COMMON_WORDS = frozenset(("command", "config", "put", "set"))
 """Words of many texts: a needle with another word in it is announced by that one."""
 
 
@@ -66,7 +66,7 @@ def _build_signs() -> Iterator[_FormSign]:
             continue  # known by the name that is part of it
         for needle in form.needles:
             parts = needle.split()
-            letters = max(parts, key=lambda part: (part not in _COMMON, len(part)))
+            letters = max(parts, key=lambda part: (part not in _COMMON_WORDS, len(part)))
             at = parts.index(letters)
             at_start = at > 0 or needle[0].isspace()
             at_end = at < len(parts) - 1 or needle[-1].isspace()

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.config.schema import SERVER_KEY_VARIABLES, Config
+from clio.config.schema import KEYRING_KEY, SERVER_KEY_VARIABLES, Config
 from clio.security.redaction.finder import (
     HALF_NAME_BIT,
     LINE_BITS,
@@ -701,8 +701,13 @@ class Redactor:
         if not self.enabled or not text:
             return Redacted(text, {})
         if self._finder.has_long_unit(text):
+            counts: dict[str, int] = {}
+            text = replace_spans(text, merge_spans(self._finder.iter_escaped_keys(text)), counts)
+            self._count(counts)
             stream = self.stream()
-            return Redacted(stream.feed(text) + stream.finish(), stream.counts)
+            result = stream.feed(text) + stream.finish()
+            add_counts(counts, stream.counts)
+            return Redacted(result, counts)
         result, counts = self._finder.remove_secrets(text)
         self._count(counts)
         return Redacted(result, counts)
@@ -748,5 +753,6 @@ def build_redactor(config: Config, env: Mapping[str, str]) -> Redactor:
     Raises:
         ConfigError: if a pattern is not a valid regular expression.
     """
-    keys = [*([config.api_key] if config.api_key else ()), *(env.get(name, "") for name in SERVER_KEY_VARIABLES)]
+    configured = config.api_key if config.api_key != KEYRING_KEY else ""  # a word, which stands for a key elsewhere
+    keys = [*([configured] if configured else ()), *(env.get(name, "") for name in SERVER_KEY_VARIABLES)]
     return Redactor(config.redact_patterns, [*list_env_secrets(dict(env)), *keys], enabled=config.redact)

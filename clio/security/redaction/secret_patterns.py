@@ -32,7 +32,7 @@ def compute_entropy(text: str) -> float:
 
 def has_digit(text: str) -> bool:
     """Whether a text contains a digit from 0 to 9."""
-    return any(char.isdigit() and char.isascii() for char in text)
+    return _DIGIT.search(text) is not None
 
 
 def is_random_key(text: str) -> bool:
@@ -81,6 +81,8 @@ _PAIRS = (
     "67656550600778470878100202834192328022436223534402108335843780461774377431412166768514702562480469220542"
     "6565655373267769058734525483349234803553740255303046"
 )
+_MAX_JUDGED_CHARS = 160
+_DIGIT = LazyRegex(r"[0-9]")
 _SEGMENTS = LazyRegex(r"[-_./: ]+")
 _SEGMENT = LazyRegex(r"[A-Za-z]*\d{0,4}|\d+")
 _RUNS = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -89,11 +91,17 @@ _RUNS = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def is_wordlike(value: str, *, digits: bool = False) -> bool:
     """Whether a value consists of words, as identifiers, labels and paths do.
 
-    5 % of random strings of 8 lower-case letters pass; of those with digits among the letters, hardly any.
+    5 % of random strings of 8 lower-case letters pass; of those with digits among the letters, hardly any. A long value
+    is judged by its beginning, since a line of n names separated by signs is a value for each of them.
 
     Args:
         digits: allow up to four digits at the end of each word; otherwise no digit is allowed.
     """
+    return _is_wordlike(value[:_MAX_JUDGED_CHARS], digits)
+
+
+@lru_cache(maxsize=1024)
+def _is_wordlike(value: str, digits: bool) -> bool:
     if not digits and has_digit(value):
         return False
     runs: list[str] = []
@@ -593,7 +601,6 @@ SHORTEST_KEY = 16
 """Length of the shortest run of key characters, in characters, that a token pattern can match."""
 _SIXTEEN = b"x" * SHORTEST_KEY
 _STRETCH_END = re.compile(rb"x*")
-_DIGIT = LazyRegex("[0-9]")
 _BEGINNINGS = LazyRegex("([A-Za-z0-9]{2})[A-Za-z0-9]*")
 _REACH = 24
 

@@ -125,7 +125,7 @@ _DIRECTIVE_OF = LazyRegex(
     r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set(?: -[a-zA-Z]{1,4})?|IPSec|IPSEC|Xauth|XAUTH|SetEnv|setenv|export)?[ \t]{0,8}\Z"
 )
 # Example: user: admin, password: …,
-_LISTED = LazyRegex(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
+_LISTED_PASSWORD = LazyRegex(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
 _BESIDE_USER = LazyRegex(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 # A value on the line below its name, or after the first value assigned to the name.
@@ -179,7 +179,7 @@ _COMMENT = LazyRegex(r"[ \t]{0,8}(?:#|//|--|;|\*|%|>)[ \t]{0,4}")
 _COLUMN = LazyRegex(r"[\w .-]{1,60}\Z")
 # Example: INSERT INTO users (
 _INSERT = LazyRegex(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
-_ROWS = LazyRegex(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
+_INSERT_VALUES = LazyRegex(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
 _VALUE = LazyRegex(
     r"[ \t]*N?(?:'(?P<text>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
 )
@@ -251,7 +251,7 @@ def _iter_syntax_secrets(text: str, name: str, start: int, end: int) -> Iterator
                 yield from _make_bare_span(match, name)
         if before[-1:] in ("", "\n") and (match := _DEFINITION.match(text, end)):
             yield from _make_bare_span(match, name)
-        if sign == ":" and _BESIDE_USER.search(before) and (match := _LISTED.match(text, end)):
+        if sign == ":" and _BESIDE_USER.search(before) and (match := _LISTED_PASSWORD.match(text, end)):
             yield from _make_bare_span(match, name)
     if sign in "\"'])=: ":
         for pattern in _LITERALS_BEHIND:
@@ -399,7 +399,7 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
 
 def _iter_inserted_secrets(text: str, name: str, column: int, end: int) -> Iterator[Span]:
     """Yield the values that an `INSERT INTO … VALUES` gives to one column."""
-    rows = _ROWS.match(text, end)
+    rows = _INSERT_VALUES.match(text, end)
     place = rows.end() if rows else len(text)
     for _ in range(MAX_ROWS):
         if text[place : place + 1] != "(":

@@ -252,7 +252,7 @@ _INFLUENTIAL_VARIABLES = word_set("""
 # A function may be exported as `BASH_FUNC_ls%%`.
 _INFLUENTIAL_PREFIXES = (
     *("LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO"),
-    *("NPM_", "npm_", "PIP_", "UV_", "GH_", "DOCKER_", "HOMEBREW_", "DEBUGINFOD_"),
+    *("NPM_", "npm_", "PIP_", "UV_", "GH_", "DOCKER_", "HOMEBREW_", "DEBUGINFOD_", "CLIO_"),
 )
 # A proxy sees and can change what a package manager downloads and then runs. Programs accept either case.
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")

@@ -382,7 +382,7 @@ class CallParser(LineScanner):
     def read_call(self) -> FoldersAfter:
         """Read a call with its assignments and redirects."""
         words, begin, first = list[Word](), self.at, -1
-        plain, fed = True, None
+        plain, fed, only_time = True, None, True
         while True:
             self.skip_blanks()
             self.current_input = fed
@@ -398,7 +398,7 @@ class CallParser(LineScanner):
             if self.read_assignment(words):
                 plain = False
                 continue
-            if words and _TIME_PREFIX.issuperset(words) and self.peek_reserved(*COMPOUND_WORDS, *CLOSING_WORDS):
+            if words and only_time and self.peek_reserved(*COMPOUND_WORDS, *CLOSING_WORDS):
                 raise UnclearSyntax("time precedes a compound command")
             at = self.at
             word = self.read_word()
@@ -406,6 +406,7 @@ class CallParser(LineScanner):
                 raise UnclearSyntax(f"unexpected {self.peek(20)!r}")
             self.folders_at[at] = self.folders
             first = at if first < 0 else first
+            only_time = only_time and word in _TIME_PREFIX
             words.append(word)
         if self.at == begin:
             raise UnclearSyntax("a command is missing")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
+from clio.security.actions import MAX_PATH_CHARS
 from clio.security.shell import command_line as syntax
 from clio.security.shell.command_line import (
     CD_BUILTINS,
@@ -358,6 +359,8 @@ _MAX_OPERATORS = 2000
 # The time to judge a line grows with the square of these: under a second at the limits.
 _MAX_WORDS = 250
 _MAX_CALLS = 200
+_MAX_PATTERN_PARTS = 64
+"""Folders in one file pattern, such as `*/*/*`."""
 
 _INVISIBLE_CHARACTERS = (
     "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
@@ -410,7 +413,10 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         return CommandLine(unknown=("shells are nested too deeply",))
     if not has_grammar():
         return CommandLine(unknown=(NO_GRAMMAR,))
-    source = command.encode("utf-8", "surrogatepass")
+    try:
+        source = command.encode("utf-8")
+    except UnicodeEncodeError:
+        return CommandLine(unknown=("clio can't parse all of it: a character is not valid",))
     root = _load_parser().parse(source.translate(_TO_ASCII)).root_node
     # The text of a nested shell does not determine the variables it inherits.
     numeric = syntax.find_numeric_variables(command) if nesting == 0 else frozenset[str]()
@@ -424,6 +430,10 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         walk.check_braces(root)
     if len(walk.commands) > _MAX_CALLS or any(len(each.written) > _MAX_WORDS for each in walk.commands):
         return CommandLine(unknown=("has too many words or commands",))
+    words = [word for each in walk.commands for word in each.written]
+    words += [redirect.target for redirect in walk.redirects]
+    if any(word.glob and _is_long_pattern(word.text) for word in words):
+        return CommandLine(unknown=("has too many parts in a file pattern",))
     walk.unknown += walk.find_disagreements()
     walk.unknown += find_unaccounted(root, source, numeric)
     if syntax.has_array_set_from_text(walk.commands) or any(
@@ -439,6 +449,11 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if root.has_error and not walk.unknown:
         walk.unknown.append("clio can't parse all of it")
     return replace(walk.build_result(), text=command)
+
+
+def _is_long_pattern(text: str) -> bool:
+    """Whether finding the matches of a pattern could exceed Python's recursion limit, or take minutes."""
+    return text.count("/") > _MAX_PATTERN_PARTS or len(text) > MAX_PATH_CHARS
 
 
 @lru_cache(maxsize=1)

@@ -14,10 +14,11 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange, Workspace
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
+from clio.text.translation import english, tr, tr_count
 from clio.tools.base import PreparedCall, Progress, ReadLog, ToolOutput
 from clio.tools.files.diff import diff_change, diff_texts, split_diff_lines
 from clio.tools.files.edit_search import (
-    MIN_CLOSE_LIKENESS,
+    MIN_CLOSE_SIMILARITY,
     EditRefused,
     MatchKind,
     find_definition,
@@ -40,8 +41,10 @@ from clio.tools.files.patch_text import (
 from clio.tools.files.text_file import (
     DECODE_ERRORS,
     MAX_EDIT_BYTES,
+    NOTEBOOK_SUFFIX,
     NotText,
     TextFile,
+    decode_document,
     decode_file,
     encode_file,
     find_main_ending,
@@ -93,10 +96,13 @@ def revise_changes(
         name = workspace.display(change.path)
         plan = open_plans.pop(change.path, None)
         if plan is None or not _differs_only_in_text(plan.change, change):
-            raise ToolFailed(f"{name!r} was not proposed so", "no file was changed, propose the change again")
+            raise ToolFailed(
+                tr("{name!r} differs from the proposed change", name=name),
+                "no file was changed, propose the change again",
+            )
         revised.append(plan if change.after == plan.change.after else _replace_text(plan, change, name))
     if not revised:
-        raise ToolFailed("nothing of the proposal is left; no file was changed")
+        raise ToolFailed(tr("nothing of the proposed change was approved; no file was changed"))
     return revised
 
 
@@ -120,12 +126,15 @@ def _differs_only_in_text(ours: FileChange, theirs: FileChange) -> bool:
 
 def _replace_text(plan: PlannedChange, change: FileChange, name: str) -> PlannedChange:
     text = change.after or ""
-    like = decode_file(plan.before, plan.mode) if plan.before is not None else None
+    like = decode_document(plan.change.path, plan.before, plan.mode) if plan.before is not None else None
     if like is None:
         like = TextFile(data=b"", text="", encoding="utf-8", bom=b"", mode=plan.mode)
     data = encode_file(_restore_undecodable_bytes(text, plan, like, name), like, name)
     if len(data) > MAX_EDIT_BYTES:
-        raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes", "no file was changed")
+        raise ToolFailed(
+            tr("{name!r} would be {bytes}, too large for clio to write", name=name, bytes=format_bytes(len(data))),
+            "no file was changed",
+        )
     return PlannedChange(change=change, before=plan.before, after=data, mode=plan.mode)
 
 
@@ -147,8 +156,12 @@ def _restore_undecodable_bytes(text: str, plan: PlannedChange, like: TextFile, n
         candidates = originals.get(line, set()) if "\ufffd" in line else {line}
         if len(candidates) != 1:
             raise ToolFailed(
-                f"{name!r} holds bytes that are no text, and the version the user allowed does not say which belong in "
-                f"{line.strip()[:80]!r}",
+                tr(
+                    "{name!r} contains bytes that are not text, and the approved version does not show which "
+                    "of them belong in {line!r}",
+                    name=name,
+                    line=line.strip()[:80],
+                ),
                 "no file was changed, make a smaller edit that leaves this line alone",
             )
         lines.append(candidates.pop())
@@ -206,7 +219,7 @@ def write_changes(planned: Sequence[PlannedChange], workspace: Workspace, read_l
         except OSError as error:
             left = [workspace.display(path) for path in _roll_back(undo)]
             failure = make_file_error(error, workspace.display(plan.target), "write")
-            tail = f"; these could not be put back: {', '.join(left)}" if left else "; no file was changed"
+            tail = f"; these could not be restored:  {', '.join(left)}" if left else "; no file was changed"
             raise type(failure)(f"{failure}{tail}") from error
     for plan in planned:
         if plan.change.moved_to is not None or plan.after is None:
@@ -223,11 +236,18 @@ def _check_target(plan: PlannedChange, workspace: Workspace) -> None:
             break
         if os.path.lexists(folder):
             shown, blocker = workspace.display(target), workspace.display(folder)
-            raise ToolRetry(f"{shown!r} cannot be written: {blocker!r} is a file, not a folder")
+            raise ToolRetry(
+                tr("{shown!r} cannot be written: {blocker!r} is a file, not a folder", shown=shown, blocker=blocker)
+            )
     # Replacing a file needs permission for its folder only; a file marked read-only is respected all the same.
     effective = os.access in os.supports_effective_ids
     if plan.before is not None and not os.access(plan.change.path, os.W_OK, effective_ids=effective):
-        raise ToolFailed(f"no permission to write {workspace.display(plan.change.path)!r}: the file is write-protected")
+        raise ToolFailed(
+            tr(
+                "no permission to write {display!r}: the file is write-protected",
+                display=workspace.display(plan.change.path),
+            )
+        )
 
 
 def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
@@ -235,12 +255,17 @@ def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
     shown = workspace.display(change.path)
     # A command may have replaced a folder by a link meanwhile, and the write would land outside the approved path.
     if os.path.realpath(plan.target) != str(plan.target):
-        raise ToolRetry(f"{workspace.display(plan.target)!r} leads elsewhere since just now", "look at it again")
+        raise ToolRetry(
+            tr("{display!r} has just been replaced by a link or moved", display=workspace.display(plan.target)),
+            "look at it again",
+        )
     if plan.before is not None and read_bytes(change.path, shown)[0] != plan.before:
-        raise ToolRetry(f"{shown!r} changed on disk just now", "read it again before you change it")
+        raise ToolRetry(tr("{shown!r} has just changed on disk", shown=shown), "read it again before you change it")
     new = plan.target if plan.before is None or change.moved_to else None
     if new is not None and os.path.lexists(new):
-        raise ToolRetry(f"{workspace.display(new)!r} exists already", "read it before you change it")
+        raise ToolRetry(
+            tr("{display!r} already exists", display=workspace.display(new)), "read it before you change it"
+        )
 
 
 def _apply_change(plan: PlannedChange, undo: list[_Undo]) -> None:
@@ -291,16 +316,16 @@ _MAX_BYTES = 400_000
 _MAX_NAMED = 3
 
 
-def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, likeness: float) -> str:
+def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, similarity: float) -> str:
     """Return the end of a sentence about `path`: which other file contains the searched lines; "" if none does.
 
     Reads files for at most 1.5 s.
 
     Args:
-        likeness: similarity of the closest lines in the file itself; if they are close enough, no other is searched.
+        similarity: similarity of the closest lines in the file itself; if they are close enough, no other is searched.
     """
     searched_keys = [key for line in split_lines(old) if (key := normalize_line(line))]
-    if likeness >= MIN_CLOSE_LIKENESS or not searched_keys:
+    if similarity >= MIN_CLOSE_SIMILARITY or not searched_keys:
         return ""
     symbols = list_definitions(split_lines(old))
     # Lines such as "}" are in every file, so a hit of them says nothing.
@@ -350,7 +375,7 @@ def _read_lines(path: Path) -> list[str] | None:
     try:
         if path.stat().st_size > _MAX_BYTES:
             return None
-        return split_lines(decode_file(path.read_bytes()).text)
+        return split_lines(decode_document(path, path.read_bytes()).text)
     except (OSError, NotText):
         return None
 
@@ -394,10 +419,10 @@ class EditFileTool:
         file = open_for_edit(path, self._workspace, self._read_log)
         match = match_edit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
         if isinstance(match, EditRefused):
-            elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, match.likeness)
+            elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, match.similarity)
             raise ToolRetry(
                 f"{name!r} is unchanged: {to_printable(elsewhere or match.message)}",
-                for_user=f"{name!r} is unchanged: no single place fits the text to replace",
+                for_user=tr("{name!r} is unchanged: the text to replace was not found exactly once", name=name),
             )
         after = match.apply(file.text)
         # Planned and shown now; written only after approval, if the file is still the same.
@@ -410,7 +435,7 @@ class EditFileTool:
             text = f"edited {name}{places}: {counts} lines, {describe_match_kind(match.match_kind)}\n{rows}"
             return text, summarize_edit(counts, match.match_kind)
 
-        return prepare_changes(f"edit {name}", [planned], self._workspace, self._read_log, report)
+        return prepare_changes(tr("edit {name}", name=name), [planned], self._workspace, self._read_log, report)
 
 
 def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFile:
@@ -423,7 +448,7 @@ def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFi
         raise ToolRetry(
             f"{name!r} changed on disk since you read it",
             "read it again, then edit",
-            for_user=f"{name!r} changed on disk since the model read it",
+            for_user=tr("{name!r} changed on disk since the model read it", name=name),
         )
     return file
 
@@ -498,16 +523,23 @@ class WriteFileTool:
         name = self._workspace.display(path)
         # `Path` drops the slash at the end, so the file would be created under the folder's name.
         if args.path.endswith(("/", "\\")):
-            raise ToolRetry(f"{args.path!r} names a folder", "give the path of a file, missing folders are made")
+            raise ToolRetry(
+                tr("{path!r} is a folder", path=args.path), "give the path of a file, missing folders are created"
+            )
         old = read_for_change(self._workspace, path) if path_exists(path, name) else None
+        if old is not None and path.suffix == NOTEBOOK_SUFFIX and args.content.lstrip().startswith("{"):
+            old = decode_file(old.data, old.mode)  # the model writes the notebook's JSON itself
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         if old is None:
-            verb, counted = "create", f"{format_count(lines, 'line')}"
+            title, counted = tr("create {name}", name=name), tr_count(lines, "line")
         else:
-            verb, counted = "overwrite", diff_texts(old.text, planned.change.after or "", name, name).counts
-        done = f"{'created' if old is None else 'overwrote'} {name} ({counted}{_describe_kept_format(old)})"
-        return prepare_changes(f"{verb} {name}", [planned], self._workspace, self._read_log, lambda: (done, counted))
+            title, counted = (
+                tr("overwrite {name}", name=name),
+                diff_texts(old.text, planned.change.after or "", name, name).counts,
+            )
+        done = f"{'created' if old is None else 'overwrote'} {name} ({english(counted)}{_describe_kept_format(old)})"
+        return prepare_changes(title, [planned], self._workspace, self._read_log, lambda: (done, counted))
 
     def _plan(self, path: Path, name: str, old: TextFile | None, content: str) -> PlannedChange:
         if old is None:
@@ -516,31 +548,48 @@ class WriteFileTool:
             raise ToolRetry(
                 f"{name!r} changed on disk since you read it",
                 "read it again before you overwrite it",
-                for_user=f"{name!r} changed on disk since the model read it",
+                for_user=tr("{name!r} changed on disk since the model read it", name=name),
             )
         # A model that has not seen a file would replace content it does not know of. An empty file has none to lose.
         if old.data and not self._read_log.has_seen(path):
             raise ToolRetry(
                 f"{name!r} exists and you have not read it",
                 "read it first, or change it with edit_file",
-                for_user=f"{name!r} exists, and the model has not read it",
+                for_user=tr("{name!r} exists, and the model has not read it", name=name),
             )
         # Models write "\n" only; without this, each overwrite of a CRLF file would change all of its lines.
         after = content if find_main_ending(old.text) == "\n" else normalize_newlines(content).replace("\n", "\r\n")
         if after == old.text:
-            raise ToolRetry(f"{name!r} has exactly this content already", "nothing to write")
+            raise ToolRetry(tr("{name!r} already has exactly this content", name=name), "nothing to write")
         return plan_file_update(path, old, after, name)
 
 
 def plan_new_file(path: Path, name: str, content: str) -> PlannedChange:
-    """Return the creation of a UTF-8 file."""
+    """Return the creation of a UTF-8 file, or of a notebook from the text of its cells."""
+    if path.suffix == NOTEBOOK_SUFFIX and not content.lstrip().startswith("{"):
+        from clio.tools.files.notebook import BadNotebookText, make_notebook
+
+        try:
+            data = make_notebook(content)
+        except BadNotebookText as error:
+            raise ToolRetry(f"{name!r}: {error}") from None
+        return PlannedChange(
+            change=FileChange(path=path, kind="add", after=content), before=None, after=data, mode=NEW_FILE_MODE
+        )
     try:
         data = content.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ToolRetry(f"the content of {name!r} holds half of a surrogate pair at character {error.start}") from None
+        raise ToolRetry(
+            tr(
+                "the content of {name!r} contains half of a surrogate pair at character {start}",
+                name=name,
+                start=error.start,
+            )
+        ) from None
     if len(data) > MAX_EDIT_BYTES:
         raise ToolFailed(
-            f"{name!r} would have {format_bytes(len(data))}, more than clio writes", "make it with a command"
+            tr("{name!r} would be {bytes}, too large for clio to write", name=name, bytes=format_bytes(len(data))),
+            "create it with a command",
         )
     change = FileChange(path=path, kind="add", after=content)
     return PlannedChange(change=change, before=None, after=data, mode=NEW_FILE_MODE)
@@ -584,7 +633,10 @@ class ApplyPatchTool:
             # The second section would be planned on the file's present text and silently undo the first.
             for path in {plan.change.path, plan.target}:
                 if path in seen_paths:
-                    raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections", "use one")
+                    raise ToolRetry(
+                        tr("the patch has two sections for {display!r}", display=self._workspace.display(path)),
+                        "use one",
+                    )
                 seen_paths.add(path)
             planned.append(plan)
             match_kinds.extend(match_kind for match_kind in section_kinds if match_kind not in match_kinds)
@@ -598,7 +650,7 @@ class ApplyPatchTool:
         summary = f"{counts} ({', '.join(match_kinds)})" if match_kinds else counts
         names = [self._workspace.display(plan.target) for plan in planned]
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        title = f"patch {', '.join(names[:_MAX_NAMES])}{more}"
+        title = tr("patch {names}{more}", names=", ".join(names[:_MAX_NAMES]), more=more)
         text = "patch applied:\n" + "\n".join(notes)
         return prepare_changes(title, planned, self._workspace, self._read_log, lambda: (text, summary))
 
@@ -609,7 +661,9 @@ class ApplyPatchTool:
         match section:
             case AddFile():
                 if path_exists(path, name):
-                    raise ToolRetry(f"{name!r} exists already", f"change it with '*** Update File: {name}'")
+                    raise ToolRetry(
+                        tr("{name!r} already exists", name=name), f"change it with '*** Update File: {name}'"
+                    )
                 return plan_new_file(path, name, section.content), (), ()
             case DeleteFile():
                 file = open_for_edit(path, self._workspace, self._read_log)
@@ -628,14 +682,20 @@ class ApplyPatchTool:
         if moved_to == path:
             moved_to = None
         if moved_to is not None and path_exists(moved_to, self._workspace.display(moved_to)):
-            raise ToolRetry(f"{name!r} cannot move to {self._workspace.display(moved_to)!r}: that exists already")
+            raise ToolRetry(
+                tr(
+                    "{name!r} cannot be moved to {display!r}, which already exists",
+                    name=name,
+                    display=self._workspace.display(moved_to),
+                )
+            )
         try:
             patched = apply_patch_hunks(file.text, section.hunks)
         except HunkFailed as error:
-            elsewhere = describe_lines_elsewhere(self._workspace, path, error.old, error.likeness)
+            elsewhere = describe_lines_elsewhere(self._workspace, path, error.old, error.similarity)
             raise ToolRetry(
                 f"no file was changed; in {name!r} {to_printable(elsewhere or str(error))}",
-                for_user=f"the patch does not fit {name!r}; no file was changed",
+                for_user=tr("the patch does not apply to {name!r}; no file was changed", name=name),
             ) from None
         return plan_file_update(path, file, patched.text, name, moved_to), patched.match_kinds, patched.changed
 

@@ -32,27 +32,27 @@ from clio.tools.files.text_match import (
     strip_line_numbers,
 )
 
-_MAX_ROWS = 60
+_MAX_SHOWN_LINES = 60
 _MAX_SHOWN_CHARS = 6_000
-_MAX_PLACES = 10
+_MAX_LISTED_MATCHES = 10
 _MAX_BLOCKS = 6
 _MAX_LINES_COMPARED = 20_000
-_MAX_LINE = 1_000
-_MARGIN = 60
+_MAX_LINE_CHARS = 1_000
+_MARGIN_CHARS = 60
 """Characters shown on both sides of a part of a long line."""
-_MAX_CHARS = 200
-_MAX_ADDED = 24
+_MAX_COMPARED_LINE_CHARS = 200
+_MAX_SURROUNDING_LINES = 24
 """Maximum number of surrounding lines added to make a block unique."""
 _EXTRA_LINES = 3
 _ELLIPSIS_EXTRA_LINES = 400
-_MIN_LINE_LIKENESS = 0.5
+_MIN_LINE_SIMILARITY = 0.5
 """Share of three-letter sequences that two lines must have in common to be called close."""
-MIN_CLOSE_LIKENESS = 0.6
+MIN_CLOSE_SIMILARITY = 0.6
 """Minimum similarity of a block and the closest lines at which clio assumes that the model meant these lines."""
 _ELLIPSIS = re.compile(
     r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
 )
-_DEFINES = re.compile(
+_DEFINITION = re.compile(
     r"[ \t]*(?:(?:export|default|pub(?:\([^)]*\))?|async|static|abstract|public|private|protected|final|unsafe)[ \t]+)*"
     r"(def|class|function|fn|func|struct|enum|trait|interface|module|namespace)\b"
     r"[ \t*]*(?:\([^)]*\)[ \t]*)?([A-Za-z_$][\w$]*)"
@@ -60,17 +60,17 @@ _DEFINES = re.compile(
 
 
 class NearestLines(Struct, frozen=True, kw_only=True):
-    """Lines `start` to `end` of a text, the ones most like a block; `likeness` is 0.0 to 1.0."""
+    """Lines `start` to `end` of a text, the ones most like a block; `similarity` is 0.0 to 1.0."""
 
     start: int
     end: int
-    likeness: float
+    similarity: float
 
 
-def describe_places(text: str, found: Sequence[TextMatch], how: str, first_line: int) -> str:
+def describe_matches(text: str, found: Sequence[TextMatch], how: str, first_line: int) -> str:
     """Return the message for a search text found in several places, with a unique block of lines for each."""
-    numbers = [get_line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
-    listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_PLACES else "")
+    numbers = [get_line_number(text, match.start) + first_line - 1 for match in found[:_MAX_LISTED_MATCHES]]
+    listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_LISTED_MATCHES else "")
     lines = split_lines(text)
     bodies = [strip_ending(line) for line in lines]
     joined = "\n".join(bodies)
@@ -90,12 +90,12 @@ def describe_places(text: str, found: Sequence[TextMatch], how: str, first_line:
         "add lines around it until only one is meant, or replace all of them"
     )
     if not blocks:
-        return message + "; no lines around them set them apart, so replace a larger part or write the whole file"
+        return message + "; no surrounding lines tell them apart, so replace a larger part or write the whole file"
     return message + ". Each of these blocks occurs once, copy the one you mean:\n" + "\n".join(blocks)
 
 
 def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_line: int) -> tuple[str, float]:
-    """Return the message for a search text that was not found, and the likeness of the closest lines.
+    """Return the message for a search text that was not found, and the similarity of the closest lines.
 
     Args:
         variants: the search text as given, then other readings of it; all with "\\n" line endings.
@@ -105,19 +105,19 @@ def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_l
     escaped = (
         r"; your text has \n as two characters where line breaks are meant" if _is_unescaped(variants[0], old) else ""
     )
-    made = _describe_already_made(text, new, variants, first_line)
+    already_applied = _describe_already_applied(text, new, variants, first_line)
     if near is None:
         if not text.strip():
             return "the text to find is not there: the file is empty", 0.0
         return (
-            f"the text to find is not there, nor anything like it{escaped}{made}"
+            f"the text to find is not there, nor anything like it{escaped}{already_applied}"
             + _describe_first_line_matches(lines, old, first_line),
             0.0,
         )
     searched = split_lines(old)
     bodies = [strip_ending(line) for line in lines]
-    if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
-        return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
+    if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE_CHARS:
+        return _describe_long_line(bodies[near.start], old, near.start + first_line), near.similarity
     window = _find_unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
     rows = _render_rows(bodies, window[0], window[1], first_line)
     shown = len(rows)
@@ -130,18 +130,20 @@ def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_l
         f" (the first {shown} of {window[1] - window[0]}; edit a part of them)" if shown < window[1] - window[0] else ""
     )
     verb = "are" if shown > 1 else "is"
-    message = f"the text to find is not there{escaped}{made}; {head} {verb} the closest, copy from here{more}:\n"
+    message = (
+        f"the text to find is not there{escaped}{already_applied}; {head} {verb} the closest, copy from here{more}:\n"
+    )
     message += "\n".join(rows)
     message += _describe_first_difference(lines, searched, near, first_line)
     message += _describe_moved_definitions(lines, searched, window, first_line)
-    return message, near.likeness
+    return message, near.similarity
 
 
-def _show_part(line: str, old: str, number: int) -> str:
+def _describe_long_line(line: str, old: str, number: int) -> str:
     """Return the message if the closest line is too long to show: the part of it most like the search text."""
     match = SequenceMatcher(None, line, old, autojunk=False).find_longest_match()
-    start = max(0, match.a - match.b - _MARGIN)
-    part = line[start : start + len(old) + 2 * _MARGIN]
+    start = max(0, match.a - match.b - _MARGIN_CHARS)
+    part = line[start : start + len(old) + 2 * _MARGIN_CHARS]
     return (
         f"the text to find is not there; a part of line {number}, which has {len(line):,} characters, is the closest, "
         f"copy from here without the number:\n{number}|{part}"
@@ -150,14 +152,16 @@ def _show_part(line: str, old: str, number: int) -> str:
 
 def list_definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
     """Return kind and name of what the lines define: ("def", "area"), ("class", "Shape")."""
-    found = [match.group(1, 2) for line in lines if (match := _DEFINES.match(line))]
+    found = [match.group(1, 2) for line in lines if (match := _DEFINITION.match(line))]
     return list(dict.fromkeys((str(kind), str(name)) for kind, name in found))
 
 
 def find_definition(lines: Sequence[str], kind: str, name: str) -> list[int]:
     """Return the indexes of the lines that define this."""
     return [
-        at for at, line in enumerate(lines) if (match := _DEFINES.match(line)) and match.group(1, 2) == (kind, name)
+        index
+        for index, line in enumerate(lines)
+        if (match := _DEFINITION.match(line)) and match.group(1, 2) == (kind, name)
     ]
 
 
@@ -174,19 +178,19 @@ def _find_line_index(starts: list[int], offset: int) -> int:
 
 def _render_rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
     """Return lines as read_file shows them, as many as fit."""
-    end = min(end, start + _MAX_ROWS)
-    rows = number_lines(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
+    end = min(end, start + _MAX_SHOWN_LINES)
+    rows = number_lines(bodies[start:end], start + first_line, max_chars=_MAX_LINE_CHARS)
     used = 0
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         used += len(row) + 1
-        if used > _MAX_SHOWN_CHARS and at:
-            return rows[:at]
+        if used > _MAX_SHOWN_CHARS and index:
+            return rows[:index]
     return rows
 
 
 def _find_unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
     """Return the block with as few surrounding lines as make it unique; None if that is impossible."""
-    for added in range(_MAX_ADDED + 1):
+    for added in range(_MAX_SURROUNDING_LINES + 1):
         for above in range(added, -1, -1):
             top, bottom = start - above, end + added - above
             if top < 0 or bottom > len(bodies):
@@ -201,7 +205,7 @@ def _choose_variant(lines: list[str], variants: Sequence[str]) -> tuple[NearestL
     best: tuple[NearestLines | None, str] = (None, variants[0])
     for old in variants:
         near = _find_closest(lines, split_lines(old))
-        if near is not None and (best[0] is None or near.likeness > best[0].likeness + 0.01):
+        if near is not None and (best[0] is None or near.similarity > best[0].similarity + 0.01):
             best = near, old
     return best
 
@@ -210,7 +214,7 @@ def _is_unescaped(given: str, used: str) -> bool:
     return "\\n" in given and given.count("\n") < used.count("\n")
 
 
-def _describe_already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
+def _describe_already_applied(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
     """Return a note if the replacement is already in the file."""
     plain = normalize_newlines(new)
     if len(plain.strip()) < 8 or any(plain.strip() in old for old in variants):
@@ -225,11 +229,13 @@ def _describe_already_made(text: str, new: str, variants: Sequence[str], first_l
 def _describe_first_line_matches(lines: list[str], old: str, first_line: int) -> str:
     """Return the lines that contain the first line of a text, or its beginning."""
     first_key = next((key for line in split_lines(old) if len(key := normalize_line(line)) > 2), "")
-    line_indexes = [at for at, line in enumerate(lines) if first_key and first_key in normalize_line(line)][
+    line_indexes = [index for index, line in enumerate(lines) if first_key and first_key in normalize_line(line)][
         :_MAX_BLOCKS
     ]
     if line_indexes:
-        rows = "\n".join(f"{at + first_line}|{cut_line(strip_ending(lines[at]), _MAX_LINE)}" for at in line_indexes)
+        rows = "\n".join(
+            f"{index + first_line}|{cut_line(strip_ending(lines[index]), _MAX_LINE_CHARS)}" for index in line_indexes
+        )
         return f"; these lines contain its first line:\n{rows}"
     return (
         f"; no line contains its first line. The file has {len(lines):,} lines; read it, then copy the lines to change"
@@ -248,26 +254,26 @@ def _describe_first_difference(lines: list[str], searched: list[str], near: Near
             continue
         if tag == "insert":
             row = f"\nfirst difference: yours has no line {where}:\nfile  | {_shorten(file or '')}"
-            return row + _describe_marks(file or "")
+            return row + _explain_whitespace_marks(file or "")
         if _is_ellipsis(yours, lines):
             return (
                 f'\nfirst difference: "{yours.strip()}" stands for lines of the file; quote those from line {where} on'
             )
         if file is None or tag == "delete":
             what = "the file ends before" if near.start + j1 >= len(lines) else "the file has no line like"
-            return f"\nfirst difference: {what}: {_shorten(yours)}{_describe_marks(yours)}"
-        half = ""
+            return f"\nfirst difference: {what}: {_shorten(yours)}{_explain_whitespace_marks(yours)}"
+        partial_line_note = ""
         if i1 == len(searched) - 1 and not yours.endswith("\n") and file_keys[j1].startswith(searched_keys[i1]):
-            half = f"\nyour text ends in the middle of line {where}: quote all of that line"
+            partial_line_note = f"\nyour text ends in the middle of line {where}: quote all of that line"
         elif i1 == 0 and file_keys[j1].endswith(searched_keys[i1]):
-            half = f"\nyour text begins in the middle of line {where}: quote all of that line"
+            partial_line_note = f"\nyour text begins in the middle of line {where}: quote all of that line"
         rows = f"\nfirst difference, line {where}:\nyours | {_shorten(yours)}\nfile  | {_shorten(file)}"
-        return rows + half + _describe_marks(yours + file)
-    for at, (searched_line, file) in enumerate(zip(searched, theirs, strict=False)):
+        return rows + partial_line_note + _explain_whitespace_marks(yours + file)
+    for index, (searched_line, file) in enumerate(zip(searched, theirs, strict=False)):
         if strip_ending(searched_line).rstrip() != strip_ending(file).rstrip():
-            where = near.start + at + first_line
+            where = near.start + index + first_line
             rows = f"\nfirst difference, line {where}:\nyours | {_shorten(searched_line)}\nfile  | {_shorten(file)}"
-            return rows + _describe_marks(searched_line + file)
+            return rows + _explain_whitespace_marks(searched_line + file)
     return ""
 
 
@@ -276,10 +282,10 @@ def _describe_moved_definitions(lines: list[str], searched: list[str], window: t
     notes: list[str] = []
     for kind, name in list_definitions(searched)[:3]:
         line_indexes = find_definition(lines, kind, name)
-        if line_indexes and not any(window[0] <= at < window[1] for at in line_indexes):
-            at = line_indexes[0]
-            number = at + first_line
-            line = cut_line(strip_ending(lines[at]), _MAX_LINE)
+        if line_indexes and not any(window[0] <= index < window[1] for index in line_indexes):
+            index = line_indexes[0]
+            number = index + first_line
+            line = cut_line(strip_ending(lines[index]), _MAX_LINE_CHARS)
             notes.append(f"\n{kind} {name} is on line {number}:\n{number}|{line}")
     return "".join(notes)
 
@@ -303,14 +309,14 @@ def _find_closest(lines: list[str], searched: list[str]) -> NearestLines | None:
         for line_number in line_numbers.get(key, ())[:100] if key else ():
             votes[line_number - number] += 1000 // len(line_numbers[key]) + len(key)
     if not votes:
-        at = _find_most_similar(keys, searched_keys)
-        if at is None:
+        block_start = _find_most_similar(keys, searched_keys)
+        if block_start is None:
             return None
-        start, end = max(0, at), min(len(lines), max(0, at) + len(searched))
+        start, end = max(0, block_start), min(len(lines), max(0, block_start) + len(searched))
         return NearestLines(
-            start=start, end=max(end, start + 1), likeness=_compute_likeness(searched_keys, keys[start:end])
+            start=start, end=max(end, start + 1), similarity=_compute_similarity(searched_keys, keys[start:end])
         )
-    at = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
+    block_start = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
     known = set(keys)
     ellipses = [
         at
@@ -318,30 +324,30 @@ def _find_closest(lines: list[str], searched: list[str]) -> NearestLines | None:
         if searched_keys[at] not in known and _ELLIPSIS.fullmatch(strip_ending(line))
     ]
     start, end, matched = _find_extent(
-        keys, searched_keys, at, _ELLIPSIS_EXTRA_LINES if ellipses else _EXTRA_LINES + len(searched_keys) // 2
+        keys, searched_keys, block_start, _ELLIPSIS_EXTRA_LINES if ellipses else _EXTRA_LINES + len(searched_keys) // 2
     )
     if ellipses and matched < ellipses[-1]:
         end = max(end, _find_block_end(lines, keys, start, searched_keys[-1]))
-    return NearestLines(start=start, end=end, likeness=_compute_likeness(searched_keys, keys[start:end]))
+    return NearestLines(start=start, end=end, similarity=_compute_similarity(searched_keys, keys[start:end]))
 
 
 def _find_block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
     """Return where the block that a line opens ends, including a closing line equal to `last`."""
     depth = len(get_indent(lines[start]).expandtabs(4))
-    for at in range(start + 1, len(lines)):
-        if keys[at : at + 1] != [""] and len(get_indent(lines[at]).expandtabs(4)) <= depth:
-            closes = at < len(keys) and keys[at] == last
-            return at + closes
+    for index in range(start + 1, len(lines)):
+        if keys[index : index + 1] != [""] and len(get_indent(lines[index]).expandtabs(4)) <= depth:
+            closes = index < len(keys) and keys[index] == last
+            return index + closes
     return len(lines)
 
 
-def _find_extent(keys: list[str], searched_keys: list[str], at: int, extra: int) -> tuple[int, int, int]:
+def _find_extent(keys: list[str], searched_keys: list[str], block_start: int, extra: int) -> tuple[int, int, int]:
     """Return the range of lines that a block covers, and the index of the block's last line that is present in it.
 
     Most lines of the block are in the file if it is aligned with line `at`. Lines may be missing or added on both
     sides, up to `extra`.
     """
-    low, high = max(0, at - extra), min(len(keys), max(at, 0) + len(searched_keys) + extra)
+    low, high = max(0, block_start - extra), min(len(keys), max(block_start, 0) + len(searched_keys) + extra)
     first: tuple[int, int] | None = None
     last: tuple[int, int] | None = None
     for block in SequenceMatcher(None, searched_keys, keys[low:high], autojunk=False).get_matching_blocks():
@@ -350,7 +356,7 @@ def _find_extent(keys: list[str], searched_keys: list[str], at: int, extra: int)
                 last = (block.a + step, low + block.b + step)
                 first = first or last
     if first is None or last is None:
-        start, end, matched = at, at + len(searched_keys), len(searched_keys)
+        start, end, matched = block_start, block_start + len(searched_keys), len(searched_keys)
     else:
         matched = last[0]
         start, end = first[1] - first[0], last[1] + len(searched_keys) - last[0]
@@ -358,7 +364,7 @@ def _find_extent(keys: list[str], searched_keys: list[str], at: int, extra: int)
     return start, max(start + 1, min(end, len(keys))), matched
 
 
-def _compute_likeness(searched_keys: Sequence[str], file_keys: Sequence[str]) -> float:
+def _compute_similarity(searched_keys: Sequence[str], file_keys: Sequence[str]) -> float:
     ours, theirs = _make_trigrams(" ".join(searched_keys)), _make_trigrams(" ".join(file_keys))
     return 2 * len(ours & theirs) / (len(ours) + len(theirs) or 1)
 
@@ -367,29 +373,29 @@ def _find_most_similar(keys: list[str], searched_keys: list[str]) -> int | None:
     """Return the line at which the block begins if its most similar line is aligned with the file; None if none is."""
     longest_lines = sorted(enumerate(searched_keys), key=lambda item: -len(item[1]))[:4]
     theirs = [_make_trigrams(key) for key in keys]
-    best, score = None, _MIN_LINE_LIKENESS
+    best, score = None, _MIN_LINE_SIMILARITY
     for number, line in longest_lines:
         line_grams = _make_trigrams(line)
         if not line_grams:
             continue
         for index, grams in enumerate(theirs):
-            likeness = 2 * len(line_grams & grams) / (len(line_grams) + len(grams) or 1)
-            if likeness > score:
-                best, score = index - number, likeness
+            similarity = 2 * len(line_grams & grams) / (len(line_grams) + len(grams) or 1)
+            if similarity > score:
+                best, score = index - number, similarity
     return best
 
 
 def _make_trigrams(key: str) -> set[str]:
     text = key.lower()[:20_000]
-    return {text[at : at + 3] for at in range(max(1, len(text) - 2))} if text else set()
+    return {text[start : start + 3] for start in range(max(1, len(text) - 2))} if text else set()
 
 
 def _shorten(line: str) -> str:
     text = mark_whitespace(line)
-    return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
+    return text if len(text) <= _MAX_COMPARED_LINE_CHARS else text[:_MAX_COMPARED_LINE_CHARS] + "…"
 
 
-def _describe_marks(shown: str) -> str:
+def _explain_whitespace_marks(shown: str) -> str:
     """Return the meaning of the white-space marks if the text contains any; otherwise ""."""
     return (
         f"\n(marked in these lines: {MARKS_LEGEND})"
@@ -399,12 +405,12 @@ def _describe_marks(shown: str) -> str:
 
 
 _ESCAPES = (("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"'), ("\\'", "'"))
-_MAX_LINES_ADDED = 10_000
+_MAX_LINE_NUMBER_GAP = 10_000
 """Maximum distance of a line from the number before it in the search text."""
 MatchKind = Literal[
     "exact", "line endings", "marked blanks", "line numbers", "indent shift", "punctuation", "whitespace"
 ]
-RefusalReason = Literal["empty", "same", "nothing", "several", "no change"]
+RefusalReason = Literal["empty", "same", "not found", "ambiguous", "no change"]
 
 
 class Replacement(Struct, frozen=True, kw_only=True):
@@ -424,11 +430,11 @@ class EditMatch(Struct, frozen=True, kw_only=True):
     def apply(self, text: str) -> str:
         """Return the text after the edit; `text` must be the one that was matched."""
         pieces: list[str] = []
-        at = 0
+        end = 0
         for span in self.spans:
-            pieces += (text[at : span.start], span.text)
-            at = span.end
-        return "".join([*pieces, text[at:]])
+            pieces += (text[end : span.start], span.text)
+            end = span.end
+        return "".join([*pieces, text[end:]])
 
 
 class EditRefused(Struct, frozen=True, kw_only=True):
@@ -436,12 +442,12 @@ class EditRefused(Struct, frozen=True, kw_only=True):
 
     Attributes:
         message: begins in lower case, to follow the file's name.
-        likeness: similarity of the closest lines to the search text, 0.0 to 1.0; 1.0 if it was found.
+        similarity: similarity of the closest lines to the search text, 0.0 to 1.0; 1.0 if it was found.
     """
 
     reason: RefusalReason
     message: str
-    likeness: float = 1.0
+    similarity: float = 1.0
 
 
 class _Attempt(Struct, frozen=True, kw_only=True):
@@ -471,7 +477,7 @@ def match_edit(
         return EditRefused(
             reason="same", message="the text to find and its replacement are the same; nothing would change"
         )
-    for attempt in _attempts(text, old, new):
+    for attempt in _iter_attempts(text, old, new):
         found = attempt.find()
         if whole_lines or attempt.whole_lines:
             found = [match for match in found if _at_line_start(text, match.start)]
@@ -487,8 +493,8 @@ def match_edit(
                 reason="no change", message="the file already reads as the replacement does; nothing to change"
             )
         return EditMatch(match_kind=attempt.match_kind, spans=spans)
-    message, likeness = describe_nearest_lines(text, _list_variants(normalize_newlines(old)), new, first_line)
-    return EditRefused(reason="nothing", message=message, likeness=likeness)
+    message, similarity = describe_nearest_lines(text, _list_variants(normalize_newlines(old)), new, first_line)
+    return EditRefused(reason="not found", message=message, similarity=similarity)
 
 
 def _list_variants(old: str) -> list[str]:
@@ -504,7 +510,7 @@ def _list_variants(old: str) -> list[str]:
     return list(dict.fromkeys(variants))
 
 
-def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
+def _iter_attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
     """Yield the kinds of match from strict to tolerant; the caller stops at the first that finds anything."""
     old, new = normalize_newlines(raw_old), normalize_newlines(raw_new)
     yield _Attempt(match_kind="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
@@ -526,7 +532,7 @@ def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
         )
     numbers = find_line_numbers(old)
     if numbers and (bare := strip_line_numbers(old, numbers)):
-        bare_new = strip_line_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
+        bare_new = strip_line_numbers(new, numbers, near=_MAX_LINE_NUMBER_GAP) or ""
         yield _Attempt(
             match_kind="line numbers",
             find=lambda: find_exact(text, bare) or find_ignoring_endings(text, bare),
@@ -581,4 +587,4 @@ def _make_replacement(text: str, match: TextMatch, attempt: _Attempt) -> Replace
 
 def _refuse_several(text: str, found: list[TextMatch], match_kind: MatchKind, first_line: int) -> EditRefused:
     how = "" if match_kind == "exact" else f", allowing for a difference in {match_kind}"
-    return EditRefused(reason="several", message=describe_places(text, found, how, first_line))
+    return EditRefused(reason="ambiguous", message=describe_matches(text, found, how, first_line))

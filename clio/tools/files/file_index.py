@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from msgspec import Struct, field
 from clio.errors import ToolRetry
 from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
-from clio.threads import start_daemon_thread
+from clio.text.translation import tr
+from clio.threads import find_program, start_daemon_thread
 
 MAX_WILDCARDS = 3
 """Globs with at most this many wildcards are matched by `re`, which is faster and still bounded for them."""
@@ -120,7 +120,10 @@ def expand_braces(glob: str) -> list[str]:
         begin, end, parts = _find_braces(chosen) or (0, 0, [])
         globs[index:index] = [chosen[:begin] + part + chosen[end:] for part in parts]
         if len(globs) > _MAX_ALTERNATIVES:
-            raise ToolRetry(f"the glob stands for more than {_MAX_ALTERNATIVES} others", "use fewer braces")
+            raise ToolRetry(
+                tr("the glob expands to more than {max_alternatives} patterns", max_alternatives=_MAX_ALTERNATIVES),
+                "use fewer braces",
+            )
     return globs
 
 
@@ -181,7 +184,10 @@ def make_path_matcher(pattern: str) -> Callable[[str], bool]:
     try:
         found = compile_glob(text.removeprefix("/"))
     except re.error as error:
-        raise ToolRetry(f"the glob {pattern!r} cannot be read: {error}", "write [[] for a bracket itself") from None
+        raise ToolRetry(
+            tr("the glob {pattern!r} is not valid: {error}", pattern=pattern, error=error),
+            "write [[] for a bracket itself",
+        ) from None
 
     def matches(path: str) -> bool:
         subject = path if anchored else path.rsplit("/", 1)[-1]
@@ -347,7 +353,7 @@ def _strip_trailing_space(line: str) -> str:
 _REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
 _CLIO_DATA_FOLDERS = (".clio/sessions", ".clio/cache")
 """Transcripts and caches contain copies of the project's text; finding those again would mislead."""
-_MACHINE = ("/proc", "/sys", "/dev")
+_KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
 """Left out even if the project is the root of the file system; reading some of these files blocks forever."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and takes precedence
 _MAX_IGNORE_BYTES = 1_000_000
@@ -366,7 +372,7 @@ def find_ripgrep() -> str | None:
     """Return the ripgrep installed beside this Python, otherwise the one on PATH, otherwise None."""
     # sysconfig gives the same folder, but loads all of Python's build variables for it: 0.4 MiB, 3 ms.
     scripts = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin")
-    return shutil.which("rg", path=str(scripts)) or shutil.which("rg")
+    return find_program("rg", path=str(scripts)) or find_program("rg")
 
 
 def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
@@ -380,7 +386,7 @@ def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]
     for name in _CLIO_DATA_FOLDERS:
         options.append(f"--glob=!**/{name}")
     if folder.parent == folder:
-        options += [f"--glob=!{name}" for name in _MACHINE]
+        options += [f"--glob=!{name}" for name in _KERNEL_FOLDERS]
     if folder == root and _find_repository(root) is None:
         options.append("--no-ignore-parent")  # outside git, rules above the project do not belong to it
     return options
@@ -567,7 +573,7 @@ def _walk(top: str, above: list[_FolderRules], hidden: bool, links: bool) -> Ite
 
 
 def _is_own_data(path: str) -> bool:
-    return path in _MACHINE or Path(path).as_posix().endswith(tuple("/" + name for name in _CLIO_DATA_FOLDERS))
+    return path in _KERNEL_FOLDERS or Path(path).as_posix().endswith(tuple("/" + name for name in _CLIO_DATA_FOLDERS))
 
 
 def _is_ignored(path: str, rules: list[_FolderRules], *, folder: bool) -> bool:
@@ -612,7 +618,7 @@ def resolve_workspace_path(workspace: Workspace, text: str) -> Path:
     try:
         return workspace.resolve(text)
     except (ValueError, RuntimeError) as error:  # RuntimeError: `~name` of an unknown user
-        raise ToolRetry(f"{text!r} is not a usable path: {error}") from None
+        raise ToolRetry(tr("{text!r} is not a usable path: {error}", text=text, error=error)) from None
 
 
 def make_missing_path_error(workspace: Workspace, path: Path) -> ToolRetry:
@@ -620,8 +626,10 @@ def make_missing_path_error(workspace: Workspace, path: Path) -> ToolRetry:
     shown = workspace.display(path)
     offers = find_nearest_paths(workspace, path)
     if offers:
-        return ToolRetry(f"{shown!r} does not exist; did you mean {' or '.join(map(repr, offers))}?")
-    return ToolRetry(f"{shown!r} does not exist; see what does with list_files or find_files")
+        return ToolRetry(
+            tr("{shown!r} does not exist; did you mean {paths}?", shown=shown, paths=tr(" or ").join(map(repr, offers)))
+        )
+    return ToolRetry(tr("{shown!r} does not exist", shown=shown), "list_files and find_files show which paths exist")
 
 
 def find_nearest_paths(workspace: Workspace, path: Path) -> list[str]:

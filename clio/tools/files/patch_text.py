@@ -1,6 +1,7 @@
 """Parse the `*** Begin Patch` format, and apply its hunks to a file's text."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
@@ -12,7 +13,8 @@ from clio.tools.files.edit_search import EditMatch, EditRefused, MatchKind, Repl
 from clio.tools.files.text_file import find_main_ending, get_indent, get_line_number, split_lines, strip_ending
 from clio.tools.files.text_match import fold_typography
 
-_SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+_SECTION = re.compile(r"[ \t]*\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+"""Indented ones count as in `_begins_section`, because a line of context may look the same."""
 _MOVE = re.compile(r"\*\*\* Move to:\s*(.*?)\s*")
 _LINE_NUMBERS = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _HEREDOC = re.compile(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
@@ -90,7 +92,11 @@ def _unwrap(lines: list[str]) -> list[str]:
 
 def _parse_sections(lines: list[str]) -> Iterator[PatchSection]:
     """Yield the section of each file. Raises WrongArguments for an invalid section."""
-    starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
+    lines = textwrap.dedent("\n".join(lines)).split("\n")  # models indent a patch in a list or a here-document
+    starts: list[int] = []
+    for number in range(len(lines)):
+        if _begins_section(lines, number, starts):
+            starts.append(number)
     if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
         raise WrongArguments(f"the patch begins with {lines[0]!r}", "it must begin with '*** Begin Patch' and a file")
     for start, stop in pairwise([*starts, len(lines)]):
@@ -106,6 +112,20 @@ def _parse_sections(lines: list[str]) -> Iterator[PatchSection]:
             yield DeleteFile(path=path)
         else:
             yield _parse_update(path, content)
+
+
+def _begins_section(lines: list[str], number: int, starts: list[int]) -> bool:
+    """Whether a line names the next file. An indented one does, unless it may be context of the update before it."""
+    line = lines[number]
+    if not (match := _SECTION.fullmatch(line)):
+        return False
+    if line.startswith("***") or not starts:
+        return True
+    before = _SECTION.fullmatch(lines[starts[-1]])
+    if before is not None and before[1] != "Update":
+        return True
+    following = lines[number + 1] if number + 1 < len(lines) else ""
+    return match[1] == "Update" and following.lstrip().startswith("@@")
 
 
 def _is_prose(lines: list[str]) -> bool:
@@ -208,13 +228,13 @@ class HunkFailed(Exception):
 
     Attributes:
         old: the hunk's old lines, which were searched for.
-        likeness: similarity of the closest lines in the file, 0.0 to 1.0.
+        similarity: similarity of the closest lines in the file, 0.0 to 1.0.
     """
 
-    def __init__(self, message: str, *, old: str = "", likeness: float = 1.0) -> None:
+    def __init__(self, message: str, *, old: str = "", similarity: float = 1.0) -> None:
         super().__init__(message)
         self.old = old
-        self.likeness = likeness
+        self.similarity = similarity
 
 
 def apply_patch_hunks(text: str, hunks: Sequence[PatchHunk]) -> PatchedText:
@@ -239,8 +259,8 @@ def apply_patch_hunks(text: str, hunks: Sequence[PatchHunk]) -> PatchedText:
             outcome = second_outcome if isinstance(second_outcome, EditMatch) else outcome
         if isinstance(outcome, EditRefused):
             which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
-            message = f"{which} does not fit: {outcome.message}"
-            raise HunkFailed(message, old="\n".join(hunk.old), likeness=outcome.likeness)
+            message = f"{which} does not apply: {outcome.message}"
+            raise HunkFailed(message, old="\n".join(hunk.old), similarity=outcome.similarity)
         full_span = outcome.spans[0]
         span = _trim_unchanged_lines(work, full_span)
         end, changed_to = max(end, full_span.end), max(changed_to, span.end)
@@ -291,7 +311,7 @@ def _locate_hunk(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRef
     refused: EditRefused | None = None
     for start, end in regions:
         outcome = _match_hunk(text, hunk, start, end)
-        if isinstance(outcome, EditMatch) or outcome.reason != "nothing":
+        if isinstance(outcome, EditMatch) or outcome.reason != "not found":
             return outcome
         refused = outcome
     was_limited = cursor or (block is not None and block[0])
@@ -300,15 +320,15 @@ def _locate_hunk(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRef
         where = get_line_number(text, everywhere.spans[0].start)
         if not cursor:
             return EditRefused(
-                reason="nothing",
+                reason="not found",
                 message=f"its lines begin on line {where}, above {hunk.headers[-1]!r}; name a line above them, or none",
             )
         message = (
             f"its lines begin on line {where}, before the hunk above it; put hunks in the order of the file: "
             "move this one up"
         )
-        return EditRefused(reason="nothing", message=message)
-    return everywhere or EditRefused(reason="nothing", message="there is no text to search")
+        return EditRefused(reason="not found", message=message)
+    return everywhere or EditRefused(reason="not found", message="there is no text to search")
 
 
 def _match_hunk(text: str, hunk: PatchHunk, start: int, end: int) -> EditMatch | EditRefused:
@@ -343,15 +363,15 @@ def _refuse_missing_header(text: str, hunk: PatchHunk, cursor: int) -> EditRefus
     header = hunk.headers[-1]
     if cursor and _find_block(text, hunk.headers, 0) is not None:
         message = f"{header!r} is before the hunk above it; put hunks in the order of the file: move this one up"
-        return EditRefused(reason="nothing", message=message)
+        return EditRefused(reason="not found", message=message)
     bodies = [strip_ending(line) for line in split_lines(text)]
     keys = {line.strip(): at for at, line in reversed(list(enumerate(bodies))) if line.strip()}
     near = get_close_matches(header, keys, n=3, cutoff=0.6)
     message = f"no line reads {header!r}; "
     if not near:
-        return EditRefused(reason="nothing", message=f"{message}add lines of context instead", likeness=0.0)
+        return EditRefused(reason="not found", message=f"{message}add lines of context instead", similarity=0.0)
     rows = "\n".join(f"{keys[line] + 1}|{bodies[keys[line]]}" for line in near)
-    return EditRefused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
+    return EditRefused(reason="not found", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
 
 
 def _find_block(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:

@@ -2,18 +2,20 @@
 
 import asyncio
 import stat
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, detect_media_type, read_picture
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media_type, read_picture
 from clio.messages import UNCHANGED, SideEffects
 from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
 from clio.text.formatting import format_bytes, format_count
+from clio.text.translation import english, tr, tr_count
 from clio.tools.base import PageSize, PreparedCall, Progress, ReadLog, ToolOutput, as_page_size, is_whole_in_window
 from clio.tools.files.file_index import (
     is_glob,
@@ -24,10 +26,12 @@ from clio.tools.files.file_index import (
 )
 from clio.tools.files.text_file import (
     MAX_EDIT_BYTES,
+    PDF_START,
     NotText,
     TextFile,
     check_regular,
-    decode_file,
+    decode_document,
+    extract_pdf_text,
     looks_binary,
     make_file_error,
     number_lines,
@@ -60,7 +64,9 @@ class ListFilesTool:
         async def run(progress: Progress) -> ToolOutput:
             return await asyncio.to_thread(list_folder, self._workspace, path, args.depth, self._rg)
 
-        return PreparedCall(title=f"list {self._workspace.display(path)}", action=ReadFiles(paths=(path,)), run=run)
+        return PreparedCall(
+            title=tr("list {display}", display=self._workspace.display(path)), action=ReadFiles(paths=(path,)), run=run
+        )
 
 
 class FindFilesTool:
@@ -85,7 +91,9 @@ class FindFilesTool:
                 return _make_find_result([name for name in known if matches(name)], pattern, known)
             return _make_find_result(_find_names_containing(pattern, known), pattern, known)
 
-        return PreparedCall(title=f"find {pattern}", action=ReadFiles(paths=(self._workspace.root,)), run=run)
+        return PreparedCall(
+            title=tr("find {pattern}", pattern=pattern), action=ReadFiles(paths=(self._workspace.root,)), run=run
+        )
 
 
 def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str | None = "auto") -> ToolOutput:
@@ -100,7 +108,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
     prefix = "" if folder == root else folder.relative_to(root).as_posix() + "/"
     names = [name[len(prefix) :] for name in list_files(root, folder, hidden=True, rg=rg)]
     if not names:
-        return ToolOutput(text=f"{shown}: no files (ignored ones are not listed)", summary="no files")
+        return ToolOutput(text=f"{shown}: no files (ignored ones are not listed)", summary=tr("no files"))
     rows: list[str] = []
     # A tree of several thousand rows would fill the window; fewer levels show the layout as well.
     for levels in (depth,) if depth else _DEPTHS:
@@ -109,8 +117,8 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
             break
     left = len(rows) - _MAX_ROWS
     tail = [f"[{left:,} more rows; list a folder, or find_files]"] if left > 0 else []
-    count = f"{format_count(len(names), 'file')}"
-    return ToolOutput(text="\n".join([f"{shown}/ ({count})", *rows[:_MAX_ROWS], *tail]), summary=count)
+    count = tr_count(len(names), "file")
+    return ToolOutput(text="\n".join([f"{shown}/ ({english(count)})", *rows[:_MAX_ROWS], *tail]), summary=count)
 
 
 def _render_tree(names: list[str], depth: int) -> list[str]:
@@ -150,7 +158,7 @@ def _make_find_result(names: list[str], pattern: str, known: list[str]) -> ToolO
         return ToolOutput(text=f"no file matches {pattern!r}{hint} (ignored files are not searched)", summary="none")
     left = len(names) - _MAX_ROWS
     tail = [f"[{left:,} more; narrow the pattern]"] if left > 0 else []
-    count = f"{format_count(len(names), 'file')}"
+    count = tr_count(len(names), "file")
     return ToolOutput(text="\n".join([*names[:_MAX_ROWS], *tail]), summary=count)
 
 
@@ -206,7 +214,9 @@ class ReadFileTool:
             return await asyncio.to_thread(self._read, path, first, args.limit or DEFAULT_LINES)
 
         return PreparedCall(
-            title=f"read {self._workspace.display(path)}{lines}", action=ReadFiles(paths=(path,)), run=run
+            title=tr("read {display}{lines}", display=self._workspace.display(path), lines=lines),
+            action=ReadFiles(paths=(path,)),
+            run=run,
         )
 
     def _read(self, path: Path, first: int, limit: int) -> ToolOutput:
@@ -225,21 +235,55 @@ class ReadFileTool:
         except OSError as error:
             raise make_file_error(error, name, "read") from error
         try:
-            text = decode_file(data)
+            text = decode_document(path, data)
         except NotText:
+            if data.startswith(PDF_START):
+                return self._read_pdf(path, data, name, first, limit)
             return self._make_picture_result(path, data, name)
         # An editor's unsaved text takes precedence: the user is looking at that, not at the file.
         now = read_open_file(self._workspace, path, data)
         if now.unsaved:
-            data, text = now.data, decode_file(now.data)
+            data, text = now.data, decode_document(path, now.data)
         self._read_log.record_seen(path, data)
         remarks = _describe_encoding(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
-        return self._make_result(path, _select_lines(text.text, name, first, limit), remarks)
+        window = _select_lines(text.text, name, first, limit)
+        result = self._make_result(path, window, remarks)
+        if not text.is_notebook or result.summary == UNCHANGED:
+            return result
+        last = first + len(self._number_fitting_rows(window)) - 1
+        return self._add_outputs(result, data, name, first, last)
+
+    def _read_pdf(self, path: Path, data: bytes, name: str, first: int, limit: int) -> ToolOutput:
+        try:
+            text = extract_pdf_text(data, MAX_EDIT_BYTES)
+        except NotText as error:
+            raise ToolFailed(f"{name!r} is a PDF whose text cannot be read: {error}") from None
+        return self._make_result(
+            path, _select_lines(text, name, first, limit), ["the text of a PDF, which is read-only"]
+        )
+
+    def _add_outputs(self, result: ToolOutput, data: bytes, name: str, first: int, last: int) -> ToolOutput:
+        """Return the result for a notebook, with the outputs of the cells of these lines as far as there is room."""
+        from clio.tools.files.notebook import collect_outputs, describe_notebook
+
+        outputs = collect_outputs(data, first, last)
+        pictures: list[Picture] = []
+        for image in outputs.images:
+            with suppress(NotAPicture):
+                pictures.append(read_picture(image, name))
+        parts = [result.text, f"[{describe_notebook(data)}]"]
+        if outputs.text and len(result.text) + len(outputs.text) <= self._max_chars:
+            parts.append(outputs.text)
+        elif outputs.text:
+            parts.append("[there is no room for the outputs of these cells: read fewer lines, with limit]")
+        return structs.replace(result, text="\n".join(parts), images=tuple(pictures))
 
     def _make_picture_result(self, path: Path, data: bytes, name: str) -> ToolOutput:
         """Return a picture for a model that accepts pictures. Raises ToolFailed for other files that are not text."""
         if not detect_media_type(data):
-            raise ToolFailed(f"{name!r} is a binary file ({format_bytes(len(data))}), not text")
+            raise ToolFailed(
+                tr("{name!r} is a binary file ({bytes}), not text", name=name, bytes=format_bytes(len(data)))
+            )
         try:
             picture = read_picture(data, name)
         except NotAPicture as error:
@@ -256,16 +300,22 @@ class ReadFileTool:
         head = file.read(8_192)
         if looks_binary(head) and detect_media_type(head):
             raise ToolFailed(
-                f"{name!r} is a picture of {format_bytes(size)}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are "
-                "sent",
+                tr(
+                    "{name!r} is an image of {size}; the limit is {limit}",
+                    name=name,
+                    size=format_bytes(size),
+                    limit=format_bytes(MAX_TOOL_IMAGE_BYTES),
+                ),
                 "make a smaller copy and read that",
             )
         if looks_binary(head):
-            raise ToolFailed(f"{name!r} is a binary file ({format_bytes(size)}), not text")
+            raise ToolFailed(tr("{name!r} is a binary file ({bytes}), not text", name=name, bytes=format_bytes(size)))
         file.seek(0)
         passed = _skip_lines(file, first - 1)
         if passed < first - 1:
-            raise ToolRetry(f"{name!r} has {passed:,} lines; there is no line {first:,}")
+            raise ToolRetry(
+                tr("{name!r} has {passed:,} lines; there is no line {first:,}", name=name, passed=passed, first=first)
+            )
         lines = _take_lines(file, limit, self._max_chars)
         total = None if file.read(1) else first - 1 + len(lines)  # counting to the end could read gigabytes
         note = f"a large file of {format_bytes(size)}, read in parts; it cannot be edited with the file tools"
@@ -273,8 +323,7 @@ class ReadFileTool:
 
     def _make_result(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
         name = self._workspace.display(path)
-        rows = number_lines([to_printable(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
-        rows = rows[: _count_fitting_rows(rows, self._max_chars)]
+        rows = self._number_fitting_rows(window)
         last = window.first + len(rows) - 1
         total = "" if window.total is None else f" of {window.total:,}"
         notes = list(remarks)
@@ -283,7 +332,11 @@ class ReadFileTool:
         if not rows:
             notes.append("the file is empty")
         partial = window.first > 1 or window.total is None or last < window.total
-        summary = f"lines {window.first}-{last}{total}" if partial else f"{format_count(len(rows), 'line')}"
+        summary = (
+            tr("lines {first}-{last}{total}", first=window.first, last=last, total=total)
+            if partial
+            else tr_count(len(rows), "line")
+        )
         text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
         lines = window.lines[: len(rows)]
         # The same lines a second time would push older messages out of the window.
@@ -299,6 +352,10 @@ class ReadFileTool:
             on_stored=lambda message_id: self._read_log.record_shown(path, window.first, lines, message_id),
         )
 
+    def _number_fitting_rows(self, window: _Window) -> list[str]:
+        rows = number_lines([to_printable(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
+        return rows[: _count_fitting_rows(rows, self._max_chars)]
+
     def _is_shown(self, path: Path, first: int, lines: list[str]) -> bool:
         """Whether the window already shows exactly these lines."""
         if self._session is None:
@@ -313,8 +370,8 @@ def _select_lines(text: str, name: str, first: int, limit: int) -> _Window:
     if not lines[-1]:
         lines.pop()
     if first > max(1, len(lines)):
-        count = f"{format_count(len(lines), 'line')}"
-        raise ToolRetry(f"{name!r} has {count}; there is no line {first:,}")
+        count = tr_count(len(lines), "line")
+        raise ToolRetry(tr("{name!r} has {count}; there is no line {first:,}", name=name, count=count, first=first))
     chosen = [line.removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
     return _Window(first=first, lines=chosen, total=len(lines))
 
@@ -333,7 +390,7 @@ def _count_fitting_rows(rows: list[str], max_chars: int) -> int:
 def _describe_encoding(file: TextFile) -> list[str]:
     """Return properties that are not visible in the text and matter to the reader."""
     remarks: list[str] = []
-    if file.encoding != "utf-8":
+    if file.encoding != "utf-8" and not file.is_notebook:
         remarks.append(f"encoding {file.encoding}; edits keep it")
     broken = 0 if file.text.isascii() else sum("\udc80" <= char <= "\udcff" for char in file.text)
     if broken and file.encoding == "utf-8":

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
-from clio.text.formatting import format_count
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
+from clio.text.translation import english, tr, tr_count
 from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size
 from clio.tools.files.file_index import (
     find_ripgrep,
@@ -28,7 +28,15 @@ from clio.tools.files.file_index import (
     make_ripgrep_options,
     resolve_workspace_path,
 )
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode_file, path_exists, to_printable
+from clio.tools.files.text_file import (
+    MAX_EDIT_BYTES,
+    NOTEBOOK_SUFFIX,
+    NotText,
+    decode_document,
+    decode_file,
+    path_exists,
+    to_printable,
+)
 from clio.tools.schemas import MAX_ANSWER_CHARS, SearchTextArgs
 
 _CHUNK = 1 << 16
@@ -91,8 +99,8 @@ def escape_pattern(text: str) -> str:
 
 def make_bad_pattern_error(pattern: str, cause: str) -> ToolRetry:
     """Return the error for an invalid pattern; its text tells how to search for the pattern literally."""
-    way_out = f"to find this very text, use pattern {escape_pattern(pattern)}"
-    return ToolRetry(f"{pattern!r} is not a valid regular expression: {cause}; {way_out}")
+    problem = tr("{pattern!r} is not a valid regular expression: {cause}", pattern=pattern, cause=cause)
+    return ToolRetry(problem, f"to find exactly this text, use pattern {escape_pattern(pattern)}", for_user=problem)
 
 
 # --- ripgrep ---------------------------------------------------------------------------------------------------------
@@ -129,7 +137,41 @@ _RECORD = msgspec.json.Decoder(_Record)
 
 
 async def search_with_ripgrep(program: str, query: SearchQuery) -> SearchResult:
-    """Search with ripgrep. Raises ToolRetry for an invalid pattern, OSError if the program cannot be used."""
+    """Search with ripgrep. Raises ToolRetry for an invalid pattern, OSError if the program cannot be used.
+
+    Notebooks are searched in Python, as the text of their cells: ripgrep would find lines of their JSON.
+    """
+    if query.file is not None and query.file.endswith(NOTEBOOK_SUFFIX):
+        return await asyncio.to_thread(search_with_python, query)
+    found = await _search_other_files(program, query)
+    if query.file is not None or not _may_name_notebooks(query.names):
+        return found
+    notebooks = await _list_notebooks(program, query)
+    if not notebooks:
+        return found
+    more = await asyncio.to_thread(search_with_python, query, notebooks)
+    return SearchResult(
+        files=sorted([*found.files, *more.files], key=lambda file: make_path_sort_key(file.path)),
+        matching_lines=found.matching_lines + more.matching_lines,
+        matching_files=found.matching_files + more.matching_files,
+    )
+
+
+def _may_name_notebooks(names: str | None) -> bool:
+    return names is None or names.endswith(NOTEBOOK_SUFFIX) or names[-1:] in ("*", "]", "}", "?")
+
+
+async def _list_notebooks(program: str, query: SearchQuery) -> list[str]:
+    options = make_ripgrep_options(query.root, query.folder, hidden=True)
+    chosen = ["--type-add", f"notebook:*{NOTEBOOK_SUFFIX}", "--type=notebook"]
+    async with contextlib.aclosing(
+        _read_output_lines([program, "--files", *options, *chosen, "--", "./"], query)
+    ) as output:
+        paths = [_relative_path(os.fsdecode(row)) async for row in output]
+    return sorted((path for path in paths if path and query.accepts(path)), key=make_path_sort_key)
+
+
+async def _search_other_files(program: str, query: SearchQuery) -> SearchResult:
     files: list[FileHits] = []
     matched = file_matches = 0
     lines: list[FoundLine] = []
@@ -181,7 +223,7 @@ def _build_command(program: str, query: SearchQuery, *mode: str) -> list[str]:
     # A file that is named is searched whatever its size, as the model asked for exactly that one.
     if query.file is None:
         command.append(f"--max-filesize={MAX_EDIT_BYTES}")
-    command += make_ripgrep_options(query.root, query.folder, hidden=True)
+    command += [*make_ripgrep_options(query.root, query.folder, hidden=True), f"--glob=!*{NOTEBOOK_SUFFIX}"]
     if query.ignore_case:
         command.append("--ignore-case")
     if query.context and "--json" in mode:
@@ -247,7 +289,7 @@ def _raise_for(errors: str, query: SearchQuery) -> None:
         cause = next((line for line in reversed(causes) if not line.startswith(("~", "^"))), "")
         raise make_bad_pattern_error(query.pattern, cause.removeprefix("rg: "))
     if causes:
-        raise ToolFailed(f"the search failed: {causes[0]}")
+        raise ToolFailed(tr("the search failed: {causes}", causes=causes[0]))
 
 
 def _make_found_line(data: _Data, *, hit: bool) -> FoundLine:
@@ -263,8 +305,11 @@ def _relative_path(path: str) -> str:
 # --- Python ----------------------------------------------------------------------------------------------------------
 
 
-def search_with_python(query: SearchQuery) -> SearchResult:
-    """Search without ripgrep. Raises ToolRetry for an invalid pattern."""
+def search_with_python(query: SearchQuery, paths: Sequence[str] | None = None) -> SearchResult:
+    """Search without ripgrep. Raises ToolRetry for an invalid pattern.
+
+    paths: the files to search, relative to the query's folder; None for all that it wants.
+    """
     flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
     try:
         pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
@@ -272,18 +317,20 @@ def search_with_python(query: SearchQuery) -> SearchResult:
         # that off.
         whole = "" if _NEEDS_LINE_SEARCH.search(query.pattern) else query.pattern
         anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
-        return _search_files(query, pattern, anywhere)
+        return _search_files(query, pattern, anywhere, _list_candidates(query) if paths is None else paths)
     except PatternRefused as error:
         raise make_bad_pattern_error(query.pattern, str(error)) from None
     except PatternTooSlow:
         raise make_bad_pattern_error(query.pattern, "it takes too long; write it with fewer repetitions") from None
 
 
-def _search_files(query: SearchQuery, pattern: BoundedPattern, anywhere: BoundedPattern) -> SearchResult:
+def _search_files(
+    query: SearchQuery, pattern: BoundedPattern, anywhere: BoundedPattern, paths: Iterable[str]
+) -> SearchResult:
     """Search all files. Raises PatternTooSlow."""
     files: list[FileHits] = []
     collected = total = total_files = 0
-    for path in _list_candidates(query):
+    for path in paths:
         text = _read_searchable_text(f"{query.folder}/{path}")
         if text is None or not anywhere.search(text, _FILE_LIMIT_S):
             continue
@@ -320,6 +367,11 @@ def _read_searchable_text(path: str) -> str | None:
             data = file.read(MAX_EDIT_BYTES + 1)
     except OSError:
         return None
+    if path.endswith(NOTEBOOK_SUFFIX) and len(data) <= MAX_EDIT_BYTES:
+        try:
+            return decode_document(Path(path), data).text.replace("\r\n", "\n")
+        except NotText:
+            return None
     # UTF-16 text is full of NUL bytes; its byte order mark tells it from a binary file.
     if len(data) > MAX_EDIT_BYTES or (b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))):
         return None
@@ -372,7 +424,7 @@ class SearchTextTool:
     def prepare(self, args: SearchTextArgs) -> PreparedCall:
         """Prepare a search. Raises ToolRetry for an invalid pattern or glob."""
         if not args.pattern:
-            raise ToolRetry("the pattern is empty", "say what to search for")
+            raise ToolRetry(tr("the pattern is empty"), "say what to search for")
         # ripgrep refuses a literal newline, and Python would match nothing: the answer must be the same.
         if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
             raise make_bad_pattern_error(args.pattern, "a search goes line by line, and a line holds no newline")
@@ -386,7 +438,12 @@ class SearchTextTool:
             if not path_exists(path, self._workspace.display(path)):
                 raise make_missing_path_error(self._workspace, path)
             if not (path.is_file() or path.is_dir()):
-                raise ToolFailed(f"{self._workspace.display(path)} is a device, pipe or socket; it cannot be searched")
+                raise ToolFailed(
+                    tr(
+                        "{display} is a device, pipe or socket; it cannot be searched",
+                        display=self._workspace.display(path),
+                    )
+                )
             try:
                 async with asyncio.timeout(self._limit_s):
                     found = await self._search(self._query(args, path, accepts, names))
@@ -394,7 +451,11 @@ class SearchTextTool:
             # ever.
             except TimeoutError:
                 raise ToolFailed(
-                    f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped",
+                    tr(
+                        "searching {display} took more than {limit_s:.0f} s and was stopped",
+                        display=self._workspace.display(path),
+                        limit_s=self._limit_s,
+                    ),
                     "search a smaller folder, or name the files with glob",
                 ) from None
             return render_search_result(found, self._prefix(path), self._page.chars)
@@ -402,7 +463,9 @@ class SearchTextTool:
         shown = repr(args.pattern).replace(
             "\\\\", "\\"
         )  # control characters stay escaped, but backslashes are shown once
-        return PreparedCall(title=f"search {shown}{where}", action=ReadFiles(paths=(path,)), run=run)
+        return PreparedCall(
+            title=tr("search {shown}{where}", shown=shown, where=where), action=ReadFiles(paths=(path,)), run=run
+        )
 
     def _query(
         self, args: SearchTextArgs, path: Path, accepts: Callable[[str], bool], names: str | None
@@ -443,7 +506,7 @@ def render_search_result(found: SearchResult, prefix: str, max_chars: int = MAX_
     """
     limit = max_chars - _NOTES_CHARS
     if not found.files:
-        return ToolOutput(text="no matches (ignored and binary files are not searched)", summary="no matches")
+        return ToolOutput(text="no matches (ignored and binary files are not searched)", summary=tr("no matches"))
     rows: list[str] = []
     used = hits = 0
     for file in found.files:
@@ -458,9 +521,9 @@ def render_search_result(found: SearchResult, prefix: str, max_chars: int = MAX_
 
 def _render_answer(rows: list[str], found: SearchResult, hits: int) -> ToolOutput:
     lines, files = found.matching_lines, found.matching_files
-    count = f"{lines:,} match{'' if lines == 1 else 'es'} in {format_count(files, 'file')}"
+    count = tr("{matches} in {files}", matches=tr_count(lines, "match"), files=tr_count(files, "file"))
     if hits < lines:
-        rows = [*rows, f"[{hits} of {count} shown; narrow the pattern, the path or the glob]"]
+        rows = [*rows, f"[{hits} of {english(count)} shown; narrow the pattern, the path or the glob]"]
     return ToolOutput(text="\n".join(rows), summary=count)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes
+from clio.text.translation import tr
 
 NEWLINE = re.compile(r"\r\n|\n|\r")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -133,6 +134,11 @@ class TextFile(Struct, frozen=True, kw_only=True):
     bom: bytes
     mode: int
 
+    @property
+    def is_notebook(self) -> bool:
+        """Whether the text is that of a notebook's cells."""
+        return self.encoding == _NOTEBOOK
+
 
 def read_text_file(path: Path, shown: str) -> TextFile:
     """Return a whole file for editing. shown: its name in error messages.
@@ -143,10 +149,16 @@ def read_text_file(path: Path, shown: str) -> TextFile:
     """
     data, mode = read_bytes(path, shown)
     try:
-        return decode_file(data, mode)
+        return decode_document(path, data, mode)
     except NotText:
+        if data.startswith(PDF_START):
+            raise ToolFailed(
+                tr("{shown!r} is a PDF, which is read-only", shown=shown),
+                "change its source, or create a new one with a program",
+            ) from None
         raise ToolFailed(
-            f"{shown!r} is a binary file ({format_bytes(len(data))})", "read and edit text files only"
+            tr("{shown!r} is a binary file ({bytes})", shown=shown, bytes=format_bytes(len(data))),
+            "read and edit text files only",
         ) from None
 
 
@@ -161,7 +173,9 @@ def read_bytes(path: Path, shown: str) -> tuple[bytes, int]:
         raise make_file_error(error, shown, "read") from error
     if len(data) > MAX_EDIT_BYTES:
         size = format_bytes(max(status.st_size, len(data)))
-        raise ToolFailed(f"{shown!r} is too large to edit ({size})", "change it with a command instead")
+        raise ToolFailed(
+            tr("{shown!r} is too large to edit ({size})", shown=shown, size=size), "change it with a command instead"
+        )
     return data, stat.S_IMODE(status.st_mode)
 
 
@@ -179,9 +193,9 @@ def path_exists(path: Path, shown: str) -> bool:
 def check_regular(status: os.stat_result, shown: str) -> None:
     """Raise for anything but a regular file: reading a pipe or device may block forever."""
     if stat.S_ISDIR(status.st_mode):
-        raise ToolRetry(f"{shown!r} is a folder, not a file", "list it with list_files")
+        raise ToolRetry(tr("{shown!r} is a folder, not a file", shown=shown), "list it with list_files")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolFailed(f"{shown!r} is not a regular file but a device, pipe or socket")
+        raise ToolFailed(tr("{shown!r} is not a regular file but a device, pipe or socket", shown=shown))
 
 
 def decode_file(data: bytes, mode: int = 0o644) -> TextFile:
@@ -196,6 +210,59 @@ def decode_file(data: bytes, mode: int = 0o644) -> TextFile:
     encoding = _guess_encoding(body)
     text = body.decode(encoding, DECODE_ERRORS.get(encoding, "strict"))
     return TextFile(data=data, text=text, encoding=encoding, bom=bom, mode=mode)
+
+
+NOTEBOOK_SUFFIX = ".ipynb"
+_NOTEBOOK = "notebook"
+"""Encoding of a notebook, whose text is that of its cells; see `clio.tools.files.notebook`."""
+PDF_START = b"%PDF-"
+_PDF_LIMIT_S = 30.0
+_PDF_CHILD = Path(__file__).with_name("pdf_child.py")
+
+
+def decode_document(path: Path, data: bytes, mode: int = 0o644) -> TextFile:
+    """Decode a file as the file tools show it: a notebook as the text of its cells, any other as `decode_file` does."""
+    if path.suffix == NOTEBOOK_SUFFIX:
+        from clio.tools.files.notebook import NotANotebook, render_notebook
+
+        try:
+            return TextFile(data=data, text=render_notebook(data), encoding=_NOTEBOOK, bom=b"", mode=mode)
+        except NotANotebook:
+            pass  # its JSON is shown
+    if data.startswith(PDF_START):  # some consist of nothing but characters
+        raise NotText
+    return decode_file(data, mode)
+
+
+def extract_pdf_text(data: bytes, max_chars: int) -> str:
+    """Return the text of a PDF with a heading for each page, of at most about `max_chars` characters.
+
+    pypdf reads it in a process of its own with limited time and memory, since the file may be hostile.
+
+    Raises:
+        NotText: the message is a sentence about why it has no text.
+    """
+    import json
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-P", str(_PDF_CHILD), str(max_chars)]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=_PDF_LIMIT_S, check=False)
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise NotText(f"reading it took more than {_PDF_LIMIT_S:.0f} s") from None
+    except ValueError:
+        raise NotText("it could not be read within the limits of memory") from None
+    if "error" in answer:
+        raise NotText(answer["error"])
+    pages, total = answer["pages"], answer["total"]
+    if not any(page.strip() for page in pages):
+        raise NotText("its pages hold no text; they may be scanned pictures")
+    parts = [f"--- page {number} of {total} ---\n{page.strip()}" for number, page in enumerate(pages, 1)]
+    if len(pages) < total:
+        parts.append(f"--- pages {len(pages) + 1} to {total} are left out ---")
+    return "\n\n".join(parts) + "\n"
 
 
 def _decode_utf16(data: bytes, bom: bytes, codec: str, mode: int) -> TextFile:
@@ -236,13 +303,26 @@ def _guess_encoding(body: bytes) -> str:
 
 def encode_file(text: str, like: TextFile, shown: str) -> bytes:
     """Return the text encoded like the file `like`. Raises ToolRetry for a character its encoding does not have."""
+    if like.is_notebook:
+        from clio.tools.files.notebook import BadNotebookText, update_notebook
+
+        try:
+            return update_notebook(text, like.data)
+        except BadNotebookText as error:
+            raise ToolRetry(f"{shown!r}: {error}") from None
     handler = DECODE_ERRORS.get(like.encoding, "strict")
     try:
         return like.bom + text.encode(like.encoding, handler)
     except UnicodeEncodeError as error:
         char = text[error.start]
         raise ToolRetry(
-            f"{shown!r} is encoded as {like.encoding} and cannot hold {char!r} (U+{ord(char):04X})",
+            tr(
+                "{shown!r} is encoded as {encoding}, which has no {char!r} (U+{code:04X})",
+                shown=shown,
+                encoding=like.encoding,
+                char=char,
+                code=ord(char),
+            ),
             "use other characters, or convert the file with a command first",
         ) from None
 
@@ -256,15 +336,19 @@ def make_file_error(error: OSError, shown: str, verb: str) -> ToolError:
     """Return the error to raise for a failed file operation. verb: what failed, such as "read"."""
     match error.errno:
         case errno.ENOENT:
-            return ToolRetry(f"{shown!r} does not exist")
+            return ToolRetry(tr("{shown!r} does not exist", shown=shown))
         case errno.EISDIR:
-            return ToolRetry(f"{shown!r} is a folder, not a file; list it with list_files")
+            return ToolRetry(tr("{shown!r} is a folder, not a file; list it with list_files", shown=shown))
         case errno.ENOTDIR:
-            return ToolRetry(f"{shown!r} cannot be: a part of its path is a file, not a folder")
+            return ToolRetry(tr("{shown!r} cannot exist: part of its path is a file, not a folder", shown=shown))
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return ToolFailed(f"no permission to {verb} {shown!r}: {error.strerror}")
+            return ToolFailed(
+                tr("no permission to {verb} {shown!r}: {strerror}", verb=verb, shown=shown, strerror=error.strerror)
+            )
         case _:
-            return ToolFailed(f"cannot {verb} {shown!r}: {error.strerror or error}")
+            return ToolFailed(
+                tr("cannot {verb} {shown!r}: {strerror}", verb=verb, shown=shown, strerror=error.strerror or error)
+            )
 
 
 class OpenFile(Struct, frozen=True, kw_only=True):
@@ -319,8 +403,10 @@ def read_for_change(workspace: Workspace, path: Path) -> TextFile:
     if not now.unsaved:
         return file
     if workspace.open_files is not None and not workspace.open_files.can_save:
-        raise ToolRetry(f"{name!r} has unsaved changes in the editor", "ask the user to save it, then try again")
-    return decode_file(now.data, file.mode)
+        raise ToolRetry(
+            tr("{name!r} has unsaved changes in the editor", name=name), "ask the user to save it, then try again"
+        )
+    return decode_document(path, now.data, file.mode)
 
 
 def is_same_text(one: str, other: str) -> bool:

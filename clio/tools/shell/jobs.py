@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from clio.errors import ToolRetry
+from clio.text.translation import tr
 
 if TYPE_CHECKING:
     from clio.sandbox.sandbox import Confinement, Sandbox
-    from clio.tools.base import ConfinedRun
+    from clio.tools.base import ConfinedRun, ToolOutput
     from clio.tools.shell.processes import RunningProcess
 
 
@@ -78,6 +79,37 @@ class Job:
         self.process.kill()
 
 
+class AgentJob(Protocol):
+    """A sub-agent in the background, which the job tools read and stop like a command."""
+
+    @property
+    def name(self) -> str:
+        """Its name: agent1, agent2, …"""
+        ...
+
+    @property
+    def command(self) -> str:
+        """What it does."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        ...
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when it has ended, or after `timeout_s`."""
+        ...
+
+    async def stop(self) -> None:
+        """End it; does nothing if it has already ended."""
+        ...
+
+    def make_report(self) -> "ToolOutput":
+        """Return its report, or what it does."""
+        ...
+
+
 class JobTable:
     """The background commands of one clio process, by the names the model uses: job1, job2, …
 
@@ -90,6 +122,7 @@ class JobTable:
         self.sandbox = sandbox
         self.confinement = confinement
         self._jobs: dict[str, Job] = {}
+        self._agents: dict[str, AgentJob] = {}
 
     @property
     def is_sandboxed(self) -> bool:
@@ -126,13 +159,21 @@ class JobTable:
         self._jobs[job.name] = job
         return job
 
-    def get(self, name: str) -> Job:
+    def add_agent(self, agent: AgentJob) -> None:
+        """Add a sub-agent that has been started."""
+        self._agents[agent.name] = agent
+
+    def get(self, name: str) -> Job | AgentJob:
         """Return the job of that name. Raises ToolRetry that lists the names."""
-        try:
-            return self._jobs[name]
-        except KeyError:
-            known = ", ".join(self._jobs) or "none has been started"
-            raise ToolRetry(f"there is no job {name!r}", f"the jobs are: {known}") from None
+        found = self._jobs.get(name) or self._agents.get(name)
+        if found is None:
+            known = ", ".join([*self._jobs, *self._agents]) or "none has been started"
+            raise ToolRetry(tr("there is no job {name!r}", name=name), f"the jobs are: {known}") from None
+        return found
+
+    def list_running_agents(self) -> list[AgentJob]:
+        """Return the sub-agents that have not ended, oldest first."""
+        return [agent for agent in self._agents.values() if agent.is_running]
 
     def list_running(self) -> list[Job]:
         """Return the jobs that have not ended, oldest first."""
@@ -140,7 +181,7 @@ class JobTable:
 
     async def close(self) -> None:
         """End all jobs concurrently and wait for it; the private /tmp of commands is removed."""
-        await asyncio.gather(*(job.stop() for job in self.list_running()))
+        await asyncio.gather(*(job.stop() for job in (*self.list_running_agents(), *self.list_running())))
         atexit.unregister(self.kill)  # otherwise a process with several apps would keep each of them alive
         if self.sandbox is not None:
             self.sandbox.close()

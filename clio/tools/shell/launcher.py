@@ -19,9 +19,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from clio.config.paths import clio_home
 from clio.errors import ToolFailed
+from clio.text.translation import tr
+from clio.threads import LAUNCHER_NAME
 
-_CHILD = str(Path(__file__).with_name("launcher_child.py"))
+_CHILD = str(Path(__file__).with_name(LAUNCHER_NAME))
 _LAUNCHER_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 """Variables that Python may need to start; no others, because commands can read their parent's environment."""
 _SIGKILL = 9
@@ -97,7 +100,7 @@ class Launcher:
                 try:
                     self._send(body, fds)
                 except OSError as error:
-                    raise ToolFailed(f"no command can be started: {error}") from error
+                    raise ToolFailed(tr("no command can be started: {error}", error=error)) from error
 
     def _send(self, body: bytes, fds: Sequence[int]) -> None:
         if self._control is None or self._owner != os.getpid():
@@ -115,7 +118,8 @@ class Launcher:
                 self._process = subprocess.Popen(
                     # Isolated and without site packages: no PYTHON variable and no .pth file of the environment may
                     # change what starts commands, and it starts sooner.
-                    [sys.executable, "-I", "-S", "-B", _CHILD],
+                    # The folder tells a clio below this process that it is part of a run (see `is_in_clio_command`).
+                    [sys.executable, "-I", "-S", "-B", _CHILD, os.path.realpath(clio_home(os.environ))],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

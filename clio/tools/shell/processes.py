@@ -17,10 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from clio.config.paths import clio_home
 from clio.errors import ToolFailed
 from clio.sandbox.fence import EnclosedCommand
 from clio.security.shell.command_line import get_line_shell
-from clio.threads import start_process
+from clio.text.translation import tr
+from clio.threads import RUN_MARK, end_tree_on_windows, make_run_mark, start_process
 from clio.tools.shell.launcher import LaunchRequest, launch_command
 
 MAX_KEPT_CHARS = 2_000_000  # `yes` writes a gigabyte in a second; clio must not grow with it
@@ -151,12 +153,16 @@ def list_session_members(leader: int) -> list[int]:
     """
     if sys.platform == "win32":
         return []
-    proc = Path("/proc")
+    return [pid for pid in list_living_processes() if _in_session(pid, leader)]
+
+
+def list_living_processes(proc: Path = Path("/proc")) -> list[int]:
+    """Return the processes of this machine, from /proc if there is one, otherwise from `ps` and without zombies."""
     if (proc / "self").exists():
-        names = [entry.name for entry in proc.iterdir()]
-    else:
-        names = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
-    return [int(name) for name in names if name.isdigit() and _in_session(int(name), leader)]
+        return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()]
+    listed = subprocess.run(["ps", "-A", "-o", "pid=", "-o", "stat="], capture_output=True, text=True, check=False)
+    rows = (line.split() for line in listed.stdout.splitlines())
+    return [int(pid) for pid, state, *_ in rows if pid.isdigit() and not state.startswith("Z")]
 
 
 def list_descendants(top: int) -> list[int]:
@@ -183,7 +189,10 @@ def _in_session(pid: int, leader: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process has ended but its parent has not collected it; it ignores signals and holds no resources."""
+    """Whether a process has ended but its parent has not collected it; it ignores signals and holds no resources.
+
+    False without /proc: there `list_living_processes` leaves zombies out.
+    """
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -193,7 +202,8 @@ def _is_zombie(pid: int) -> bool:
 
 async def wait_for_any_exit(pids: Sequence[int]) -> None:
     """Return when one of them may have ended; event-driven where the system supports it, otherwise by polling."""
-    if sys.platform != "linux":
+    # A Python built on an older Linux lacks `pidfd_open`, whatever kernel it runs on.
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         await asyncio.sleep(_POLL_S)
         return
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -212,17 +222,6 @@ async def wait_for_any_exit(pids: Sequence[int]) -> None:
             os.close(fd)
 
 
-def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
-    """Ask a process and its children to end, or kill them; does nothing on other systems, or if it has ended."""
-    if sys.platform == "win32" and running:
-        # Windows has no SIGTERM. Ctrl-Break reaches a process group, for which the command was started in a group of
-        # its own.
-        if gently:
-            os.kill(leader, signal.CTRL_BREAK_EVENT)
-        else:
-            subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
-
-
 TERM_GRACE_S = 1.0
 """Time for a timed-out command to clean up between SIGTERM and SIGKILL."""
 CANCEL_GRACE_S = 0.03
@@ -232,11 +231,17 @@ _DRAIN_S = 0.25  # for the last output to arrive after the command has ended; a 
 _PROGRESS_INTERVAL_S = 1.0
 _PROGRESS_LINES, _PROGRESS_LINE_CHARS = 20, 200
 _RECENT_CHARS = 8_000  # the last lines are searched in so much of a piece of output
+_TERMINAL_WAIT_S = 3.0
+"""How long a command may wait for keys; vim itself waits two seconds after its warning, also if it needs no keys."""
+_ALTERNATE_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
+_NO_TERMINAL_WARNING = b"Input is not from a terminal"
+_MAX_SEQUENCE_BYTES = 32
 _INTERRUPTED_CHARS = 16_000
 """Characters of an interrupted command's output that are kept: its end, where it was interrupted."""
 
 # The model reads the output as text and can answer neither a pager nor a password prompt.
 _PLAIN_OUTPUT = {
+    "SSH_ASKPASS_REQUIRE": "never",
     "NO_COLOR": "1",
     "TERM": "dumb",
     "PAGER": "cat",
@@ -252,9 +257,11 @@ _SHELL_BEHAVIOR_VARIABLES = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT
 def make_command_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command: clio's own, with colours, pagers and prompts off.
 
-    Variables that change the meaning of a command line are removed, such as CDPATH.
+    Variables that change the meaning of a command line are removed, such as CDPATH. A clio that the command starts
+    recognizes by `RUN_MARK` that the user did not start it.
     """
-    return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _SHELL_BEHAVIOR_VARIABLES}
+    marked = {**env, **_PLAIN_OUTPUT, RUN_MARK: make_run_mark(clio_home(os.environ))}
+    return {name: value for name, value in marked.items() if name not in _SHELL_BEHAVIOR_VARIABLES}
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
@@ -262,6 +269,10 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
     has_keeper: the process that clio started belongs to the sandbox: it only waits for the command and its children,
         and ends them all when it receives SIGTERM.
+
+    Attributes:
+        left_behind: whether children were still running when the command ended, and were stopped.
+        needed_terminal: whether it was stopped because it waited for keys, which no one can press.
     """
 
     def __init__(self, *, has_keeper: bool = False) -> None:
@@ -277,6 +288,10 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._last_lines: list[str] = []
         self.output = BoundedText()
         self.left_behind = False
+        self.needed_terminal = False
+        self._last_bytes: bytes = b""
+        self._full_screen_from: float | None = None
+        self._was_warned = False
 
     @property
     def exit_code(self) -> int | None:
@@ -299,6 +314,13 @@ class RunningProcess(asyncio.SubprocessProtocol):
         return (self._ended or time.monotonic()) - self._last_output
 
     @property
+    def waits_for_keys(self) -> bool:
+        """Whether it seems to be a program such as an editor, which has the whole screen until a key ends it."""
+        if self._full_screen_from is not None and time.monotonic() - self._full_screen_from >= _TERMINAL_WAIT_S:
+            return True
+        return self._was_warned and self.silent_s >= _TERMINAL_WAIT_S
+
+    @property
     def unfinished_line(self) -> str:
         """The output after the last newline; not part of `output` while it runs."""
         return self._text.unfinished()
@@ -315,6 +337,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Collect output; called by asyncio."""
         self._last_output = time.monotonic()
+        if b"\x1b[?" in data or self._last_bytes or _NO_TERMINAL_WARNING in data:
+            self._look_for_full_screen(data)
         self._collect(self._text.feed(data))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -325,6 +349,16 @@ class RunningProcess(asyncio.SubprocessProtocol):
         """Note that the command itself has ended, not all of its children; called by asyncio."""
         self._ended = time.monotonic()
         self._exited.set()
+
+    def _look_for_full_screen(self, data: bytes) -> None:
+        data = self._last_bytes + data
+        self._was_warned = self._was_warned or _NO_TERMINAL_WARNING in data
+        if found := _ALTERNATE_SCREEN.findall(data):
+            is_open = found[-1] == b"h"
+            self._full_screen_from = (self._full_screen_from or self._last_output) if is_open else None
+        end = data[-_MAX_SEQUENCE_BYTES:]
+        start = end.rfind(b"\x1b")
+        self._last_bytes = end[start:] if start >= 0 and not _ALTERNATE_SCREEN.match(end, start) else b""
 
     def _collect(self, text: str) -> None:
         self.output.add(text)
@@ -457,7 +491,9 @@ async def start_command_process(
             _, process = await start_process(launch_command(make, request), stop_started_process)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else enclosed.argv[0]
-        raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
+        raise ToolFailed(
+            tr("{shown!r} could not be started in {cwd!r}: {error}", shown=shown[:200], cwd=str(cwd), error=error)
+        ) from error
     return process
 
 
@@ -476,7 +512,8 @@ async def run_process(
 ) -> tuple[RunningProcess, bool]:
     """Run a command to its end; the second value is whether it was stopped after `timeout_s`.
 
-    Cancelling kills everything it started before the cancellation continues.
+    A program that needs a terminal is stopped after a few seconds, see `needed_terminal`. Cancelling kills all that it
+    started before the cancellation continues.
 
     Args:
         on_progress: called about once a second with the last lines of output, or how long there was none; a last
@@ -489,7 +526,11 @@ async def run_process(
             try:
                 while not (await asyncio.wait({waiting}, timeout=_PROGRESS_INTERVAL_S))[0]:
                     on_progress(_describe_progress(process))
-                await waiting
+                    if process.waits_for_keys:
+                        process.needed_terminal = True
+                        break
+                else:
+                    await waiting
             finally:
                 waiting.cancel()
     except TimeoutError:
@@ -501,6 +542,8 @@ async def run_process(
         await process.stop(CANCEL_GRACE_S)
         on_progress(process.output.text().strip("\n")[-_INTERRUPTED_CHARS:])
         raise
+    if process.needed_terminal:
+        await process.stop(TERM_GRACE_S)
     return process, False
 
 

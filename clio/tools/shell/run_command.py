@@ -1,6 +1,7 @@
 """The tools that run commands in the foreground, with a time limit, or in the background, as jobs."""
 
 import asyncio
+import re
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.sandbox.fence import PRIVATE_TMP_NOTE, PRIVATE_TMP_WARNING
 from clio.security.actions import RunCommand, TouchOwnState, Workspace
 from clio.sessions.side_effects import find_commit_lines, runs_commit
+from clio.text.translation import english, tr
 from clio.tools.base import ConfinedRun, PreparedCall, Progress, ToolOutput
 from clio.tools.schemas import JobOutputArgs, JobStopArgs, RunCommandArgs, SandboxedCommandArgs, get_command_args
 from clio.tools.shell.jobs import Job, JobTable
@@ -25,6 +27,17 @@ _FIRST_OUTPUT_S = 0.5  # time for a new job to fail or print something before it
 _TITLE_CHARS = 200
 _GIT_LOG_LIMIT_S = 5.0
 _LOG_ARGUMENTS = ("log", "--max-count=20", "--pretty=format:%h %s")
+
+
+_MAX_COMPLAINT_CHARS = 2_000  # a longer output is not about the missing terminal alone
+_COMPLAINT = (
+    r"(?i)not (?:from )?a (?:tty|terminal)|not connected to a (?:tty|terminal)|tty get|terminal is (?:dumb|required)"
+    r"|no tty present|opening terminal|unable to open (?:a )?tty|/dev/tty: |inappropriate ioctl"
+)
+_NO_TERMINAL_HINT = (
+    "it needs a terminal, and a command has none: standard input is empty and no key can be pressed; use the form that"
+    " asks nothing, such as `top -b -n 1`, `git commit -m`, `ssh host command`, and read_file and edit_file for files"
+)
 
 
 class RunCommandTool:
@@ -45,9 +58,9 @@ class RunCommandTool:
         """Prepare a command. Raises ToolRetry for an empty command or one with a NUL character."""
         call: RunCommandArgs = args
         if not call.command.strip():
-            raise ToolRetry("the command is empty", "give one line for the shell")
+            raise ToolRetry(tr("the command is empty"), "give one line for the shell")
         if "\0" in call.command:
-            raise ToolRetry("the command contains a NUL character", "leave it out")
+            raise ToolRetry(tr("the command contains a NUL character"), "leave it out")
         if sys.platform != "win32":
             # While the policy judges and the user may still read the question, Python starts; the command then waits
             # for a fork only.
@@ -62,9 +75,11 @@ class RunCommandTool:
             return await self._run_in_foreground(call.command, limit_s, progress, outside, confined)
 
         first, _, more = call.command.strip().partition("\n")
-        title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
-        title += " (background)" if call.background else ""
-        title += " (outside the sandbox)" if outside else ""
+        title = tr(
+            "run {first}{value}", first=first[:_TITLE_CHARS], value=" …" if more or len(first) > _TITLE_CHARS else ""
+        )
+        title += tr(" (background)") if call.background else ""
+        title += tr(" (outside the sandbox)") if outside else ""
         note = PRIVATE_TMP_WARNING if not outside and self._uses_private_tmp(call.command) else ""
         action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
         return PreparedCall(title=title, action=action, run=run, run_confined=run)
@@ -86,7 +101,13 @@ class RunCommandTool:
             process, timed_out, note = await run_sandboxed(
                 command, root, sandbox, timeout_s=timeout_s, on_progress=progress
             )
-        state = _describe_timeout(process, timeout_s) if timed_out else _describe_end(process)
+        if process.needed_terminal:
+            summary = tr("stopped: it needs a terminal")
+        else:
+            summary = tr("stopped after {seconds:g} s", seconds=timeout_s) if timed_out else _describe_end(process)
+        state = f"{english(summary)}; {_explain_silence(process, timeout_s)}" if timed_out else english(summary)
+        if _lacked_terminal(process):
+            state = f"{english(_describe_end(process))}; {_NO_TERMINAL_HINT}"
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
         ok = process.exit_code == 0 and not timed_out
@@ -95,7 +116,6 @@ class RunCommandTool:
         effects = SideEffects(
             command=command, exit_code=None if timed_out else _get_exit_code(process), commits=commits
         )
-        summary = state.partition(";")[0]
         # Told once per session: a file left in /tmp by one command is not seen by the next, which looks like a lost
         # file.
         if not outside and not note and not self._has_explained_tmp and self._uses_private_tmp(command):
@@ -132,13 +152,15 @@ class JobOutputTool:
         async def run(progress: Progress) -> ToolOutput:
             if call.wait_s:
                 await job.wait(call.wait_s)
+            if not isinstance(job, Job):
+                return job.make_report()
             offset = job.read_to if call.offset is None else call.offset
             output = _make_job_report(job, offset, await restore_files_changed_by_jobs(self._jobs.sandbox))
             if refused := await job.take_refusal():
                 return structs.replace(output, denied_need=refused, unconfined_call=self._prepare_unconfined_call(job))
             return output
 
-        return PreparedCall(title=f"output of {job.name}", action=TouchOwnState(), run=run)
+        return PreparedCall(title=tr("output of {job}", job=job.name), action=TouchOwnState(), run=run)
 
     def _prepare_unconfined_call(self, job: Job) -> PreparedCall:
         """Return the same command, to be started again unconfined if the user agrees."""
@@ -149,7 +171,11 @@ class JobOutputTool:
             return _make_job_report(again, again.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
         first, _, more = job.command.strip().partition("\n")
-        title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''} (background)"
+        title = tr(
+            "run {first}{value} (background)",
+            first=first[:_TITLE_CHARS],
+            value=" …" if more or len(first) > _TITLE_CHARS else "",
+        )
         return PreparedCall(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=run)
 
 
@@ -171,9 +197,11 @@ class JobStopTool:
         async def run(progress: Progress) -> ToolOutput:
             if job.is_running:
                 await job.stop()
+            if not isinstance(job, Job):
+                return job.make_report()
             return _make_job_report(job, job.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
-        return PreparedCall(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=run)
+        return PreparedCall(title=tr("stop {job}", job=job.name), action=TouchOwnState(ends_work=True), run=run)
 
 
 def _make_job_report(job: Job, offset: int, note: str) -> ToolOutput:
@@ -185,13 +213,13 @@ def _make_job_report(job: Job, offset: int, note: str) -> ToolOutput:
     job.read_to = process.output.total_chars
     text = process.output.text_from(offset).strip("\n")
     if job.is_running:
-        state = f"{job.name} running for {process.seconds:.0f} s"
+        state = tr("{job} running for {seconds:.0f} s", job=job.name, seconds=process.seconds)
         unfinished = process.unfinished_line
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
-        state = f"{job.name} ended: {_describe_end(process)}"
+        state = tr("{job} ended: {end}", job=job.name, end=_describe_end(process))
     effects = None if job.is_running else SideEffects(command=job.command, exit_code=_get_exit_code(process))
-    head = f"[{state}; read to offset {job.read_to} with job_output]"
+    head = f"[{english(state)}; read to offset {job.read_to} with job_output]"
     result = "\n".join(filter(None, (head, text or "(nothing new)", note)))
     return ToolOutput(text=result, summary=state, side_effects=effects)
 
@@ -220,14 +248,26 @@ async def _find_commits(command: str, output: str, folder: Path, started: float)
 
 def _describe_end(process: RunningProcess) -> str:
     code = process.exit_code
-    how = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
-    return f"{how} in {process.seconds:.1f} s"
+    how = tr("exit {code}", code=code) if code is None or code >= 0 else tr("killed by signal {signal}", signal=-code)
+    return tr("{how} in {seconds:.1f} s", how=how, seconds=process.seconds)
 
 
-def _describe_timeout(process: RunningProcess, timeout_s: float) -> str:
-    silent = (
+def _lacked_terminal(process: RunningProcess) -> bool:
+    """Whether the command was stopped or failed because it has no terminal."""
+    if process.needed_terminal:
+        return True
+    output = process.output
+    return (
+        bool(process.exit_code)
+        and output.total_chars <= _MAX_COMPLAINT_CHARS
+        and re.search(_COMPLAINT, output.text()) is not None
+    )
+
+
+def _explain_silence(process: RunningProcess, timeout_s: float) -> str:
+    """Tell the model why its command may not have ended in time."""
+    return (
         f"it had printed nothing for {process.silent_s:.0f} s and may have waited for input, which it cannot get"
         if process.silent_s > timeout_s / 2
         else "it was still printing; give timeout_s, or background=true for something that does not end"
     )
-    return f"stopped after {timeout_s:g} s; {silent}"

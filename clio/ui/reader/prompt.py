@@ -31,7 +31,7 @@ from clio.security.actions import (
     TouchOwnState,
 )
 from clio.sessions.state import Todo
-from clio.text.formatting import format_count
+from clio.text.translation import english, mark, tr, tr_count
 from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import FormatPath, list_command_facts
 from clio.ui.history import HistoryEntry, HistorySearch
@@ -49,9 +49,9 @@ from clio.ui.terminal_signals import TerminalSignals
 from clio.ui.theme import Terminal, Theme
 
 _SPOKEN_CHOICES = {
-    "edit": "edit in your editor",
-    "by hunks": "hunk by hunk",
-    "show all": "read all of it",
+    "edit": mark("edit in your editor"),
+    "by hunks": mark("hunk by hunk"),
+    "show all": mark("read all of it"),
 }
 
 
@@ -90,12 +90,12 @@ class ReaderQuestions(Questions):
 
     async def confirm(self, question: str) -> bool:
         """Ask yes or no by a key. Any other key repeats the question."""
-        choices = {"y": "yes", "n": "no"}
+        choices = {"y": tr("yes"), "n": tr("no")}
         async with self._lock:
             self._choices = f"{speak_line(question)}\n{format_choices(choices)}"
             return await self._read_choice_key(choices, False, None, ()) == "y"
 
-    async def ask_line(self, prompt: str) -> str | None:
+    async def ask_line(self, prompt: str, *, erase: bool = False) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._lock:
             return await self._read_echoed_line(f"{speak_line(prompt)} ")
@@ -137,12 +137,15 @@ class ReaderQuestions(Questions):
 
 def format_choices(choices: Mapping[str, str]) -> str:
     """Return the choices as text: "keys: y yes; n no; or Escape"."""
-    parts = (f"{letter} {_SPOKEN_CHOICES.get(meaning, speak_line(meaning))}" for letter, meaning in choices.items())
-    return f"keys: {'; '.join(parts)}; or Escape"
+    parts = (
+        f"{letter} {tr(_SPOKEN_CHOICES.get(english(meaning), speak_line(meaning)))}"
+        for letter, meaning in choices.items()
+    )
+    return tr("keys: {parts}; or Escape", parts="; ".join(parts))
 
 
 PROMPT = "you: "
-_VI_NORMAL = "vi normal: "
+_VI_NORMAL = mark("vi normal: ")
 _MAX_LISTED = 30
 _MAX_WITH_NOTES = 6
 """Up to so many completions are read out with their descriptions."""
@@ -198,7 +201,7 @@ class ReaderLine(PromptLine):
         if waiting and waiting != self._announced:
             for text in waiting:
                 self._write(f"{text.label}: {clean_line(text.text)}")
-            self._write(speak_line(HELD_HINT))
+            self._write(speak_line(tr(HELD_HINT)))
         self._announced = waiting
         try:
             return await super().read(default=default, on_start=on_start, on_ready=on_ready)
@@ -208,7 +211,7 @@ class ReaderLine(PromptLine):
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no by a key; if a word is given, only that word on a line means yes."""
         if word:
-            answer = await self._questions.ask_line(f"{question} type {word}: ")
+            answer = await self._questions.ask_line(tr("{question} type {word}: ", question=question, word=word))
             return answer is not None and answer.strip() == word
         return await self._questions.confirm(question)
 
@@ -226,7 +229,7 @@ class ReaderLine(PromptLine):
         """Print the line where `PromptLine` would draw it."""
         buffer, app = self._session.default_buffer, self._session.app
         normal = self._vi and app.vi_state.input_mode == InputMode.NAVIGATION and not app.is_done
-        self._echo.show(_VI_NORMAL if normal else PROMPT, buffer.text, buffer.cursor_position)
+        self._echo.show(tr(_VI_NORMAL) if normal else PROMPT, buffer.text, buffer.cursor_position)
         super()._after_render(_)
 
     def _handle_enter(self, buffer: Buffer, app: Application[str]) -> None:
@@ -275,7 +278,7 @@ class ReaderLine(PromptLine):
 
         @bindings.add("c-s", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            self._print_message("Ctrl-R searches the history for the text on the line")
+            self._print_message(tr("Ctrl-R searches the history for the text on the line"))
 
         return [bindings]
 
@@ -287,7 +290,7 @@ class ReaderLine(PromptLine):
         if buffer.document != document:
             return  # the user continued to type
         if not offers:
-            self._print_message("no completions")
+            self._print_message(tr("no completions"))
         elif len(offers) == 1:
             buffer.apply_completion(offers[0])
             self.redraw()
@@ -317,15 +320,20 @@ class _HistoryStepper:
             self._entries = [entry for entry in self._history.find_matches(text) if entry.text != text]
             self._position = -1
         if not self._entries:
-            return "no match in the history", text
+            return tr("no match in the history"), text
         self._position = (self._position + 1) % len(self._entries)
         entry = self._entries[self._position]
         project = (
-            f", of {entry.project.rstrip('/').rpartition('/')[2]}"
+            tr(", of {total}", total=entry.project.rstrip("/").rpartition("/")[2])
             if entry.project and not entry.is_from_this_project
             else ""
         )
-        return f"history {self._position + 1} of {len(self._entries)}{project}, Escape to cancel", entry.text
+        return tr(
+            "history {position} of {count}{project}, Escape to cancel",
+            position=self._position + 1,
+            count=len(self._entries),
+            project=project,
+        ), entry.text
 
     def cancel(self) -> str:
         """End the search and return the original line."""
@@ -341,7 +349,9 @@ def format_completions(offers: Sequence[Completion]) -> str:
         for offer in offers[:_MAX_LISTED]
     ]
     hidden = len(offers) - len(names)
-    return f"{len(offers)} completions: {', '.join(names)}" + (f", and {hidden} more" if hidden else "")
+    return tr("{count} completions: {names}", count=len(offers), names=", ".join(names)) + (
+        tr(", and {hidden} more", hidden=hidden) if hidden else ""
+    )
 
 
 class ReaderPromptIO(PromptIO):
@@ -381,19 +391,20 @@ class ReaderPromptIO(PromptIO):
         first, *rest = speak_text(text) or [""]
         return [Part(body=Text(line)) for line in (f"{self._next_label()}: {first}", *rest)]
 
-    def render_action(self, action: Action, display: FormatPath) -> Sequence[Text]:
+    def render_action(self, action: Action, display: FormatPath, *, named: bool = False) -> Sequence[Text]:
         """Describe what a call would do, each line with a label."""
         match action:
             case ChangeFiles(changes=changes):
                 return self.render_changes(changes, display)
             case RunCommand(command=command, cwd=cwd, note=note):
                 lines = [*_describe_command_facts(command, display(cwd)), *([note] if note else [])]
-            case FetchUrl(url=url):
-                lines = [f"address: {line}" for line in spell_out_lines(url)]
+            case FetchUrl(url=url, query=query):
+                lines = [tr("query: {line}", line=line) for line in spell_out_lines(query)] if query else []
+                lines += [tr("address: {line}", line=line) for line in spell_out_lines(url)]
             case ReadFiles(paths=paths):
-                lines = [f"file: {spell_out_line(display(path))}" for path in paths]
+                lines = [tr("file: {name}", name=spell_out_line(display(path))) for path in paths]
             case CallServer(arguments=arguments):
-                lines = [f"argument: {line}" for line in spell_out_lines(arguments)]
+                lines = [tr("argument: {line}", line=line) for line in spell_out_lines(arguments)]
             case TouchOwnState():
                 lines = []
             case _:
@@ -433,7 +444,7 @@ class ReaderPromptIO(PromptIO):
         """Yield the first lines, and how many are missing."""
         yield from body[:rows]
         if len(body) > rows:
-            yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('show', 'read')}")
+            yield Text(f"{tr_count(len(body) - rows, 'more line')}{hint.replace('show', 'read')}")
 
     def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
         """Whether there are at most so many lines."""
@@ -441,7 +452,7 @@ class ReaderPromptIO(PromptIO):
 
     def _next_label(self) -> str:
         self._question_count += 1
-        return f"question {self._question_count}"
+        return tr("question {question_count}", question_count=self._question_count)
 
 
 def _describe_command_facts(command: str, cwd: str) -> Iterator[str]:
@@ -449,9 +460,9 @@ def _describe_command_facts(command: str, cwd: str) -> Iterator[str]:
     for kind, text in list_command_facts(command, cwd):
         match kind:
             case "line":
-                yield f"command: {text}" if first else f"and: {text}"
+                yield tr("command: {text}", text=text) if first else tr("and: {text}", text=text)
                 first = False
             case "in":
-                yield f"in the directory: {text}"
+                yield tr("in the directory: {text}", text=text)
             case "runs" | "reads" | "writes" | "looks like another name" | "not understood":
                 yield f"{kind}: {text}"

@@ -27,6 +27,8 @@ from clio.agent.user_interface import (
 )
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
+from clio.text.formatting import begin_lower
+from clio.text.translation import tr
 from clio.ui.footer import Activity
 from clio.ui.line_rules import USER_SIGN
 from clio.ui.markdown import preload_markdown
@@ -87,7 +89,11 @@ class SpokenReasoning:
         lines = [str(part.body) for part in self._stream.finish(0.0)]
         spoken = self._label_lines(lines)
         self._started = False
-        return [*spoken, f"thought for {speak_seconds(seconds)}"] if folded and seconds >= _MIN_REPORTED_S else spoken
+        return (
+            [*spoken, tr("thought for {duration}", duration=speak_seconds(seconds))]
+            if folded and seconds >= _MIN_REPORTED_S
+            else spoken
+        )
 
     def _label_lines(self, lines: list[str]) -> list[str]:
         spoken = [
@@ -106,13 +112,13 @@ def speak_call(event: ToolFinished) -> Iterator[str]:
     lines = [remove_drawn(line).strip() for line in clean(event.preview).splitlines()]
     summary = restore_full_line(clean_line(event.summary), () if event.ok else lines)
     yield speak_line(
-        f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else "")
+        f"{tr('done') if event.ok else tr('failed')}: {clean_line(event.title)}" + (f", {summary}" if summary else "")
     )
     if event.diff and not event.asked:
-        yield from speak_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff to read all")
+        yield from speak_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=tr(", slash diff to read all"))
     elif not event.ok:
         output = [line for line in lines if line and clean_line(line) != summary]
-        yield from (f"output: {line}" for line in output)
+        yield from (tr("output: {line}", line=line) for line in output)
 
 
 def speak_result(result: CommandResult) -> Iterator[str]:
@@ -120,7 +126,7 @@ def speak_result(result: CommandResult) -> Iterator[str]:
     if result.bar is not None:
         yield from speak_bar(result.bar)
     if result.text and not result.ok:
-        yield f"error: {speak_line(' '.join(clean(result.text).split()))}"
+        yield tr("error: {message}", message=begin_lower(speak_line(" ".join(clean(result.text).split()))))
     elif result.text:
         yield from (
             line if isinstance(line, ExactLine) else replace_symbols(line) for line in speak_text(clean(result.text))
@@ -171,7 +177,16 @@ class SpokenProgress:
         if done >= total or now < self._next:
             return
         self._next = now + _REPORT_PERIOD_S
-        self._write(f"{self._prefix}{self._label}, {round(100 * done / total)} percent, {done:,} of {total:,}")
+        self._write(
+            tr(
+                "{prefix}{label}, {value} percent, {done:,} of {total:,}",
+                prefix=self._prefix,
+                label=self._label,
+                value=round(100 * done / total),
+                done=done,
+                total=total,
+            )
+        )
         if not self._prefix and self._hint:
             self._write(self._hint)
         self._prefix = "still "
@@ -254,7 +269,7 @@ class ReaderScreen:
             case StreamRestarted():
                 self._answer, self._cleaner = SpokenMarkdown(), StreamCleaner()
                 self._thinking_since = None
-                self._print_lines(ANSWER_RESTARTED)
+                self._print_lines(tr(ANSWER_RESTARTED))
             case Retrying():
                 self._end_stream()
                 self._print_lines(speak_retry(event))
@@ -296,7 +311,7 @@ class ReaderScreen:
         for call in self._calls.values():
             if not call.is_reported and now - call.since >= _LONG_CALL_S:
                 call.is_reported = True
-                self._print_lines(f"started: {speak_line(call.title)}")
+                self._print_lines(tr("started: {text}", text=speak_line(call.title)))
         if now - self._printed_at >= _REPORT_PERIOD_S:
             self._print_lines(self._describe_progress(now))
 
@@ -314,17 +329,23 @@ class ReaderScreen:
 
     def print_error(self, text: str) -> None:
         """Print an error."""
-        self._print_lines(f"error: {speak_line(' '.join(clean(text).split()))}")
+        self._print_lines(tr("error: {message}", message=begin_lower(speak_line(" ".join(clean(text).split())))))
 
-    def show_result(self, result: CommandResult) -> None:
+    def show_result(self, result: CommandResult, *, continues: bool = False) -> None:
         """Print the result of a slash command; a failure is reported as an error."""
         self._print_lines(*speak_result(result))
+
+    def expect_turn(self) -> None:
+        """Do nothing: nothing is drawn."""
+
+    def abandon_turn(self) -> None:
+        """Do nothing, as `expect_turn`."""
 
     def toggle_reasoning(self) -> None:
         """Show or hide the model's reasoning, for the running stream and for later ones."""
         lines = self._reasoning.toggle()
-        state = "read out" if self._reasoning.is_shown else "hidden"
-        self._print_lines(f"the model's thinking is {state} from now on", *lines)
+        state = tr("read out") if self._reasoning.is_shown else tr("hidden")
+        self._print_lines(tr("the model's thinking is now {state}", state=state), *lines)
 
     def toggle_fold(self) -> bool:
         """Return False: nothing is folded here."""
@@ -378,7 +399,7 @@ class ReaderScreen:
         self._echo.end()
         self._is_turn_running = False
         self._print_pending()
-        self._print_lines(*(f"interrupted: {speak_line(call.title)}" for call in self._calls.values()))
+        self._print_lines(*(tr("interrupted: {text}", text=speak_line(call.title)) for call in self._calls.values()))
         self._calls.clear()
         if event.error and event.status != "interrupted":
             self.print_error(event.error)
@@ -406,8 +427,12 @@ class ReaderScreen:
     def _describe_progress(self, now: float) -> str:
         if self._calls:
             running = (f"{speak_line(call.title)}, {speak_seconds(now - call.since)}" for call in self._calls.values())
-            return f"still running: {'; '.join(running)}"
-        return f"still {self._activity.label}, {speak_seconds(now - self._activity.since)}"
+            return tr("still running: {running}", running="; ".join(running))
+        return tr(
+            "still {label}, {duration}",
+            label=tr(self._activity.label),
+            duration=speak_seconds(now - self._activity.since),
+        )
 
     def _print_answer(self, lines: Iterable[str]) -> None:
         for line in lines:

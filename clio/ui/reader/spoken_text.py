@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from clio.agent.user_interface import Retrying, TurnFinished
 from clio.commands.command import Bar, Table
 from clio.messages import Usage
-from clio.text.formatting import describe_cache_use, format_count, format_tokens
+from clio.text.formatting import describe_cache_use, format_tokens
 from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import mark, tr, tr_count
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
 from clio.ui.markdown import BlockSplitter, MarkdownPiece, parse_markdown_tokens
 from clio.ui.painter import count_cells
@@ -28,14 +29,14 @@ _SYMBOLS = (
     (LazyRegex(r"✓ ?"), "done "),
     (LazyRegex(r"✗ ?"), "failed "),
     (LazyRegex(r"\s*(?:→|⇒)\s*"), " to "),
-    (LazyRegex(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
+    (LazyRegex(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), mark(r"\1 added, \2 removed")),
     (LazyRegex(r"(?<=, )\+(\d+)$"), r"\1 added"),
     (LazyRegex(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
-    (LazyRegex(r"↑ ↓"), "Up and Down"),
+    (LazyRegex(r"↑ ↓"), mark("Up and Down")),
     (LazyRegex(r"↑"), "Up"),
     (LazyRegex(r"↓"), "Down"),
     (LazyRegex(r"↻ ?"), "again: "),
-    (LazyRegex(r"[↵⏎]"), "new line"),
+    (LazyRegex(r"[↵⏎]"), mark("new line")),
     (LazyRegex(r"(?<!\w)[−](?=\s)"), "minus"),
     (LazyRegex(r"…"), "..."),
 )
@@ -49,7 +50,7 @@ def spell_drawn(text: str) -> str:
 
 
 _SPOKEN_HEADINGS = {"#": "number"}
-_SPOKEN_CELLS = {"→": "in force"}
+_SPOKEN_CELLS = {"→": mark("current")}
 _BREAKS = LazyRegex("[\u2028\u2029\x85]")
 
 
@@ -99,18 +100,18 @@ def speak_seconds(seconds: float) -> str:
     """Return a duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
     whole = round(seconds)
     if whole < 1:
-        return "less than a second"
+        return tr("less than a second")
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "hour"), (minutes, "minute"), (rest, "second"))
-    return " ".join(format_count(count, word) for count, word in parts if count)
+    return " ".join(tr_count(count, word) for count, word in parts if count)
 
 
 def speak_footer(event: TurnFinished) -> str:
     """Return how a turn ended and its totals: "done, 2 requests, 12k in, 432 out, 12 seconds"."""
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     outcome = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
-    requests = format_count(event.steps, "request")
+    requests = tr_count(event.steps, "request")
     parts = (outcome, requests, speak_usage(event.usage), cost, speak_seconds(event.seconds))
     return ", ".join(part for part in parts if part)
 
@@ -120,13 +121,24 @@ def speak_usage(usage: Usage) -> str:
     if not usage.prompt_tokens and not usage.completion_tokens:
         return ""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
-    return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
+    return tr(
+        "{tokens} in{cached}, {tokens2} out",
+        tokens=format_tokens(usage.prompt_tokens),
+        cached=cached,
+        tokens2=format_tokens(usage.completion_tokens),
+    )
 
 
 def speak_retry(event: Retrying) -> str:
     """Return why a request is sent again, and when."""
-    when = "at once" if event.delay_s < 1 else f"in {speak_seconds(event.delay_s)}"
-    return f"{clean_line(event.reason)}, retrying {when}, attempt {event.attempt} of {event.of}"
+    when = tr("at once") if event.delay_s < 1 else tr("in {duration}", duration=speak_seconds(event.delay_s))
+    return tr(
+        "{reason}, retrying {when}, attempt {attempt} of {of}",
+        reason=clean_line(event.reason),
+        when=when,
+        attempt=event.attempt,
+        of=event.of,
+    )
 
 
 def speak_table(table: Table) -> Iterator[str]:
@@ -138,10 +150,10 @@ def speak_table(table: Table) -> Iterator[str]:
     named = any(headings)
     several = len(table.rows) > 1 and named and table.columns[0].strip() != "#"
     for number, row in enumerate(table.rows, 1):
-        cells = [_SPOKEN_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
+        cells = [tr(_SPOKEN_CELLS.get(cell.strip(), clean_line(cell))) for cell in row]
         pairs = ((heading, cell) for heading, cell in zip(headings, cells, strict=True) if cell)
         text = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
-        yield speak_line(f"row {number}: {text}" if several else text)
+        yield speak_line(tr("row {number}: {text}", number=number, text=text) if several else text)
 
 
 def speak_bar(bar: Bar) -> Iterator[str]:
@@ -149,7 +161,7 @@ def speak_bar(bar: Bar) -> Iterator[str]:
     whole = sum(part.amount for part in bar.parts if part.amount > 0)
     yield speak_line(clean_line(bar.title))
     for part in bar.parts:
-        share = f", {100 * max(part.amount, 0) / whole:.1f} percent" if whole else ""
+        share = tr(", {value:.1f} percent", value=100 * max(part.amount, 0) / whole) if whole else ""
         yield speak_line(f"{clean_line(part.name)}: {part.amount:,}{share}")
 
 
@@ -169,7 +181,7 @@ def speak_diff(diff: str, *, names: bool | None = None, max_lines: int | None = 
     lines = list(_describe_diff_rows(parsed, named))
     visible = lines if max_lines is None or len(lines) <= max_lines + 1 else lines[: max_lines + 1]
     hidden = len(lines) - len(visible)
-    return [*visible, f"{format_count(hidden, 'more line')}{hint}"] if hidden else list(visible)
+    return [*visible, f"{tr_count(hidden, 'more line')}{hint}"] if hidden else list(visible)
 
 
 def _describe_diff_rows(parsed: ParsedDiff, named: bool) -> Iterator[str]:
@@ -183,7 +195,9 @@ def _describe_diff_rows(parsed: ParsedDiff, named: bool) -> Iterator[str]:
             case "file" if named:
                 yield f"{speak_line(row.text)}: {_count_changed_lines(*parsed.counts[index])}"
             case "added" | "removed":
-                yield ExactLine(f"line {row.number} {row.kind}: {_describe_line(row)}")
+                yield ExactLine(
+                    tr("line {number} {kind}: {line}", number=row.number, kind=row.kind, line=_describe_line(row))
+                )
             case "note":
                 yield speak_line(row.text.removeprefix("\\ "))
             case _:
@@ -192,10 +206,10 @@ def _describe_diff_rows(parsed: ParsedDiff, named: bool) -> Iterator[str]:
 
 def _count_changed_lines(added: int, removed: int) -> str:
     """Return the counts: "2 lines added, 1 line removed"."""
-    parts = [f"{format_count(added, 'line')} added"] * bool(added) + [
-        f"{format_count(removed, 'line')} removed"
+    parts = [tr("{lines} added", lines=tr_count(added, "line"))] * bool(added) + [
+        tr("{lines} removed", lines=tr_count(removed, "line"))
     ] * bool(removed)
-    return ", ".join(parts) or "no line changed"
+    return ", ".join(parts) or tr("no line changed")
 
 
 def _describe_line(row: DiffRow) -> str:
@@ -203,9 +217,13 @@ def _describe_line(row: DiffRow) -> str:
     text = row.text.expandtabs(4)
     stripped = text.rstrip(" ")
     if not stripped:
-        return f"{format_count(len(text), 'blank')} only" if text else "empty"
-    omitted = f" ... {len(stripped) - _MAX_CHARS:,} more characters" if len(stripped) > _MAX_CHARS else ""
-    blanks = f" (then {format_count(len(text) - len(stripped), 'blank')})" if len(text) > len(stripped) else ""
+        return tr("only {blanks}", blanks=tr_count(len(text), "space")) if text else tr("empty")
+    omitted = (
+        tr(" ... {count:,} more characters", count=len(stripped) - _MAX_CHARS) if len(stripped) > _MAX_CHARS else ""
+    )
+    blanks = (
+        tr(" (then {blanks})", blanks=tr_count(len(text) - len(stripped), "space")) if len(text) > len(stripped) else ""
+    )
     return remove_drawn(stripped[:_MAX_CHARS]) + omitted + blanks
 
 
@@ -260,7 +278,9 @@ class SpokenMarkdown:
         self._code_lines += 1
         self._code.append(ExactLine(remove_drawn(piece.text.expandtabs(4)).rstrip()))
         if self._code_lines == _MAX_PENDING_LINES:
-            yield _announce_code(self._language, f"{_MAX_PENDING_LINES} lines or more")
+            yield _announce_code(
+                self._language, tr("{max_pending_lines} lines or more", max_pending_lines=_MAX_PENDING_LINES)
+            )
         if self._code_lines >= _MAX_PENDING_LINES:
             yield from self._code
             self._code.clear()
@@ -271,7 +291,7 @@ class SpokenMarkdown:
         if self._code_lines < _MAX_PENDING_LINES:
             yield from _speak_code_block(self._language, self._code)
         else:
-            yield f"end of code, {format_count(self._code_lines, 'line')}"
+            yield tr("end of code, {lines}", lines=tr_count(self._code_lines, "line"))
         self._code, self._code_lines, self._in_code = [], 0, False
 
     def _pop_sentences(self, block: str) -> list[str]:
@@ -314,7 +334,7 @@ class _TokenSpeaker:
             token = self._tokens[index]
             match token.type:
                 case "heading_open":
-                    self._prefix = f"heading {token.tag.removeprefix('h')}: "
+                    self._prefix = tr("heading {tag}: ", tag=token.tag.removeprefix("h"))
                 case "blockquote_open":
                     self._quotes += 1
                 case "blockquote_close":
@@ -330,7 +350,7 @@ class _TokenSpeaker:
                 case "fence" | "code_block":
                     yield from _speak_code_block(token.info.split(" ")[0], token.content.rstrip("\n").split("\n"))
                 case "hr":
-                    yield "end of section"
+                    yield tr("end of section")
                 case "table_open":
                     end = next(
                         other for other in range(index, len(self._tokens)) if self._tokens[other].type == "table_close"
@@ -345,7 +365,7 @@ class _TokenSpeaker:
 
     def _begin_item(self, token: "Token") -> None:
         number = self._lists[-1]
-        depth = f", level {len(self._lists)}" if len(self._lists) > 1 else ""
+        depth = tr(", level {count}", count=len(self._lists)) if len(self._lists) > 1 else ""
         if number is None:
             self._prefix = f"item{depth}: "
         else:
@@ -356,7 +376,7 @@ class _TokenSpeaker:
     def _speak_inline(self, token: "Token") -> Iterator[str]:
         prefix, self._prefix = self._prefix, ""
         if self._quotes:
-            prefix = f"quote: {prefix}"
+            prefix = tr("quote: {prefix}", prefix=prefix)
         for number, line in enumerate(_extract_text(token.children or ()).split("\n")):
             if line.strip():
                 yield (prefix if number == 0 else "") + remove_drawn(line).strip()
@@ -376,11 +396,11 @@ def _extract_text(children: "Sequence[Token]") -> str:
                 target, since = str(token.attrs.get("href", "")), len(text)
             case "link_close":
                 if text[since:].strip() not in (target, target.removeprefix("mailto:")):
-                    text += f" (link: {target})"
+                    text += tr(" (link: {target})", target=target)
             case "image":
-                text += f"picture: {token.content} (link: {token.attrs.get('src', '')})"
+                text += tr("image: {content} (link: {attrs})", content=token.content, attrs=token.attrs.get("src", ""))
             case "s_open":
-                text += "(struck out: "
+                text += tr("(struck out: ")
             case "s_close":
                 text += ")"
             case _:
@@ -396,17 +416,17 @@ def _speak_token_table(tokens: "Sequence[Token]") -> Iterator[str]:
         elif token.type == "inline":
             rows[-1].append(" ".join(remove_drawn(_extract_text(token.children or ())).split()))
     head, *body = rows or [[]]
-    yield f"table, {format_count(len(head), 'column')}, {format_count(len(body), 'row')}"
+    yield tr("table, {columns}, {rows}", columns=tr_count(len(head), "column"), rows=tr_count(len(body), "row"))
     for number, row in enumerate(body, 1):
         cells = (f"{title}: {cell}" if title else cell for title, cell in zip(head, row, strict=False) if cell)
-        yield f"row {number}: {'; '.join(cells)}"
-    yield "end of table"
+        yield tr("row {number}: {cells}", number=number, cells="; ".join(cells))
+    yield tr("end of table")
 
 
 def _speak_code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
-    yield _announce_code(language, format_count(len(lines), "line"))
+    yield _announce_code(language, tr_count(len(lines), "line"))
     yield from (ExactLine(remove_drawn(line.expandtabs(4)).rstrip()) for line in lines)
-    yield "end of code"
+    yield tr("end of code")
 
 
 def _announce_code(language: str, length: str) -> str:

@@ -29,7 +29,7 @@ LINES: dict[str, str] = {
     "clio --output=js": "json",
     "clio -p x --approve a": "ask all",
     "clio --provider o": "openai openrouter ollama offline",
-    "clio config ": "show path trust",
+    "clio config ": "show path trust get set unset",
     "clio completions ": "bash zsh fish",
     "clio session sh": "show",
     "clio note show ": "deploy-steps",
@@ -178,11 +178,12 @@ def test_every_flag_and_every_verb_is_offered() -> None:
     known = collect_places()
     offered = {row.word for place in known.values() for row in place.rows}
     assert {flag.long_name for flag in FLAGS} <= offered
-    assert {words[-1] for words in COMMANDS} | {door.name for door in SUBCOMMANDS} <= offered
-    for door in SUBCOMMANDS:
-        verbs = known.get(f"verbs {door.name}")
+    assert {words[-1] for words in COMMANDS} | {subcommand.name for subcommand in SUBCOMMANDS} <= offered
+    for subcommand in SUBCOMMANDS:
+        verbs = known.get(f"verbs {subcommand.name}")
         rows = verbs.rows if verbs else ()
-        assert [row.word for row in rows] == [sub.name for sub in get_subcommand(door.name).subcommands]
+        usable = [sub for sub in get_subcommand(subcommand.name).subcommands if not sub.is_for_conversations]
+        assert [row.word for row in rows] == [sub.name for sub in usable]
 
 
 def test_a_name_takes_a_value_everywhere_or_nowhere() -> None:

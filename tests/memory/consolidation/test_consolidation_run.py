@@ -8,8 +8,8 @@ import pytest
 
 from clio.errors import ToolFailed, UserError
 from clio.memory.consolidation import runner
-from clio.memory.consolidation.progress import read_state
 from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.consolidation.stores import read_state
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
@@ -17,6 +17,7 @@ from clio.memory.store.typed_store import TypedStore
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Message, UserMessage
+from clio.sessions.store import FOREIGN_NOTICE
 from clio.storage.locks import FileLock
 from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
 from tests.support.wording import mentions
@@ -73,6 +74,19 @@ def test_only_what_is_new_is_replayed(place: Place) -> None:
     report = place.sleep()
     assert (report.replayed, report.facts) == (1, 1)
     assert len(place.facts) == 2
+
+
+def test_what_came_with_the_repository_is_not_the_users_in_a_session_that_they_continue(place: Place) -> None:
+    notice = UserMessage(content=FOREIGN_NOTICE, origin="recovery")
+    theirs = [*said(FACTS[0]), *noted("deploy"), notice]
+    place.session(theirs, said("actually, the API listens on port 9090 now"), MENDED)
+    place.session(theirs, said(FACTS[1]))
+    place.session(theirs, said("thanks"))
+    report = place.sleep()
+    assert any("Fridays" in fact for fact in place.facts)
+    assert not any("8080" in line for line in (*place.facts, *place.knowledge))
+    assert report.replayed == 4
+    assert "deploy" not in read_state(place.project / ".clio" / "sleep.json")[0].notes
 
 
 def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Place) -> None:
@@ -167,7 +181,7 @@ def test_what_was_changed_since_is_left_by_undo(place: Place) -> None:
     [api] = [record for record in elsewhere.records() if "8080" in record.content]
     elsewhere.update(api.id, importance=0.99)
     told = memory_of(place).undo()
-    assert ", 1 change." in told and "was changed since" in told
+    assert ", 1 change." in told and "has changed since" in told
     assert ["8080" in fact for fact in place.facts] == [True]
 
 
@@ -244,6 +258,7 @@ def test_never_two_at_once(place: Place) -> None:
     script = """
 import sys, time
 from pathlib import Path
+from clio.sessions.store import FOREIGN_NOTICE
 from clio.storage.locks import FileLock
 lock = FileLock(Path(sys.argv[1]))
 assert lock.acquire()

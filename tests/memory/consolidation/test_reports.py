@@ -13,18 +13,21 @@ from clio.memory.consolidation.consolidation import Report, ReportLog
     [
         (
             Report(at=0.0, replayed=42, facts=3, solutions=1, merged=2, archived=5),
-            "consolidated: 42 turns replayed, 3 facts, 1 fix, 2 merged, 5 archived · /memory log, /memory undo",
+            "consolidated: 42 turns processed, 3 facts, 1 fix, 2 merged, 5 archived · /memory log, /memory undo",
         ),
-        (Report(at=0.0, replayed=1), "consolidated: 1 turn replayed, nothing new"),
+        (Report(at=0.0, replayed=1), "consolidated: 1 turn processed, nothing new"),
         (
             Report(at=0.0, replayed=7, facts=1, early_end="stopped", waiting=1_200),
-            "consolidated: 7 turns replayed, 1 fact; stopped, 1,200 turns left · /memory log, /memory undo",
+            "consolidated: 7 turns processed, 1 fact; stopped, 1,200 turns left · /memory log, /memory undo",
         ),
         (
             Report(at=0.0, early_end="time", waiting=1),
-            "consolidated: 0 turns replayed, nothing new; out of time, 1 turn left",
+            "consolidated: 0 turns processed, nothing new; out of time, 1 turn left",
         ),
-        (Report(at=0.0, replayed=2, rules=1, dry_run=True), "dry run: 2 turns to replay, 1 rule · nothing was written"),
+        (
+            Report(at=0.0, replayed=2, rules=1, dry_run=True),
+            "dry run: 2 turns to process, 1 rule · nothing was written",
+        ),
     ],
 )
 def test_a_night_in_one_line(report: Report, line: str) -> None:

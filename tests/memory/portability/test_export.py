@@ -28,7 +28,7 @@ def house(tmp_path: Path) -> House:
 
 def test_everything_that_was_learned_is_in_it_and_nothing_is_written(house: House) -> None:
     before = tree(house.top)
-    bundle = make_bundle(house.places, clean=str, now=NOW)
+    bundle = make_bundle(house.places, redact=str, now=NOW)
     assert tree(house.top) == before
     assert bundle.has == SECTIONS
     assert bundle.head.project == "project"
@@ -52,7 +52,7 @@ def test_everything_that_was_learned_is_in_it_and_nothing_is_written(house: Hous
 
 
 def test_a_bundle_read_again_is_the_bundle(house: House) -> None:
-    bundle = make_bundle(house.places, clean=str, now=NOW)
+    bundle = make_bundle(house.places, redact=str, now=NOW)
     data = encode_bundle(bundle)
     assert is_bundle(data)
     again = decode_bundle(data, Path("all.json"))
@@ -62,7 +62,7 @@ def test_a_bundle_read_again_is_the_bundle(house: House) -> None:
 
 
 def test_sections_no_one_asked_for_are_left_out(house: House) -> None:
-    bundle = make_bundle(house.places, clean=str, now=NOW, what=("notes",))
+    bundle = make_bundle(house.places, redact=str, now=NOW, what=("notes",))
     assert bundle.has == ("notes",)
     assert bundle.head.counts == {"notes": 2}
 
@@ -71,7 +71,7 @@ def test_secrets_older_than_what_redacts_them_stay_here(house: House) -> None:
     token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
     house.fill(token)
     assert any(token.encode() in data for data in tree(house.top).values())
-    data = encode_bundle(make_bundle(house.places, clean=lambda text: Redactor().redact(text).text, now=NOW))
+    data = encode_bundle(make_bundle(house.places, redact=lambda text: Redactor().redact(text).text, now=NOW))
     assert token.encode() not in data
     assert data.count(b"[REDACTED:") > 10
 
@@ -84,6 +84,6 @@ def test_the_knowledge_alone_is_an_ltm_json_as_it_was(house: House) -> None:
 
 
 def test_nothing_learned_is_an_empty_bundle(tmp_path: Path) -> None:
-    bundle = make_bundle(House(tmp_path).places, clean=str, now=NOW)
+    bundle = make_bundle(House(tmp_path).places, redact=str, now=NOW)
     assert (bundle.has, bundle.head.counts) == ((), {})
     assert decode_ltm(make_ltm_document(House(tmp_path).places, str)).all() == []

@@ -28,13 +28,13 @@ def here(tmp_path: Path) -> House:
 def bundle(tmp_path: Path) -> Bundle:
     there = House(tmp_path / "there")
     there.fill(MARK)
-    return make_bundle(there.places, clean=str, now=NOW)
+    return make_bundle(there.places, redact=str, now=NOW)
 
 
 def take(
     house: House, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
 ) -> tuple[ImportCounts, ...]:
-    setup = ImportSetup(paths=house.places, logs=house.logs, by=by, now=house.now, clean=str, dry_run=dry_run)
+    setup = ImportSetup(paths=house.places, logs=house.logs, by=by, now=house.now, redact=str, dry_run=dry_run)
     return merge_bundle(setup, bundle, name="all.json", scope=scope)
 
 
@@ -74,7 +74,7 @@ def changes(taken: tuple[ImportCounts, ...]) -> int:
 
 def test_what_was_exported_is_all_there_elsewhere(here: House, bundle: Bundle) -> None:
     assert changes(take(here, bundle)) > 0
-    there = make_bundle(here.places, clean=str, now=NOW)
+    there = make_bundle(here.places, redact=str, now=NOW)
     assert there.head.counts == bundle.head.counts | {"notes": 1}  # how work stands elsewhere is left there
     assert there.scenarios == bundle.scenarios
     assert there.styles == bundle.styles
@@ -121,7 +121,7 @@ def test_one_scope_leaves_the_other_alone(here: House, bundle: Bundle, scope: Sc
 
 def test_no_one_gains_trust(here: House, bundle: Bundle) -> None:
     take(here, bundle)
-    everything = make_bundle(here.places, clean=str, now=NOW)
+    everything = make_bundle(here.places, redact=str, now=NOW)
     assert everything.memories and everything.knowledge
     for part in (everything.memories.project, everything.memories.user):
         assert {one.provenance and one.provenance.asserted_by for one in part.records} == {"model"}
@@ -235,6 +235,6 @@ def test_what_is_wrong_inside_is_found_before_anything_changes(here: House, bund
     assert bundle.knowledge
     bad = structs.replace(bundle.knowledge, ltm=msgspec.Raw(b'{"patterns": {"discoveries": 3}}'))
     before = tree(here.top)
-    with pytest.raises(UserError, match=r"no ltm\.json"):
+    with pytest.raises(UserError, match=r"not an ltm\.json"):
         take(here, structs.replace(bundle, knowledge=bad))
     assert tree(here.top) == before

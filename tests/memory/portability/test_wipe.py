@@ -159,6 +159,7 @@ def killed_at(house: House, place: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("place", range(1, 41))
 def test_killed_anywhere_it_opens_and_the_next_one_finishes(house: House, place: int) -> None:
     assert killed_at(house, place)

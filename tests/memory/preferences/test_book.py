@@ -174,13 +174,13 @@ def test_what_cannot_be_is_refused(book: Preferences) -> None:
         with pytest.raises(UserError, match="a score is a number from 0 to 10"):
             book.add("x", score=score)
     for item in ("", "  \n", "\u200b"):
-        with pytest.raises(UserError, match="needs words"):
+        with pytest.raises(UserError, match="needs a text"):
             book.add(item)
     book.add("one")
     other = book.add("two").record
     with pytest.raises(UserError, match="nothing to change"):
         book.update(other.id)
-    with pytest.raises(UserError, match="there is a preference 'one' already"):
+    with pytest.raises(UserError, match="there is already a preference 'one'"):
         book.update(other.id, item="ONE")
     with pytest.raises(UserError, match="not a band of scores"):
         book.recall(types=("lukewarm",))

@@ -5,11 +5,11 @@ from clio.memory.preferences.preferences import (
     Weighed,
     as_order,
     context_block,
+    extract_subject,
     hard_limits_fragment,
     select_for_turn,
     stance_of,
     tastes_fragment,
-    thing,
 )
 from clio.memory.store.record import MemoryRecord
 from clio.text.scoring import compute_decay_coefficient, compute_decayed_weight
@@ -95,8 +95,8 @@ def test_what_words_demand_and_what_they_are_about() -> None:
     ]
     assert stance_of("notes in the margin") is None
     same = ("never use tabs", "Always use tabs.", "I prefer tabs", "tabs", "stop using tabs", "don’t use Tabs")
-    assert {thing(item) for item in same} == {"tabs"}
-    assert thing("never push to main") == "push to main"
+    assert {extract_subject(item) for item in same} == {"tabs"}
+    assert extract_subject("never push to main") == "push to main"
     assert as_order("emojis") == "never: emojis"
     assert as_order("never use tabs") == "never use tabs"
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.preferences.language_rules import LanguageRules, detect_language, read_statements
 from clio.memory.preferences.limits import find_limits
-from clio.memory.preferences.rule_files import load_rule_file
+from clio.memory.preferences.rule_files import LanguageRules, detect_language, load_rule_file, read_statements
 
 DATA = Path(__file__).parent / "data" / "languages"
 LANGUAGES = ("de", "es", "fr", "ja", "pt", "zh")
@@ -160,3 +159,17 @@ def test_a_word_that_is_english_too_makes_no_other_language(text: str) -> None:
 def test_a_single_word_of_its_own_is_enough() -> None:
     assert detect_language("nunca uses tabs") == "es"
     assert detect_language("pour les tests, utilise pytest") == "fr"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("Fix the bug. Fass niemals prod.yaml an.", "Fass niemals prod.yaml an"),
+        ("Fix the parser first. Ne touche jamais à prod.yaml.", "Ne touche jamais à prod.yaml"),
+        ("Fix the failing tests in the importer. No toques nunca prod.yaml.", "No toques nunca prod.yaml"),
+        ("Please fix the parser bug. 绝不要修改 prod.yaml。", "绝不要修改 prod.yaml"),
+        ("Please fix the parser bug. prod.yamlは絶対に変更しないでください。", "prod.yamlは絶対に変更しないでください"),
+    ],
+)
+def test_a_limit_in_a_sentence_of_another_language_behind_an_english_one_is_found(text: str, limit: str) -> None:
+    assert [one.content for one in find_limits(text)] == [limit]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from clio.memory.preferences.limits import MAX_LASTING, StatedLimit, find_limits
 from clio.memory.preferences.rule_files import Triggers
+from clio.memory.preferences.stated_preferences import find_preferences
 
 
 @pytest.mark.parametrize(
@@ -52,10 +53,22 @@ def test_a_limit_is_found_wherever_it_is(frame: str, limit: str) -> None:
         "add a comment that says {}",
         "write a commit message for: {}",
         "should I {}?",
+        "stdout: {}",
+        "The output: {}",
+        "README.md: {}",
+        "README.md:3: {}",
+        "the error is: {}",
+        "The commit message is: {}",
+        "@anna: {}",
+        "From Anna Bell: {}",
+        "-----BEGIN TEXT-----\n{}\n-----END TEXT-----",
+        "=== output ===\n{}\n=== end ===",
+        "BEGIN LOG\n{}\nEND LOG",
     ],
 )
 def test_pasted_and_reported_text_states_none(frame: str) -> None:
     assert find_limits(frame.format("never write to the cache")) == ()
+    assert find_preferences(frame.format("never write to the cache")) == ()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +106,7 @@ def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) ->
         ("no essay please, just the patch", "task", "user"),
         ("our policy doesn't allow unsigned tags", "lasting", "project"),
         ("CI rejects unsigned tags in this repo", "lasting", "project"),
-        ("Write a tool. No frameworks please.", "unclear", "user"),
+        ("Write a tool. No frameworks please.", "task", "user"),
     ],
 )
 def test_how_long_it_lasts_and_whom_it_is_for(text: str, term: str, scope: str) -> None:

@@ -114,11 +114,60 @@ def test_what_only_points_is_not_remembered_unasked(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("hate trailing commas in configs", "trailing commas in configs"),
+        ("cant stand semicolons in js", "semicolons in js"),
+        ("ugh i cant stand wildcard imports", "wildcard imports"),
+        ("I hate it when commit messages end with a period", "when commit messages end with a period"),
+    ],
+)
+def test_a_dislike_is_saved_as_the_thing_that_is_disliked(text: str, content: str) -> None:
+    [one] = find_preferences(text)
+    assert (one.kind, one.content, one.certain) == ("dislike", content, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hate speech is filtered by the proxy",
+        "hate to ask, but can you rerun it?",
+        "hate this",
+        "hate it when it breaks",
+    ],
+)
+def test_what_only_begins_with_hate_is_no_dislike(text: str) -> None:
+    assert find_preferences(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("remember select count(*) from t; takes 40s on prod", "select count(*) from t; takes 40s on prod"),
+        ("remember that for (i = 0; i < n; i++) loops are banned", "for (i = 0; i < n; i++) loops are banned"),
+        ("note that <Suspense> is disabled on the checkout page", "<Suspense> is disabled on the checkout page"),
+        ("remember that sessions expire after 30 minutes", "sessions expire after 30 minutes"),
+    ],
+)
+def test_code_and_plurals_in_what_is_to_be_remembered(text: str, content: str) -> None:
+    [one] = find_preferences(text)
+    assert (one.kind, one.content, one.certain) == ("fact", content, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["note that the api is slow, please fix it", "note that the api is slow. Make it fast."]
+)
+def test_a_note_beside_a_task_describes_the_task(text: str) -> None:
+    assert find_preferences(text) == ()
+
+
+@pytest.mark.parametrize(
     ("text", "contents"),
     [
-        ("I enjoy short functions but never use globals", ["enjoy short functions", "never use globals"]),
+        ("I enjoy short functions but never use globals", ["short functions", "never use globals"]),
+        ("I don't like singletons and I love plain functions", ["singletons", "plain functions"]),
         ("never use globals, i prefer parameters", ["never use globals", "prefer parameters"]),
-        ("I'm a fan of dataclasses, but dont ever use pickle", ["like dataclasses", "never use pickle"]),
+        ("I'm a fan of dataclasses, but dont ever use pickle", ["dataclasses", "never use pickle"]),
         ("i'd rather have short answers, and never use emojis", ["prefer short answers", "never use emojis"]),
     ],
 )
@@ -201,15 +250,15 @@ def stated(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("text", "contents"),
     [
-        ("I like short functions but never use lambdas", ["like short functions", "never use lambdas"]),
+        ("I like short functions but never use lambdas", ["short functions", "never use lambdas"]),
         ("I prefer short answers, and please never use emojis.", ["prefer short answers", "never use emojis"]),
-        ("I love dataclasses and hate dicts", ["love dataclasses", "hate dicts"]),
-        ("I hate long lines - I love black", ["hate long lines", "love black"]),
-        ("I like tabs, but never in YAML", ["like tabs", "never tabs in YAML"]),
-        ("I love emojis in chat but never in commits", ["love emojis in chat", "never emojis in commits"]),
-        ("I don't like mocks, never use them", ["don't like mocks", "never use mocks"]),
-        ("I dislike comments; never add them", ["dislike comments", "never add comments"]),
-        ("I like tabs and spaces", ["like tabs and spaces"]),
+        ("I love dataclasses and hate dicts", ["dataclasses", "dicts"]),
+        ("I hate long lines - I love black", ["long lines", "black"]),
+        ("I like tabs, but never in YAML", ["tabs", "never tabs in YAML"]),
+        ("I love emojis in chat but never in commits", ["emojis in chat", "never emojis in commits"]),
+        ("I don't like mocks, never use them", ["mocks", "never use mocks"]),
+        ("I dislike comments; never add them", ["comments", "never add comments"]),
+        ("I like tabs and spaces", ["tabs and spaces"]),
     ],
 )
 def test_a_sentence_with_a_liking_and_a_limit_gives_both(text: str, contents: list[str]) -> None:

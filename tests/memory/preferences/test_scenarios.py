@@ -49,9 +49,9 @@ def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
         ("coding:\n  words: [a]\n", ":2: unknown key 'words' in coding; known: keywords and aliases"),
         ("coding:\n  keywords: a, b\n", ":2: coding.keywords must be a list such as [terraform, helm], not 'a, b'"),
         ("coding:\n  keywords:\n    - [a]\n", ":3: coding.keywords must contain words only, not a list"),
-        ("infra: [a\n", ":1: in the brackets that open here"),
-        ("auto: [a]\n", ":1: 'auto' cannot be a scenario's name"),
-        ("two words: [a]\n", ":1: 'two words' cannot be a scenario's name"),
+        ("infra: [a\n", ":1: a comma or the closing bracket"),
+        ("auto: [a]\n", ":1: 'auto' cannot be the name of a task type"),
+        ("two words: [a]\n", ":1: 'two words' cannot be the name of a task type"),
         ("Infra: [a]\ninfra: [b]\n", ":2: 'infra' is given twice"),
         ("infra:\n  aliases: [docs]\n", "'docs' is an alias of writing and of infra; keep one of them"),
         ("x: *a\n", "aliases ('*name') are not used here"),
@@ -74,5 +74,5 @@ def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:
 
 def test_who_names_an_unknown_one_is_told_those_there_are() -> None:
     assert check_task_type(TaskTypes(), "Docs") == "writing"
-    with pytest.raises(UserError, match="there is no scenario 'infra'; known: coding, testing"):
+    with pytest.raises(UserError, match="there is no task type 'infra'; known: coding, testing"):
         check_task_type(TaskTypes(), "infra")

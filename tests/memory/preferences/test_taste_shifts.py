@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.preferences.session_start import Held, Shifts, preference_shifts, style_shifts
+from clio.memory.preferences.session_start import PreferenceVersion, Shifts, find_preference_shifts, find_style_shifts
 from tests.memory.store.versions_support import DAY, NOW, Time
 from tests.support.wording import mentions
 
 
-def held(score: float, days_ago: float, text: str = "tabs") -> Held:
-    return Held(id="one", text=text, score=score, at=NOW - days_ago * DAY)
+def held(score: float, days_ago: float, text: str = "tabs") -> PreferenceVersion:
+    return PreferenceVersion(id="one", text=text, score=score, at=NOW - days_ago * DAY)
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ def held(score: float, days_ago: float, text: str = "tabs") -> Held:
         ([], None),
     ],
 )
-def test_three_points_within_thirty_days_are_a_shift(history: list[Held], size: float | None) -> None:
-    found = [round(shift.size, 6) for shift in preference_shifts(history, NOW)]
+def test_three_points_within_thirty_days_are_a_shift(history: list[PreferenceVersion], size: float | None) -> None:
+    found = [round(shift.size, 6) for shift in find_preference_shifts(history, NOW)]
     assert found == ([] if size is None else [size])
 
 
 def test_each_dimension_of_a_style_is_compared() -> None:
     before, after = {"verbosity": 0.8, "humor": 0.2, "gone": 1.0}, {"humor": 0.4, "verbosity": 0.5, "new": 1.0}
-    assert style_shifts(before, after) == [("verbosity", 0.8, 0.5)]
+    assert find_style_shifts(before, after) == [("verbosity", 0.8, 0.5)]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
-from clio.memory.retrieval.candidates import of_memories
+from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.scoring import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
 from clio.memory.store.change_log import ScopeLogs
@@ -166,7 +166,7 @@ def filled(folder: Path, said: Sequence[Said]) -> MemoryStore:
 
 def ask(memories: MemoryStore, question: str) -> list[Scored]:
     """What would enter the brain."""
-    found, _ = rank(question, list(of_memories(memories, question, NOW)), now=NOW, limit=MAX_RECALLED)
+    found, _ = rank(question, (), prospects=find_prospects(memories, question, NOW), now=NOW, limit=MAX_RECALLED)
     return found
 
 

@@ -133,6 +133,13 @@ def test_it_is_told_once_and_again_after_a_trim(desk: Desk) -> None:
     assert desk.contents(ASKED) == []
 
 
+def test_an_unchanged_memory_with_examples_is_not_called_outdated(desk: Desk) -> None:
+    desk.remember(PORT, examples=("deploy.py",))
+    assert desk.turn(ASKED)
+    desk.turn("write a poem about rain")
+    assert desk.why("memory") == []
+
+
 def test_what_is_brought_up_counts_as_used_and_what_is_not_does_not(desk: Desk) -> None:
     used, unused = desk.remember(PORT), desk.remember("invoices are made at night")
     desk.now += 5 * DAY_S

@@ -88,6 +88,7 @@ def with_knowledge(folder: Path) -> Time:
     return time
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", KNOWLEDGE)
 def test_a_killed_change_of_project_knowledge_was_made_or_not(tmp_path: Path, what: str) -> None:
     before = known(with_knowledge(tmp_path / "before"))
@@ -138,6 +139,7 @@ def with_memories(folder: Path) -> Time:
     return time
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", MEMORIES)
 def test_a_killed_change_of_memories_was_made_or_not_and_can_be_undone(tmp_path: Path, what: str) -> None:
     before = remembered(with_memories(tmp_path / "before"))

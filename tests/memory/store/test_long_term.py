@@ -283,9 +283,9 @@ def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
     other = add(ltm(path), "discovery", "other").record
     before = path.read_bytes()
     for changes, why in (
-        ({"content": "Other."}, f"{other.id} says that already"),
+        ({"content": "Other."}, f"{other.id} already says that"),
         ({"content": " "}, "The fact is empty"),
-        ({"colour": "red"}, "colour cannot be changed; what can is content"),
+        ({"colour": "red"}, "colour cannot be changed; only content"),
     ):
         with pytest.raises(UserError, match=why):
             ltm(path).update(one.id, **changes)

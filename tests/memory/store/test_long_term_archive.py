@@ -40,7 +40,7 @@ def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
         ltm(path).forget([one.id, "d-zzzzzz"])
     assert texts(path) == ["one"]
     add(ltm(path), "discovery", "two")
-    with pytest.raises(UserError, match=r"'d-' begins the ids of several memories: d-\w+, d-\w+; give more"):
+    with pytest.raises(UserError, match=r"Several memories have an id that begins with 'd-': d-\w+, d-\w+; type more"):
         ltm(path).forget(["d-"])
 
 
@@ -173,7 +173,7 @@ def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
     entry = add(ltm(path), "discovery", "f").record
     archive = path.with_name("ltm.archive.json")
     archive.write_text("{", encoding="utf-8")
-    with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*set aside as 'ltm.archive.json.corrupt-"):
+    with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*renamed to 'ltm.archive.json.corrupt-"):
         add(ltm(path), "discovery", "g")
     assert texts(path) == ["f"]
     ltm(path).forget([entry.id])

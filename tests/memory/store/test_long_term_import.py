@@ -133,7 +133,7 @@ def test_the_same_words_twice_in_the_text_are_one_entry(path: Path) -> None:
 def test_what_is_no_document_is_refused_and_nothing_changed(path: Path, text: str) -> None:
     add(ltm(path), "discovery", "f")
     before = path.read_bytes()
-    with pytest.raises(UserError, match=r"This is no ltm\.json \(.+\); nothing was imported"):
+    with pytest.raises(UserError, match=r"This is not an ltm\.json \(.+\); nothing was imported"):
         ltm(path).import_(text, FROM)
     assert path.read_bytes() == before
 

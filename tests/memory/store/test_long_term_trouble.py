@@ -166,3 +166,20 @@ def test_a_closed_folder_is_a_sentence_and_loses_nothing(public: Path) -> None:
     for sentence in said:
         assert mentions(sentence, "not changed", repr(str(path)), "Permission denied")
     assert path.read_bytes() == before
+
+
+def test_an_unchanged_file_is_decoded_once_and_every_change_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / ".clio" / "ltm.json"
+    add(ltm(path), "discovery", "staging runs in Frankfurt")
+    os.utime(path, (path.stat().st_mtime - 10,) * 2)
+    reader = ltm(path)
+    first = reader.read()
+    assert reader.read() is first
+    add(ltm(path), "discovery", "production runs in Paris")
+    assert [entry.content for entry in reader.read().entries] == [
+        "staging runs in Frankfurt",
+        "production runs in Paris",
+    ]
+    # An edit in place with the same size right after reading, within one tick of the clock of modification times.
+    path.write_text(path.read_text(encoding="utf-8").replace("Paris", "Turin"), encoding="utf-8")
+    assert reader.read().entries[1].content == "production runs in Turin"

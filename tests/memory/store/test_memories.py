@@ -26,7 +26,7 @@ def test_an_id_that_may_mean_a_memory_of_either_scope_is_no_answer(tmp_path: Pat
     twin = structs.replace(one, id=one.id[:-4] + "ffff", content="tabs are four wide")
     memories.user.put("remembered", (twin,))
 
-    with pytest.raises(UserError, match="2 memories have an id like"):
+    with pytest.raises(UserError, match="2 memories have an id that begins with"):
         memories.get(one.id[:12])
 
     assert memories.get(one.id).content == one.content

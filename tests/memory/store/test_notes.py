@@ -157,7 +157,7 @@ def test_keys_that_cannot_be(folder: Path, key: str) -> None:
 
 @pytest.mark.parametrize(("key", "content"), [("half \ud83d", "x"), ("k", "half \udcff")])
 def test_half_a_character_is_refused_with_its_reason(folder: Path, key: str, content: str) -> None:
-    with pytest.raises(ValueError, match=r"half a character, .ud"):
+    with pytest.raises(ValueError, match=r"half of a surrogate pair, .ud"):
         notes(folder).store(key, content)
     assert not folder.exists()
     assert notes(folder).retrieve(key) is None

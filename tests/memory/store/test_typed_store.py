@@ -35,7 +35,7 @@ def contents(store: TypedStore) -> list[str]:
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t", "\u200b\u200b", "\x00"])
 def test_nothing_is_no_memory(store: TypedStore, content: str) -> None:
-    with pytest.raises(UserError, match="needs words"):
+    with pytest.raises(UserError, match="needs a text"):
         store.remember(content)
     assert store.count() == 0
     assert not store.path.exists()

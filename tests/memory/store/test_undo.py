@@ -75,12 +75,12 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
 
 def test_taking_back_says_what_is_there_again(path: Path) -> None:
     added = add(ltm(path), "discovery", "new").record
-    assert last(path).what == "added the project fact “new”"
+    assert last(path).what == "added the fact “new”"
     assert last(path).key == added.id
     assert ltm(path).revert(last(path)) is None
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
-    assert mentions(last(path).what, "forgot", "project fact", "“Config is YAML – naïve”")
+    assert mentions(last(path).what, "forgot", "fact", "“Config is YAML – naïve”")
     assert ltm(path).revert(last(path)) == known
     ltm(path).forget([entry.id for entry in ltm(path).read().entries])
     assert last(path).what == "forgot 8 memories"
@@ -101,7 +101,7 @@ def test_a_change_since_is_never_undone_over(path: Path) -> None:
     change = last(path)
     ltm(path).update(entry.id, confidence=0.1)
     before = path.read_bytes()
-    with pytest.raises(UserError, match=f"“added the project fact “new”” is not undone.*{entry.id}.*changed since"):
+    with pytest.raises(UserError, match=f"“added the fact “new”” was not undone.*{entry.id}.*changed since"):
         ltm(path).revert(change)
     assert path.read_bytes() == before
     add(ltm(path), "discovery", "another thing altogether")  # of another entry: no hindrance

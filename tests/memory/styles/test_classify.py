@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, infer_reason
+from clio.memory.styles.feedback import CATEGORIES, EXAMPLES, Category, infer_reason
 from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
 from clio.text.embedding import EmbeddingFailed, HashedEmbedder, Row
 

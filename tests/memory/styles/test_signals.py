@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.styles.feedback_signals import Signal, find_signals, infer_verdict
+from clio.memory.styles.feedback import Signal, find_signals, infer_verdict
 from clio.messages import UserMessage
 from tests.memory.styles.turns import Step, deleted, edited, ran, turn, wrote
 

@@ -49,7 +49,7 @@ class Clone:
             folder / ".clio" / "ltm.json", project=folder, home=self.home, clock=lambda: self.now
         )
         self.sharing = Sharing(
-            folder / ".clio" / "ltm.json", project=folder, home=self.home, clock=lambda: self.now, clean=str
+            folder / ".clio" / "ltm.json", project=folder, home=self.home, clock=lambda: self.now, redact=str
         )
 
     def commit(self) -> None:

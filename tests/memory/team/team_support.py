@@ -28,7 +28,7 @@ class Person:
             self.folder.begin()
         self.logs = ScopeLogs(self.ltm.parent, self.home, clock=lambda: self.now)
         self.memory = self.other_process()
-        self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, clean=str)
+        self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, redact=str)
 
     def other_process(self) -> LongTermMemory:
         """The memory as another clio has it."""

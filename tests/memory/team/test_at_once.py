@@ -30,7 +30,7 @@ def tell(person: Person) -> None:
 
 def another(person: Person) -> Sharing:
     """The sharing as another clio has it."""
-    return Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: NOW, clean=str)
+    return Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: NOW, redact=str)
 
 
 def once(work: Callable[[], object]) -> Callable[[], None]:

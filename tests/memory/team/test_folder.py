@@ -36,16 +36,16 @@ DEEP = b'{"entry": {"fact": "x", "more": ' + b"[" * 50_000 + b"]" * 50_000 + b"}
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"not json", "no statement"),
-        (b"[]", "no statement"),
-        (b"\xff\xfe\x00", "no statement"),
-        (b'{"by": "Eve"}', "no statement"),
-        (file_of(entry=[]), "no statement"),
-        (file_of(entry={"fact": 1}), "no discovery"),
-        (file_of(entry={"fact": "  "}), "no discovery"),
-        (file_of(by={"a": 1}), "no statement"),
-        (file_of(said="yesterday"), "no statement"),
-        (file_of(replaces="everything"), "no statement"),
+        (b"not json", "not a valid memory file"),
+        (b"[]", "not a valid memory file"),
+        (b"\xff\xfe\x00", "not a valid memory file"),
+        (b'{"by": "Eve"}', "not a valid memory file"),
+        (file_of(entry=[]), "not a valid memory file"),
+        (file_of(entry={"fact": 1}), "not a valid discovery"),
+        (file_of(entry={"fact": "  "}), "not a valid discovery"),
+        (file_of(by={"a": 1}), "not a valid memory file"),
+        (file_of(said="yesterday"), "not a valid memory file"),
+        (file_of(replaces="everything"), "not a valid memory file"),
         (file_of(entry={"fact": "x" * 10_001}), "10,000 characters"),
         (file_of(entry={"fact": "x", "examples": ["y"] * 501}), "500 items"),
         (file_of(entry={"fact": "x", "a": json.loads('{"a": ' * 9 + "1" + "}" * 9)}), "nested"),
@@ -127,7 +127,7 @@ def test_there_are_bounds(person: Person, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(folder_module, "MAX_FILES", 4)
     found = person.folder.read()
     assert (len(found.statements), len(found.problems)) == (4, 1)
-    assert "2 files from here on are too many" in found.problems[0].why
+    assert "the last 2 are left out" in found.problems[0].why
     monkeypatch.setattr(folder_module, "MAX_FILES", 20)
     monkeypatch.setattr(folder_module, "MAX_TOTAL_BYTES", 400)
     found = person.folder.read()

@@ -100,7 +100,7 @@ def test_secrets_are_replaced_before_they_are_shown_or_shared(person: Person) ->
     def clean(text: str) -> str:
         return text.replace("hunter2", "[redacted]")
 
-    sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, clean=clean)
+    sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, redact=clean)
     assert "The key is [redacted]" in [entry.content for entry in sharing.list_shareable()]
     sharing.turn_on()
     everything = [*person.files().values(), *(path.read_bytes() for path in person.ltm.parent.glob("ltm.*"))]

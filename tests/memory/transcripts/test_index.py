@@ -93,6 +93,28 @@ def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() 
     assert "a-0" not in [hit.message_id for hit in left]
 
 
+def test_asked_for_a_session_all_its_turns_count_together() -> None:
+    work = said("work", "the importer, please", "I look at it", "go on", "repaired; it did not read all of the rows")
+    later = said("later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0)
+    index = index_of(work, later, said("other", "I repaired the lamp", "a poem"))
+    asked = index.search_turns("which session repaired the rows of the importer?")
+    assert asked[0].session_id == "work"
+    # Each turn stands for its session, so all of them are as sure as the session.
+    covered = {
+        session: {round(hit.covered, 6) for hit in asked if hit.session_id == session} for session in ("work", "later")
+    }
+    assert covered["work"] == {1.0} and max(covered["later"]) < 1.0
+
+
+def test_asked_about_the_user_what_they_told_of_themselves_comes_first() -> None:
+    told = "Suggest shelves for the hall. By the way, I moved my savings to a bank near the hall."
+    long = "A bank has savings plans. Compare each bank and its savings, and ask the bank about fees."
+    talk = said("a", told, "Shelves fit above the door.", "how does a bank pay interest on savings", long)
+    index = index_of(talk, said("b", "hello", "a poem"))
+    assert turns(index, "to which bank did I move my savings?")[0] == "a-0"
+    assert turns(index, "which bank pays interest on savings?")[0] != "a-0"
+
+
 def test_words_that_many_outputs_have_find_no_session() -> None:
     many = [called(f"s{number}", "read the file", "def convert(value): return value") for number in range(201)]
     assert index_of(*many).search("convert") == ()
@@ -285,6 +307,27 @@ def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> N
     counts = index.count_words("alpha gamma").words
     assert counts["gamma"] == 4_000
     assert counts["alpha"] == pytest.approx(6_000, rel=0.1)
+
+
+def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> None:
+    """The newest passages with the phrase come first, wherever passages have its words in another order."""
+    index = RecallIndex.open(None)
+    texts = ["the beta of alpha is in it", "it is in the alpha of beta"]
+    index.put(said(f"s{number}", *texts * 10, at=float(number)) for number in range(40))
+    index.put([said("quoted", "the alpha of beta is in it", at=0.5), said("last", *texts, at=50.0)])
+    assert turns(index, "the alpha of beta is in it")[0] == "quoted-0"
+    assert turns(index, "alpha of the beta is it in")[0] != "quoted-0"
+
+
+def test_counts_follow_what_this_and_another_process_write(tmp_path: Path) -> None:
+    index, other = RecallIndex.open(tmp_path / "index"), RecallIndex.open(tmp_path / "index")
+    index.put([said("a", "the parser", "the parser and the cache")])
+    assert index.count_words("parser cache").words == {"parser": 2, "cache": 1}
+    other.put([said("b", "another parser")])
+    assert index.count_words("parser cache").words == {"parser": 3, "cache": 1}
+    index.remove(["a"])
+    assert index.count_words("parser cache").words == {"parser": 1, "cache": 0}
+    assert other.count_words("parser cache").words == {"parser": 1, "cache": 0}
 
 
 def test_a_session_put_again_has_only_what_it_has_now() -> None:

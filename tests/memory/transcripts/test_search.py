@@ -176,6 +176,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("while_open", [False, True])
 def test_whatever_happens_to_the_index_the_answer_is_right(
@@ -196,6 +197,7 @@ def test_whatever_happens_to_the_index_the_answer_is_right(
     later.close()
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(40))
 def test_flipped_bits_never_raise(store: SessionStore, cache: Path, seed: int) -> None:
     for number in range(6):

@@ -20,6 +20,7 @@ PORT = "the staging database listens on port 5433"
 ASKED = "which port does staging listen on"
 
 
+@pytest.mark.usefixtures("engine")
 def test_what_was_said_comes_back_with_its_role_and_ids(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("where is the zebra kept", f"noted: {PORT}"))
     found = turns(tmp_path)
@@ -31,6 +32,7 @@ def test_what_was_said_comes_back_with_its_role_and_ids(tmp_path: Path) -> None:
     assert other.role == "user"
 
 
+@pytest.mark.usefixtures("engine")
 def test_the_nearest_come_first_at_most_three_and_strictly_below_the_limit(tmp_path: Path) -> None:
     words = ["zebra"] * 3 + ["the zebra eats", "a lion sleeps"]
     session = a_session(tmp_path, said(*words))

@@ -47,11 +47,12 @@ def a_manual(sentences: int = 400) -> str:
     )
 
 
+@pytest.mark.usefixtures("engine")
 def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
     path = write(tmp_path / "docs" / "staging.md", STAGING)
     found = documents(tmp_path)
     taken = found.add(path, [path])
-    assert (taken.source.path, taken.source.files, taken.read, taken.windows) == ("docs/staging.md",) * 1 + (
+    assert (taken.source.path, taken.source.files, taken.read, taken.passages) == ("docs/staging.md",) * 1 + (
         ("docs/staging.md",),
         1,
         1,
@@ -71,6 +72,7 @@ def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> 
     assert hit.text.splitlines() == lines[hit.line - 1 : hit.line - 1 + len(hit.text.splitlines())]
 
 
+@pytest.mark.usefixtures("engine")
 def test_only_hits_near_the_best_are_kept(tmp_path: Path) -> None:
     texts = {
         "a.md": "The zebra eats grass in the morning and the zebra sleeps at night.",
@@ -88,7 +90,7 @@ def test_only_hits_near_the_best_are_kept(tmp_path: Path) -> None:
 def test_what_two_windows_share_is_one_hit(tmp_path: Path) -> None:
     path = write(tmp_path / "manual.md", a_manual(60))
     found = documents(tmp_path)
-    assert found.add(path, [path]).windows > 1
+    assert found.add(path, [path]).passages > 1
     for number in range(60):
         hits = found.search(f"sentence number {number} of the manual")
         assert len({hit.text for hit in hits}) == len(hits)
@@ -98,8 +100,8 @@ def test_a_short_text_is_no_chunk(tmp_path: Path) -> None:
     path = write(tmp_path / "short.md", "x" * 50 + "  \n")
     longer = write(tmp_path / "long.md", "word " * 11)
     found = documents(tmp_path)
-    assert found.add(path, [path]).windows == 0
-    assert found.add(longer, [longer]).windows == 1
+    assert found.add(path, [path]).passages == 0
+    assert found.add(longer, [longer]).passages == 1
 
 
 def test_what_is_no_text_is_left_out_and_named(tmp_path: Path) -> None:
@@ -268,7 +270,7 @@ def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, w
         assert text.splitlines(keepends=True)[piece.line - 1 :] or not text
     held: dict[int, str] = {}
     for piece in pieces:
-        held[piece.window] = held.get(piece.window, "") + piece.text
+        held[piece.passage] = held.get(piece.passage, "") + piece.text
     assert all(window in text for window in held.values())
     assert all(len(window.strip()) > 0 for window in held.values())
     count = count_tokens(text)
@@ -282,8 +284,8 @@ def test_each_token_is_in_a_window_of_512_that_shares_128_with_the_one_before(co
     text = " ".join(f"w{number % 10}" for number in range(count // 2))
     pieces = list(split_document(text, 24))
     sizes = {
-        window: count_tokens("".join(p.text for p in pieces if p.window == window))
-        for window in {p.window for p in pieces}
+        window: count_tokens("".join(p.text for p in pieces if p.passage == window))
+        for window in {p.passage for p in pieces}
     }
     assert all(size <= 512 for size in sizes.values())
     assert all(sizes[window] == 512 for window in sorted(sizes)[:-1])

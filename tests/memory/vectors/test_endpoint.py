@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -109,6 +110,7 @@ def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> Non
     assert "authorization" not in server.headers[0]
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("length", [3, 383, 384, 385, 1_536])
 def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length: int) -> None:
     rows = fit_dimensions([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
@@ -116,6 +118,7 @@ def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length:
     assert [math.sqrt(sum(value * value for value in row)) for row in rows] == pytest.approx([1.0] * 3, abs=1e-5)
 
 
+@pytest.mark.usefixtures("engine")
 def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way() -> None:
     def wave(shift: float) -> list[float]:
         return [math.sin(place * 0.37 + shift) + math.cos(place * place * 0.11) for place in range(1_024)]
@@ -133,9 +136,18 @@ def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way()
     ]
 
 
+@pytest.mark.usefixtures("engine")
 def test_what_is_no_number_makes_no_neighbour() -> None:
     [row] = fit_dimensions([[float("nan"), 1.0]])
-    assert not any(row)
+    assert len(row) == EMBEDDING_DIMENSIONS and not any(row)
+
+
+def test_vectors_made_without_numpy_can_be_compared_with_those_made_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [[math.cos(place * place * number) for place in range(768)] for number in (0.1, 0.7)]
+    with_numpy = fit_dimensions(given)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for one, other in zip(with_numpy, fit_dimensions(given), strict=True):
+        assert math.dist(one, other) < 1e-6
 
 
 def test_a_busy_server_is_asked_again(serve: Serve) -> None:
@@ -160,7 +172,7 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
 def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answer, said: str) -> None:
     server = serve(lambda body: answer)
     embedder = make_embedder(config(server.url), {})
-    with pytest.raises(EmbeddingFailed, match="compared by their words only") as error:
+    with pytest.raises(EmbeddingFailed, match="compared only by their words") as error:
         embedder.embed(["a text"])
     assert said in str(error.value) and "127.0.0.1" in str(error.value)
     before = len(server.asked)

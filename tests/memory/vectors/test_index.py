@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy
 import pytest
 
-from clio.memory.vectors.vector_index import VectorIndex, load_graph
+from clio.memory.vectors.vector_index import NumpyRows, PlainRows, VectorIndex, load_graph
 from clio.text.embedding import embed_text
 
+pytestmark = pytest.mark.usefixtures("engine")
 WORDS = "parser token window session lock journal prompt cache redact config yaml retry stream diff index port".split()
 
 
@@ -64,6 +65,46 @@ def test_an_index_that_grows_one_by_one_is_the_same_as_one_made_at_once() -> Non
     [query] = rows(1, seed=3)
     assert index.search(query, 5) == VectorIndex(matrix).search(query, 5)
     assert len(index) == 2_500
+
+
+def test_plain_python_finds_the_same_as_numpy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    matrix = rows(1_500)
+    matrix[700] = 0.0
+    matrix[900:905] = matrix[3]  # equally near ones
+    file = tmp_path / "rows.f32"
+    file.write_bytes(matrix.tobytes())
+    found: list[list[list[tuple[int, float]]]] = []
+    kinds: list[str] = []
+    for make in (lambda: NumpyRows(numpy), PlainRows):
+        monkeypatch.setattr("clio.memory.vectors.vector_index.make_row_matrix", make)
+        index = VectorIndex(matrix[:600])
+        assert index.read(file, 1_500)
+        index.remove([5, 1_499])
+        kinds.append(type(index._rows).__name__)
+        searches = [index.search(query, 9) for query in [*rows(20, seed=4), matrix[3]]]
+        searches.append(index.search(matrix[3], 4, places=range(2, 1_000)))
+        found.append(searches)
+        assert [row.tobytes() for row in index.rows([9, 4])] == [matrix[9].tobytes(), matrix[4].tobytes()]
+    assert kinds == ["NumpyRows", "PlainRows"]
+    for one, other in zip(*found, strict=True):
+        assert [place for place, _ in one] == [place for place, _ in other]
+        assert [distance for _, distance in one] == pytest.approx([distance for _, distance in other], abs=1e-7)
+
+
+def test_rows_that_are_no_unit_vectors_are_damage(tmp_path: Path) -> None:
+    matrix = rows(3)
+    matrix[1] *= 1.1
+    file = tmp_path / "rows.f32"
+    file.write_bytes(matrix.tobytes())
+    assert not VectorIndex().read(file, 3)
+    assert not VectorIndex().read(file, 4)  # shorter than it should be
+    assert VectorIndex().read(file, 1)
+
+
+def test_only_many_vectors_need_numpy(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    monkeypatch.setattr("clio.memory.vectors.vector_index.NUMPY_FROM", 10)
+    assert not VectorIndex(rows(10)).lacks_numpy
+    assert VectorIndex(rows(11)).lacks_numpy == (engine != "numpy")
 
 
 def test_more_than_there_are_gives_all_and_nothing_gives_nothing() -> None:

@@ -46,3 +46,28 @@ def test_one_with_trims_imports_what_it_needs(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
     session.close()
     assert imported(tmp_path, session.id) == "['numpy']"
+
+
+def test_turns_and_documents_are_found_where_numpy_is_not_installed(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["numpy"] = None
+from pathlib import Path
+from clio.memory.vectors.documents import Documents
+from clio.memory.vectors.vector_store import VectorStore
+from clio.text.embedding import HashedEmbedder
+from tests.memory.vectors.support import a_session, said, turns
+
+project = Path(sys.argv[1])
+session = a_session(project, said("the staging database listens on port 5433", "noted"))
+found = turns(project)
+found.index(session)
+print(found.search("which port does staging listen on", sessions=[session.id])[0].text)
+path = project / "manual.md"
+path.write_text({"the production database listens on port 6432 and is restored every night"!r}, encoding="utf-8")
+documents = Documents(project, VectorStore(project / "vectors", HashedEmbedder()), redact=str, clock=lambda: 1.0)
+documents.add(path, [path])
+print(documents.search("on which port does production listen")[0].path)
+"""
+    output = subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True, cwd=ROOT)
+    assert output.splitlines() == ["the staging database listens on port 5433", "manual.md"]

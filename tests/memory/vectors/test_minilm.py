@@ -5,6 +5,7 @@ import json
 import math
 import random
 import struct
+import sys
 from array import array
 from pathlib import Path
 
@@ -115,3 +116,9 @@ def test_the_published_similarities() -> None:
         return sum(a * b for a, b in zip(rows[one], rows[other], strict=True))
 
     assert [cosine(0, 1), cosine(0, 2), cosine(1, 2)] == pytest.approx([0.6660, 0.1046, 0.1411], abs=2e-4)
+
+
+def test_without_numpy_the_model_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(EmbeddingFailed, match=r"needs numpy; `.*install.*numpy>=2.*` adds it"):
+        MiniLmEmbedder(made_up_weights(tmp_path)).embed(["the port is open"])

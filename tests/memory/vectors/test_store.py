@@ -31,6 +31,7 @@ def rows_file(project: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("engine")
 def test_what_was_put_is_found_by_a_process_that_begins_later(tmp_path: Path) -> None:
     assert vectors(tmp_path).put([item(0), item(1)]) == 2
     again = vectors(tmp_path)
@@ -123,6 +124,7 @@ def test_a_line_cut_short_counts_as_never_written(tmp_path: Path) -> None:
     ],
     ids="first-line middle-line newer-version no-text empty short-rows wrong-rows no-rows".split(),
 )
+@pytest.mark.usefixtures("engine")
 def test_damaged_files_are_begun_again(tmp_path: Path, damage: object) -> None:
     vectors(tmp_path).put([item(number) for number in range(3)])
     assert callable(damage)
@@ -167,6 +169,7 @@ def test_a_group_that_went_is_found_no_more_and_can_come_back(tmp_path: Path) ->
     assert set(found(vectors(tmp_path), "zebra")) == {"g/0", "other/0"}
 
 
+@pytest.mark.usefixtures("engine")
 def test_the_text_of_a_wiped_group_is_in_no_file(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0, "a confidential zebra"), item(1, "a public giraffe", "other")])
@@ -179,6 +182,7 @@ def test_the_text_of_a_wiped_group_is_in_no_file(tmp_path: Path) -> None:
     assert vectors(tmp_path).marks() == {"other": "s1"}
 
 
+@pytest.mark.usefixtures("engine")
 def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     for _ in range(3):
@@ -189,6 +193,7 @@ def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
     assert found(vectors(tmp_path), "zebra") == ["g/0"]
 
 
+@pytest.mark.usefixtures("engine")
 def test_without_a_folder_all_of_it_stays_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = VectorStore(None, Counting())

@@ -1,0 +1,86 @@
+"""What `clio sessions list` costs in a project of many sessions, in CPU and wall milliseconds.
+
+    python bench/session_list.py [--sessions 5000] [--runs 15]
+
+Printed are medians above those of `clio --version`, which is clio's bare start. Nothing is asserted here.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from clio.messages import AssistantMessage, UserMessage  # noqa: E402 the path must be set first
+from clio.sessions.store import SessionStore  # noqa: E402
+
+SCRIPT = Path(sys.executable).with_name("clio")
+CLIO = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "clio"]
+BARE = ("--version",)
+ROWS = (
+    BARE,
+    ("sessions", "list"),
+    ("sessions", "list", "--json"),
+    ("sessions", "list", "--all"),
+    ("sessions", "show", "1"),
+    ("memory", "list"),
+)
+Sample = tuple[float, float]
+"""CPU and wall milliseconds."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sessions", type=int, default=5_000)
+    parser.add_argument("--runs", type=int, default=15)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        fill(project, arguments.sessions)
+        samples: dict[tuple[str, ...], list[Sample]] = {row: [] for row in ROWS}
+        for round_number in range(arguments.runs + 1):
+            for row in ROWS:
+                sample = run(project, row)
+                if round_number:  # the first one warms the caches up
+                    samples[row].append(sample)
+    print(f"{arguments.sessions} sessions; above {' '.join(('clio', *BARE))}:")
+    bare = [median(column) for column in zip(*samples[BARE], strict=True)]
+    for row in ROWS:
+        cpu, wall = (median(column) for column in zip(*samples[row], strict=True))
+        above = f"{cpu - bare[0]:+7.1f} {wall - bare[1]:+7.1f}"
+        print(f"clio {' '.join(row):<24} {cpu:7.1f} ms CPU {wall:7.1f} ms wall   {above}")
+
+
+def fill(project: Path, count: int) -> None:
+    """Sessions of eight messages, a third of them named."""
+    store = SessionStore(project / ".clio" / "sessions")
+    for number in range(count):
+        session = store.new(project, name=f"topic {number}" if number % 3 == 0 else None)
+        for _ in range(4):
+            session.append(UserMessage(content=f"why does part {number} fail? " * 3))
+            session.append(AssistantMessage(content="because the token is empty. " * 20))
+        session.close()
+
+
+def run(project: Path, arguments: tuple[str, ...]) -> Sample:
+    """One process."""
+    env = os.environ | {"HOME": str(project), "CLIO_HOME": str(project / "home"), "PYTHONPATH": str(ROOT)}
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [*CLIO, *arguments], cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    return (usage.ru_utime + usage.ru_stime) * 1000, (time.perf_counter() - begun) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""/loop: repeat a message while the session is open."""
+
+import re
+
+from clio.commands.arguments import parse_count, parse_number, parse_text
+from clio.commands.command import Command, CommandContext, CommandResult, RepeatMessage, StopRepeating, make_refusal
+from clio.errors import UsageError
+from clio.text.translation import mark, tr
+
+_DURATION = re.compile(r"(\d{1,6})(s|m|h)")
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DEFAULT_INTERVAL_S = 600.0
+DEFAULT_TIMES = 20
+DEFAULT_LIMIT_S = 8 * 3600.0
+DEFAULT_MAX_COST = 5.0
+MAX_TIMES = 1_000
+_OPTIONS = ("--times", "--for", "--max-cost")
+
+
+def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
+    """Repeat a message or command until a limit is reached."""
+    if argument.strip().lower() == "stop":
+        return CommandResult(follow_up=StopRepeating())
+    first, _, rest = argument.strip().partition(" ")
+    interval_s = DEFAULT_INTERVAL_S
+    if (found := _DURATION.fullmatch(first.lower())) is not None:
+        interval_s, argument = _to_seconds(found), rest
+    given = parse_text(argument, valued=_OPTIONS)
+    text = given.text.strip()
+    if not text:
+        return make_refusal(tr("What is to be repeated? Write /loop 10m TEXT, or /loop stop to end it"))
+    if text.split()[0].lower() == "/loop":
+        return make_refusal(tr("/loop cannot repeat itself"))
+    times, limit, cost = (given.get_single(name) for name in _OPTIONS)
+    return CommandResult(
+        follow_up=RepeatMessage(
+            text=text,
+            interval_s=interval_s,
+            times=min(parse_count(times, "--times"), MAX_TIMES) if times else DEFAULT_TIMES,
+            limit_s=_parse_duration(limit) if limit else DEFAULT_LIMIT_S,
+            max_cost=parse_number(cost, "--max-cost", low=0.000001, high=1e6) if cost else DEFAULT_MAX_COST,
+        )
+    )
+
+
+def _parse_duration(text: str) -> float:
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None:
+        raise UsageError(tr("--for takes a time such as 30m or 2h, not {text!r}", text=text))
+    return _to_seconds(found)
+
+
+def _to_seconds(found: re.Match[str]) -> float:
+    seconds = int(found[1]) * _UNITS_S[found[2]]
+    if not seconds:
+        raise UsageError(tr("the time must be at least 1s, not {text}", text=found[0]))
+    return seconds
+
+
+LOOP: tuple[Command, ...] = (
+    Command(
+        name="loop",
+        argument="[INTERVAL] [--times N] [--for TIME] [--max-cost USD] TEXT|/COMMAND, or stop",
+        summary=mark("repeat a message while this session is open; Esc ends it"),
+        handler=repeat_message,
+    ),
+)

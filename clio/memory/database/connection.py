@@ -1,0 +1,257 @@
+"""Connections to a PostgreSQL database: its address, a bounded pool, and work that outlives a restart of the server.
+
+Only this module imports psycopg, from the extra `clio-shell[team-server]`. Everything else gets its connections here.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec import Struct
+
+from clio.errors import ClioError, UsageError
+from clio.text.formatting import truncate_line
+from clio.text.translation import tr
+
+if TYPE_CHECKING:
+    from psycopg import Connection as PsycopgConnection
+    from psycopg_pool import ConnectionPool
+
+    Connection = PsycopgConnection[tuple[Any, ...]]
+
+ADDRESS_VARIABLE = "CLIO_TEAM_DATABASE"
+"""The environment variable with the database's address if the command line names none."""
+MAX_CONNECTIONS = 10
+RETRY_S = 20.0
+"""How long work is repeated while the server does not answer: a restart or a fail-over takes a few seconds."""
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
+_STATEMENT_TIMEOUT_S = 10
+_LOCK_TIMEOUT_S = 8
+_POOL_TIMEOUT_S = 5.0
+_MAX_WAITING = 200
+_MAX_CAUSE_CHARS = 200
+_NOT_REPEATED = ("53100", "57014", "28000", "28P01", "3D000", "42501")
+"""Disk full, statement timeout, wrong login, wrong password, no such database, no right: waiting does not help."""
+_REPEATED = ("25006", "40001", "40P01", "55P03")
+"""Read-only (this server is a standby now), serialization failure, deadlock, lock timeout."""
+
+_STARTING = re.compile(r"starting up|shutting down|recovery|too many")
+"""In the text of a connection that a server refused but will accept in a moment. The error has no state then."""
+
+T = TypeVar("T")
+
+
+class DatabaseAddress(Struct, frozen=True, kw_only=True):
+    """Where a database is, as libpq reads it. shown: without the password, for messages."""
+
+    conninfo: str
+    shown: str
+
+
+def parse_database_address(given: str, env: Mapping[str, str]) -> DatabaseAddress:
+    """Parse what `--database` says: a URL, `service=NAME` and other words of libpq, or `env:NAME` for a variable.
+
+    Without it the variable `CLIO_TEAM_DATABASE` is read. Raises UsageError.
+    """
+    name = given.removeprefix("env:") if given.startswith("env:") else "" if given else ADDRESS_VARIABLE
+    text = env.get(name, "").strip() if name else given.strip()
+    if not text:
+        raise UsageError(
+            tr(
+                "the database is not named: write --database postgresql://HOST/NAME, or set the environment variable "
+                "{name}",
+                name=name or ADDRESS_VARIABLE,
+            )
+        )
+    psycopg, _ = import_psycopg()
+    try:
+        parts = cast(dict[str, Any], psycopg.conninfo.conninfo_to_dict(text))
+    except psycopg.Error as error:
+        raise UsageError(
+            tr(
+                "the address of the database is not valid ({cause}); write postgresql://USER@HOST/NAME or service=NAME",
+                cause=_describe_cause(error).replace(text, "…"),
+            )
+        ) from error
+    hosts = str(parts.get("host", ""))
+    if "," in hosts:
+        # After a fail-over the former primary may answer first.
+        parts.setdefault("target_session_attrs", "read-write")
+    parts.setdefault("connect_timeout", "5")
+    parts.setdefault("application_name", "clio")
+    shown = (
+        f"service {parts['service']}" if "service" in parts else f"{hosts or 'local socket'}/{parts.get('dbname', '')}"
+    )
+    return DatabaseAddress(
+        conninfo=psycopg.conninfo.make_conninfo("", **parts),
+        shown=shown,
+    )
+
+
+def import_psycopg() -> tuple[Any, Any]:
+    """Return psycopg and its pool. Raises ClioError with the command that installs it."""
+    try:
+        import psycopg
+        import psycopg_pool
+    except ImportError as error:
+        raise ClioError(
+            tr(
+                "memory in PostgreSQL needs the package psycopg ({cause}); install it with: "
+                "pip install 'clio-shell[team-server]'",
+                cause=truncate_line(str(error), _MAX_CAUSE_CHARS),
+            )
+        ) from error
+    return psycopg, psycopg_pool
+
+
+class Database:
+    """A pool of connections. Each method runs work in one of them, and again if the connection breaks meanwhile.
+
+    Methods raise ClioError if the server cannot be reached in `retry_s`, or refuses.
+    """
+
+    def __init__(
+        self, address: DatabaseAddress, *, max_connections: int = MAX_CONNECTIONS, retry_s: float = RETRY_S
+    ) -> None:
+        self.address = address
+        self._psycopg, self._pools = import_psycopg()
+        self._max_connections = max_connections
+        self._retry_s = retry_s
+        self._pool: ConnectionPool[Connection] | None = None
+
+    def open(self) -> None:
+        """Open the first connection. Raises ClioError."""
+        logger = logging.getLogger("psycopg.pool")  # it would print each lost connection
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        pool = self._pools.ConnectionPool
+        self._pool = pool(
+            self.address.conninfo,
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            min_size=1,
+            max_size=self._max_connections,
+            timeout=_POOL_TIMEOUT_S,
+            max_waiting=_MAX_WAITING,
+            max_idle=300.0,
+            reconnect_timeout=5.0,
+            configure=_configure,
+            check=pool.check_connection,
+            open=False,
+        )
+        # What is wrong with an address is reported at once; the pool would only report that it waited in vain.
+        self._run(lambda connection: None, self._connect, is_first=True)
+        cast(Any, self._pool).open()
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._pool is not None:
+            self._pool.close(timeout=2.0)
+            self._pool = None
+
+    def read(self, work: "Callable[[Connection], T]") -> T:
+        """Run work in which each statement stands alone."""
+        return self._run(work, self._take)
+
+    def write(self, work: "Callable[[Connection], T]") -> T:
+        """Run work in a transaction, and return its result after the commit is on the server's disk.
+
+        If the connection breaks during the commit, the work is done again: it must recognise that it was done.
+        """
+
+        def run(connection: "Connection") -> T:
+            with connection.transaction():
+                return work(connection)
+
+        return self._run(run, self._take)
+
+    def _connect(self) -> Any:
+        return self._psycopg.connect(self.address.conninfo, autocommit=True)
+
+    def _take(self) -> Any:
+        if self._pool is None:
+            raise ClioError(tr("the database is closed"))
+        return self._pool.connection()
+
+    def _run(self, work: "Callable[[Connection], T]", take: Callable[[], Any], *, is_first: bool = False) -> T:
+        until = time.monotonic() + self._retry_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                with take() as connection:
+                    return work(connection)
+            except self._psycopg.Error as error:
+                is_passing = self._is_repeatable(error) and not (is_first and not _STARTING.search(str(error)))
+                if not is_passing or time.monotonic() + pause > until:
+                    raise self._explain(error) from error
+            time.sleep(pause)
+            pause = min(pause * 2, _MAX_PAUSE_S)
+
+    def _is_repeatable(self, error: Any) -> bool:
+        state = getattr(error, "sqlstate", None)
+        if state in _NOT_REPEATED or (state is None and "FATAL:" in str(error) and not _STARTING.search(str(error))):
+            return False
+        if state in _REPEATED:
+            return True
+        # Without a state the connection was lost, or there is none; 53 is "too many connections", 57 a shutdown.
+        is_broken = isinstance(error, (self._psycopg.OperationalError, self._psycopg.InterfaceError))
+        return is_broken and (state is None or state[:2] in ("08", "53", "57"))
+
+    def _explain(self, error: Any) -> ClioError:
+        cause, place = _describe_cause(error), self.address.shown
+        match getattr(error, "sqlstate", None):
+            case "57014":
+                return ClioError(
+                    tr(
+                        "the database {place} did not answer in {seconds} seconds; ask for less, or see the section "
+                        "on slow answers in docs/team-server.md",
+                        place=place,
+                        seconds=_STATEMENT_TIMEOUT_S,
+                    )
+                )
+            case "42501":
+                return ClioError(
+                    tr(
+                        "the database {place} refuses this ({cause}); grant this user the right",
+                        place=place,
+                        cause=cause,
+                    )
+                )
+            case "53100":
+                return ClioError(
+                    tr("the disk of the database {place} is full; free some space, then repeat", place=place)
+                )
+            case None | "28000" | "28P01" | "3D000":
+                return ClioError(
+                    tr("cannot use the database {place} ({cause}); check --database", place=place, cause=cause)
+                )
+            case _:
+                return ClioError(tr("the database {place} failed ({cause}); try again", place=place, cause=cause))
+
+
+def _describe_cause(error: Any) -> str:
+    """Return the first line of an error: the others quote the statement, which may contain a memory."""
+    primary = getattr(getattr(error, "diag", None), "message_primary", None) or str(error).strip()
+    lines = [line.strip() for line in str(primary).splitlines() if line.strip()]
+    return truncate_line(lines[-1] if lines else type(error).__name__, _MAX_CAUSE_CHARS)
+
+
+_SETTINGS = (
+    ("statement_timeout", f"{_STATEMENT_TIMEOUT_S}s"),
+    ("lock_timeout", f"{_LOCK_TIMEOUT_S}s"),
+    ("idle_in_transaction_session_timeout", "60s"),
+    ("jit", "off"),
+    ("client_encoding", "UTF8"),
+    ("search_path", "pg_catalog"),
+)
+
+
+def _configure(connection: "Connection") -> None:
+    settings = ", ".join("set_config(%s, %s, false)" for _ in _SETTINGS)
+    connection.execute(f"select {settings}".encode(), [text for pair in _SETTINGS for text in pair])
+    # "off" and "local" acknowledge a write that a crash, or a fail-over, would lose; stricter values stay.
+    connection.execute(
+        b"select set_config('synchronous_commit', 'on', false) "
+        b"where current_setting('synchronous_commit') in ('off', 'local')"
+    )

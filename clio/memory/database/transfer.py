@@ -1,0 +1,206 @@
+"""Import a project's memories into PostgreSQL, and export everything as the files that clio keeps in a project."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.errors import UserError
+from clio.ids import new_id
+from clio.memory.database.search import TermStatistics, make_found
+from clio.memory.database.store import PROJECT_OWNER, DatabaseTypedStore, Work, decode_change, hash_text
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.ltm_codec import LtmDocument, set_handle, to_raw, write_ltm
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Redact, redact_record
+from clio.memory.store.typed_codec import FORMAT, VERSION, JournalLine
+from clio.memory.store.typed_store import Scope
+from clio.storage.files import make_folder
+from clio.storage.jsonl import append_lines
+from clio.text.formatting import format_count
+from clio.text.translation import tr
+
+if TYPE_CHECKING:
+    from clio.memory.database.connection import Connection, Database
+
+_BATCH = 500
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """How many memories were added, and how many were there already."""
+
+    added: int = 0
+    known: int = 0
+
+
+def import_records(
+    database: "Database",
+    records: Iterable[MemoryRecord],
+    *,
+    owner: str,
+    redact: Redact,
+    clock: Callable[[], float],
+    progress: Callable[[int], None] = lambda done: None,
+) -> Imported:
+    """Add memories with their ids, times and authors; what is there already stays as it is.
+
+    500 at a time are one transaction and one change to undo. Importing again adds what is missing.
+
+    owner: "" for the project, else the member whose own memories they are.
+    """
+    done = Imported()
+    for batch in _split([redact_record(record, redact) for record in records if not record.key], _BATCH):
+
+        def add(connection: "Connection", batch: Sequence[MemoryRecord] = batch) -> Imported:
+            return _import_batch(Work(connection, TermStatistics()), batch, owner, clock)
+
+        one = database.write(add)
+        done = Imported(added=done.added + one.added, known=done.known + one.known)
+        progress(done.added + done.known)
+    return done
+
+
+def _import_batch(work: Work, batch: Sequence[MemoryRecord], owner: str, clock: Callable[[], float]) -> Imported:
+    scope: Scope = "user" if owner else "project"
+    store = DatabaseTypedStore(work, owner, scope, clock)
+    work.lock(owner)
+    rows = work.connection.execute(
+        "select id, owner, kind, live, text_hash from clio.memory where id = any(%s) "
+        "or (owner = %s and live and text_hash = any(%s))",
+        ([one.id for one in batch], owner, [hash_text(one.content) for one in batch]),
+    ).fetchall()
+    ids = {id: (its_owner, text) for id, its_owner, _, _, text in rows}
+    texts = {(kind, text) for _, its_owner, kind, live, text in rows if live and its_owner == owner}
+    new: list[MemoryRecord] = []
+    for record in batch:
+        text = hash_text(record.content)
+        known = ids.get(record.id)
+        if (record.is_live and not record.is_variant and (record.kind, text) in texts) or known == (owner, text):
+            continue
+        if known is not None:
+            record = structs.replace(record, id=_make_other_id(record))
+        ids[record.id] = (owner, text)
+        if record.is_live:
+            texts.add((record.kind, text))
+        new.append(record)
+    store.put(f"imported {format_count(len(new), 'memory')}", new)
+    return Imported(added=len(new), known=len(batch) - len(new))
+
+
+def _make_other_id(record: MemoryRecord) -> str:
+    """Return another id for a memory whose id belongs to another one, as short handles of two projects may."""
+    return f"{record.id[:2]}{new_id().replace('-', '')[-12:]}" if record.kind in PROJECT_KINDS else new_id()
+
+
+def _split(records: list[MemoryRecord], size: int) -> Iterator[list[MemoryRecord]]:
+    return (records[start : start + size] for start in range(0, len(records), size))
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """How many memories, members with memories of their own, and changes were written."""
+
+    memories: int
+    members: int
+    changes: int
+
+
+def export_all(database: "Database", folder: Path) -> Exported:
+    """Write everything into a new folder: `.clio/` as in a project, and `members/NAME/` as in a home folder.
+
+    All is as at one moment. Raises UserError if the folder has anything in it; OSError.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(tr("{folder} is not empty; name a new folder", folder=str(folder)))
+
+    def write(connection: "Connection") -> Exported:
+        connection.execute(b"set transaction isolation level repeatable read, read only")
+        connection.execute(b"set local statement_timeout = 0")
+        connection.execute(b"set local idle_in_transaction_session_timeout = 0")
+        owners = [owner for (owner,) in connection.execute("select owner from clio.scope order by owner").fetchall()]
+        memories = changes = members = 0
+        for owner in owners:
+            target = folder / "members" / owner if owner else folder / ".clio"
+            count = _export_memories(connection, owner, target) + (0 if owner else _export_entries(connection, target))
+            changes += _export_changes(connection, owner, target)
+            memories += count
+            members += bool(owner and count)
+        return Exported(memories=memories, members=members, changes=changes)
+
+    return database.write(write)
+
+
+def _export_memories(connection: "Connection", owner: str, target: Path) -> int:
+    """Write `memories.journal.jsonl`, to which records can be added a few at a time; clio makes a snapshot of it."""
+    make_folder(target)
+    path = target / "memories.journal.jsonl"
+    path.unlink(missing_ok=True)  # of an attempt that a restart of the server ended
+    head = {"journal_of": FORMAT.schema, "version": VERSION, "generation": 0}
+    append_lines(path, [msgspec.json.encode(head)])
+    count = 0
+    for rows in _fetch(
+        connection,
+        "select record, accessed, access_count, owner from clio.memory "
+        "where owner = %s and kind <> all(%s) order by created, id",
+        (owner, list(PROJECT_KINDS)),
+    ):
+        records = tuple(make_found(row).record for row in rows)
+        append_lines(path, [msgspec.json.encode(JournalLine(put=records))])
+        count += len(records)
+    return count
+
+
+def _export_entries(connection: "Connection", target: Path) -> int:
+    document = LtmDocument({})
+    count = 0
+    for rows in _fetch(
+        connection,
+        "select record, accessed, access_count, owner from clio.memory "
+        "where owner = %s and kind = any(%s) and live order by created, id",
+        (PROJECT_OWNER, list(PROJECT_KINDS)),
+    ):
+        for row in rows:
+            record = make_found(row).record
+            document.section(record.kind).append(make_entry(record))
+            count += 1
+    if count:
+        document.touch(0.0)
+        write_ltm(target / "ltm.json", document)
+    return count
+
+
+def make_entry(record: MemoryRecord) -> dict[str, Any]:
+    """Return an entry of project memory as an object of `ltm.json`, with its times and authors."""
+    raw = to_raw(record) | {"timestamp": record.created, "updated": record.updated}
+    optional: dict[str, Any] = {
+        "since": record.since,
+        "version": record.version if record.version > 1 else 0,
+        "by": record.by,
+        "provenance": msgspec.to_builtins(record.provenance) if record.provenance else None,
+        "confirmations": msgspec.to_builtins(record.confirmations),
+        "example_hashes": record.hashes,
+    }
+    raw |= {name: value for name, value in optional.items() if value}
+    set_handle(raw, record.id)
+    return raw
+
+
+def _export_changes(connection: "Connection", owner: str, target: Path) -> int:
+    path = target / LOG_NAME
+    path.unlink(missing_ok=True)
+    log = ChangeLog(path)
+    count = 0
+    for rows in _fetch(connection, "select change, undone_at from clio.change where owner = %s order by id", (owner,)):
+        changes = [decode_change(text) for text, _ in rows]
+        log.append(*changes)
+        log.mark([change.id for change, (_, undone) in zip(changes, rows, strict=True) if undone], is_undone=True)
+        count += len(rows)
+    return count
+
+
+def _fetch(connection: "Connection", query: str, values: Sequence[Any]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a query in batches, without holding all of them."""
+    with connection.cursor(name="clio_export") as cursor:
+        cursor.execute(query.encode(), values)
+        while rows := cursor.fetchmany(_BATCH):
+            yield rows

@@ -1,0 +1,54 @@
+"""The commands that clio brings as prompt files: /explain, /test, /fix and /doc."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clio.commands.custom_commands import CustomCommands
+from clio.prompt_files import find_prompt_folder
+from tests.support.chat_server import ChatServer, text
+from tests.support.harness import Harness
+
+FOLDER = find_prompt_folder("commands")
+SHIPPED = ["doc", "explain", "fix", "test"]
+
+
+def test_they_are_there_in_every_project_and_need_no_trust(tmp_path: Path) -> None:
+    commands = CustomCommands(tmp_path, tmp_path / "home", {}, FOLDER)
+    assert sorted(command.name for command in commands()) == SHIPPED
+    assert commands.withheld() == () and commands.problems() == ()
+    for command in commands():
+        assert command.source == f"clio: {command.name}.md" and command.summary and command.argument
+
+
+def test_a_file_of_the_project_replaces_one(tmp_path: Path) -> None:
+    own = tmp_path / ".clio" / "commands" / "fix.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("mend $ARGUMENTS")
+    commands = {command.name: command for command in CustomCommands(tmp_path, tmp_path / "home", {}, FOLDER)()}
+    assert sorted(commands) == SHIPPED and commands["fix"].source == ".clio/commands/fix.md"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_model_reads_what_is_asked_for(tmp_path: Path, name: str) -> None:
+    from clio.commands.command import RunExpandedCommand
+    from clio.commands.registry import run_added_command
+
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir()
+    with ChatServer([text("Done.")]) as server:
+        harness = Harness(project, home, server)
+
+        async def main() -> None:
+            try:
+                found = run_added_command(harness.app, f"/{name} the retry policy")
+                assert isinstance(found, RunExpandedCommand)
+                await harness.app.run_turn(found.line, found.expand)
+            finally:
+                await harness.app.close()
+
+        asyncio.run(main())
+        assert "the retry policy" in str(server.requests[0].body["messages"])
+        assert len(str(server.requests[0].body["messages"])) > 400

@@ -1,0 +1,164 @@
+"""The input line stays on its row, and what is printed above it stays as it is, whatever opens and closes."""
+
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, at_prompt, make_place
+from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.pty_session import PtySession
+from tests.support.terminal_picture import line_text
+from tests.support.walk import STEADY, list_rows, name_colours
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+ANSWER = "# Totals\n\n" + "\n\n".join(f"Paragraph {number} of **this** answer, 漢字 in `code`." for number in range(9))
+TODOS = [{"title": f"item {number}"} for number in range(4)]
+ASK = {"question": "Which one?", "options": ["the first", "the second", "neither of them"]}
+MENUS = {
+    "/": "/effort ",
+    "/m": "/mcp ",
+    "/theme ": "high-contrast",
+    "see @": "rules.py",
+    "@pr": "prices.py",
+    "\x12": "history",
+    "one\x1b\rtwo\x1b\rthree\x1b\r@pr": "prices.py",
+    "a long line " * 20 + "@ru": "rules.py",
+}
+PICKERS = ("/model", "/effort", "/theme")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with ChatServer(models=[{"id": name} for name in ("test-model", "other", "third")]) as server:
+        place = make_place(tmp_path, server)
+        (place.home / ".clio" / "config.yaml").write_text("confine_unasked: off\ntheme: dark\n", encoding="utf-8")
+        for name in ("prices.py", "rules.py", "till.py"):
+            (place.project / name).write_text("x = 1\n", encoding="utf-8")
+        yield place
+
+
+class Watcher:
+    """Types at one clio, and compares its screen before and after."""
+
+    def __init__(self, clio: PtySession, server: ChatServer, rng: random.Random) -> None:
+        self.clio = clio
+        self.server = server
+        self.rng = rng
+        self.turns = 0
+
+    @property
+    def lines(self) -> int:
+        return self.clio.screen.lines
+
+    @property
+    def row(self) -> int:
+        """The row of the input line, counted from the top of the screen."""
+        rows = [number for number, row in enumerate(self.clio.lines) if row.startswith("❯")]
+        assert rows, self.clio.text
+        return rows[-1]
+
+    def read_above(self) -> list[str]:
+        """All rows above the input line with their colours, of scrollback and screen; no blank ones at the end."""
+        self.clio.take_in()
+        screen = self.clio.screen
+        rows = list_rows(screen)[: len(screen.history.top) + self.row]
+        while rows and not line_text(rows[-1], screen.columns):
+            rows.pop()
+        shown = (name_colours(cells, screen.columns) or line_text(cells, screen.columns) for cells in rows)
+        # A row whose ground reaches the edge does so in a wider terminal too, once it was hidden.
+        return [re.sub(r"\[on \w+\] +\[\]$", "", row) for row in shown]
+
+    def wait_idle(self) -> None:
+        at_prompt(self.clio)
+        assert self.clio.lines[self.row + 1].startswith("test-model"), self.clio.text
+        assert not any(self.clio.lines[self.row + 2 :]), self.clio.text
+
+    def open_menu(self) -> None:
+        """Open a menu and close it, which leaves nothing behind."""
+        row, above = self.row, self.read_above()
+        typed, shown = self.rng.choice(list(MENUS.items()))
+        self.clio.send(typed)
+        self.clio.wait_for_screen(re.escape(shown))
+        assert self.row == row or len(typed) > 10, self.clio.text
+        self.clio.key("escape")
+        self.clio.wait_gone(shown)
+        if typed != "\x12":
+            self.clio.key("ctrl-c")  # clears the line
+        self.wait_idle()
+        assert self.row == row, self.clio.text
+        self.check_rows(above)
+
+    def choose(self) -> None:
+        """Open a list and leave it."""
+        at_bottom, above = self.row == self.lines - 2, self.read_above()
+        self.clio.line(self.rng.choice(PICKERS))
+        self.clio.wait_for_screen(r"esc to cancel\Z")
+        self.clio.key("escape")
+        self.clio.wait_gone("esc to cancel")
+        self.wait_idle()
+        self.check_after(at_bottom, above)
+
+    def run_turn(self) -> None:
+        """Let the model ask, plan, run, and answer; type ahead meanwhile."""
+        at_bottom, above = self.row == self.lines - 2, self.read_above()
+        kind = self.rng.choice(("text", "command", "ask", "todos"))
+        if kind == "command":
+            self.server.add(tool_calls((("run_command", {"command": "rm -rf build; seq 9"}),)))
+        elif kind == "ask":
+            self.server.add(tool_calls((("ask_user", ASK),)))
+        elif kind == "todos":
+            done = [{"id": number, "status": "completed"} for number in range(1, 5)]
+            self.server.add(tool_calls((("todo_operations", {"operation": "write", "todos": TODOS}),)))
+            self.server.add(tool_calls((("todo_operations", {"operation": "update", "todos": done}),)))
+        self.turns += 1
+        ends = f"End of {self.turns}."
+        self.server.add(text(self.rng.choice((f"{ANSWER}\n\n{ends}", ends))))
+        self.clio.line("fill it")
+        if kind == "command":
+            self.clio.wait_for_screen("deletes permanently")
+            self.clio.send(key := self.rng.choice("yn"))
+            if key == "n":
+                self.clio.wait_for_screen("why not")
+                self.clio.send("\r")
+        elif kind == "ask":
+            self.clio.wait_for_screen("neither of them")
+            self.clio.send(self.rng.choice("12"))
+        self.clio.wait_for_screen(rf"{re.escape(ends)}\s+\d requests?")
+        self.wait_idle()
+        self.check_after(at_bottom, above)
+
+    def resize(self) -> None:
+        columns = self.rng.choice((60, 80, 100))
+        self.clio.resize(columns, self.rng.choice((18, 24, 30)))
+        self.clio.send("typed")
+        self.clio.wait_for_screen("❯ typed")
+        self.clio.send("\x15")
+        self.wait_idle()
+
+    def check_after(self, at_bottom: bool, above: list[str]) -> None:
+        """Once at the bottom, the line is there again; nothing printed before has changed."""
+        assert not at_bottom or self.row == self.lines - 2, f"row {self.row} of {self.lines}:\n{self.clio.text}"
+        self.check_rows(above)
+
+    def check_rows(self, above: list[str]) -> None:
+        """Whether the rows are still what they were."""
+        now = self.read_above()[: len(above)]
+        changed = [pair for pair in zip(above, now, strict=True) if pair[0] != pair[1]]
+        assert not changed, f"{changed[0]}\n{self.clio.everything}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_input_line_stays_where_it_is(place: Place, seed: int) -> None:
+    assert place.server is not None
+    rng = random.Random(seed)
+    with place.clio(columns=80, lines=24, setup=STEADY, COLORTERM="truecolor") as clio:
+        watcher = Watcher(clio, place.server, rng)
+        clio.wait_for("for commands")
+        watcher.wait_idle()
+        acts = (watcher.open_menu, watcher.choose, watcher.run_turn, watcher.resize)
+        for act in rng.choices(acts, weights=(6, 2, 3, 1), k=16):
+            act()

@@ -1,0 +1,56 @@
+"""A fact that the user changes, undoes or forgets during a session reaches the model with the next message."""
+
+import asyncio
+
+import pytest
+
+from clio.commands.registry import run_command
+from tests.support.chat_server import text
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
+
+
+def last_words(harness: Harness) -> str:
+    return str(harness.server.requests[-1].body["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("the cache port is 7001", "the cache port is 7002"), ("the cache host is alpha", "the cache host is beta")],
+)
+def test_a_changed_fact_is_told_again_and_after_undo_the_first_one(
+    make_harness: MakeHarness, old: str, new: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        run_command(harness.app, f"/memory remember {old}")
+        await harness.turn("what do you know about the cache?")
+        assert old in last_words(harness)
+        run_command(harness.app, f"/memory remember {new}")
+        await harness.turn("and what about the cache now?")
+        assert new in last_words(harness) and old not in last_words(harness)
+        harness.app.memory.undo()
+        await harness.turn("read calc.py")
+        assert f"withdrawn: {new}" in last_words(harness)
+        assert f"from the user: {old}" in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("command", ["/memory undo", "/memory forget {id}"])
+def test_what_the_user_takes_back_is_told_once(make_harness: MakeHarness, command: str) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("remember that deploys go through wombat")
+        [record] = harness.app.memory.store.records()
+        run_command(harness.app, command.format(id=record.id))
+        await harness.turn("read calc.py")
+        assert f"withdrawn: {record.content}" in last_words(harness)
+        await harness.turn("read test_calc.py")
+        assert "withdrawn" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())

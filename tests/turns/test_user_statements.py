@@ -1,0 +1,87 @@
+"""What the user stated keeps its text, its strength and its source, whatever the model saves beside it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from clio.memory.store.record import MemoryRecord
+from tests.support.chat_server import Reply, text, tool_calls
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
+
+MERGE = '{"action": "merge", "new_content": "never use lambdas except in sort keys", "importance": 0.9}'
+
+
+def call(**arguments: Any) -> Any:
+    return tool_calls([("memory_operations", arguments)])
+
+
+def answering(script: list[Reply], asked: list[str]) -> Any:
+    """Answer the turns from the script, and every question whether two memories are one with `merge`."""
+
+    def reply(body: dict[str, Any]) -> Reply:
+        words = str(body["messages"][-1]["content"])
+        if "may say the same" in words:
+            asked.append(words)
+            return text(MERGE)
+        return script.pop(0) if script else text("Ok.")
+
+    return reply
+
+
+def stated(harness: Harness, kind: str = "preference") -> list[MemoryRecord]:
+    return [record for record in harness.app.memory.store.records() if record.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("said", "saved"),
+    [
+        ("never use lambdas", "never use lambdas except in sort keys"),
+        ("Never commit without running ruff first.", "never commit without running ruff first, except for docs"),
+        ("always begin commit messages with the ticket", "always start commit messages with the ticket"),
+    ],
+)
+def test_the_model_cannot_change_a_rule_of_the_user(make_harness: MakeHarness, said: str, saved: str) -> None:
+    asked: list[str] = []
+    script = [text("Ok."), call(operation="remember", kind="preference", content=saved), text("Ok.")]
+    harness = make_harness(answering(script, asked))
+
+    async def run() -> None:
+        await harness.turn(said)
+        [before] = stated(harness)
+        await harness.turn("go on with it")
+        [after] = stated(harness)
+        assert (after.content, after.score, after.provenance) == (before.content, before.score, before.provenance)
+        assert after.provenance is not None and after.provenance.asserted_by == "user"
+        assert not asked
+        answer = str(harness.server.requests[-1].body["messages"][-1]["content"])
+        assert "stated by the user" in answer or f"“{before.content}”" in answer or before.content in answer
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_discovery_of_the_model_does_not_stand_beside_the_fact_of_the_user(make_harness: MakeHarness) -> None:
+    harness = make_harness(
+        [
+            text("Ok."),
+            call(operation="remember", content="Docs server port is 9191"),
+            text("Ok."),
+            text("Ok."),
+        ]
+    )
+
+    async def run() -> None:
+        await harness.turn("remember that the docs server port is 9090")
+        await harness.turn("go on with it")
+        answer = str(harness.server.requests[-1].body["messages"][-1]["content"])
+        assert "9090" in answer and "variant" in answer
+        harness.app.memory.begin(window_tokens=32_768, session=None)
+        assert not any("9191" in one.text for one in harness.app.memory.prefix_fragments())
+        await harness.turn("the docs server port is 9090, not 9191")
+        assert [record.content for record in harness.app.memory.store.records() if "9191" in record.content] == []
+        assert any("9090" in record.content for record in harness.app.memory.store.records())
+        await harness.app.close()
+
+    asyncio.run(run())
