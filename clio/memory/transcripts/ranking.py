@@ -195,18 +195,6 @@ class _Match(Struct, frozen=True):
     tells_change: bool = False
 
 
-class _Matches(dict[str, _Match | None]):
-    """Matches by word. Each word is stemmed once: of the words of all passages few differ, and few of these match."""
-
-    def __init__(self, by_stem: Mapping[str, _Match]) -> None:
-        super().__init__()
-        self._by_stem = by_stem
-
-    def __missing__(self, word: str) -> _Match | None:
-        match = self[word] = self._by_stem.get(porter_stem(word))
-        return match
-
-
 def _list_matches(query: Query, rarities: Sequence[float]) -> dict[str, _Match]:
     """Return what counts for a query, by stem. A related word of two terms counts for the rarer one."""
     found = {stem: _Match(tells_change=True) for stem in CHANGES}
@@ -230,7 +218,7 @@ def make_passage_scorer(
         rarities: the `idf` of each term of the query.
         mean_words: mean length of all passages, in words.
     """
-    matches = _Matches(_list_matches(query, rarities))
+    match_of = _list_matches(query, rarities).get
     near = {frozenset(pair): PAIR * sum(rarities[place] for place in pair) for pair in query.pairs}
     possible = sum(rarities) or 1.0
 
@@ -239,7 +227,9 @@ def make_passage_scorer(
         related: set[int] = set()
         last, last_at, pairs, tells_change = -1, -9, 0.0, False
         met: set[frozenset[int]] = set()
-        matched = [(at, match) for at, match in enumerate(map(matches.__getitem__, words)) if match is not None]
+        # Stems are cached for all queries: of the words of all passages few differ.
+        found = map(match_of, map(porter_stem, words))
+        matched = [(at, match) for at, match in enumerate(found) if match is not None]
         for at, match in matched:
             tells_change = tells_change or match.tells_change
             place = match.place

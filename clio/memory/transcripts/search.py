@@ -79,13 +79,14 @@ def _find_centre(text: str, query: Query) -> int:
     return _find_densest_position(places, {stem for term in query.terms for stem in term.stems})
 
 
-def _stem_word(word: str) -> list[str]:
+@lru_cache(maxsize=65_536)
+def _stem_word(word: str) -> tuple[str, ...]:
     if word.isascii() and word.isalnum():  # true for most words, and much faster than folding them
-        return [porter_stem(word.lower())]
-    return [porter_stem(part) for part in split_folded_words(word)]
+        return (porter_stem(word.lower()),)
+    return tuple(map(porter_stem, split_folded_words(word)))
 
 
-def _find_phrase(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:
+def _find_phrase(places: list[tuple[int, tuple[str, ...]]], phrase: tuple[str, ...]) -> int | None:
     if not {stem for _, stems in places for stem in stems}.issuperset(phrase):
         return None
     flat = [(start, stem) for start, stems in places for stem in stems]
@@ -95,7 +96,7 @@ def _find_phrase(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -
     return None
 
 
-def _find_densest_position(places: list[tuple[int, list[str]]], query_stems: set[str]) -> int:
+def _find_densest_position(places: list[tuple[int, tuple[str, ...]]], query_stems: set[str]) -> int:
     hits = [(start, found) for start, stems in places if (found := query_stems.intersection(stems))]
     best, centre = 0, 0
     for number, (start, _) in enumerate(hits):
