@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.command_line import SUBCOMMANDS
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, error, text, tool_calls
 from tests.support.harness import make_repository
@@ -45,7 +46,7 @@ _NAMES = frozenset(
     pyright langserver rust gopls clangd jdtls typescript
     notes pattern failure rule discovery keyed git-lfs http https json html markdown stream csv bytes
     """.split()
-)
+).union(*(subcommand.name.split("-") for subcommand in SUBCOMMANDS))
 
 
 def plain_words(shown: str, data: frozenset[str] = frozenset()) -> list[str]:
