@@ -12,7 +12,7 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -59,6 +59,7 @@ _GIT_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
+_WORKTREE_FILES = ("HEAD", "commondir", "gitdir", "locked")
 _LARGE_FILES = frozenset(("index", "packed-refs", "shallow"))
 """Files of `_GIT_FILES` that may be large in a large repository."""
 # Four limits far above what ordinary repositories need. Without them a hostile one could keep clio or git busy.
@@ -66,6 +67,7 @@ _MAX_FILE_BYTES = 16_000_000
 _MAX_SETTING_LINES = 5_000
 _MAX_INCLUDES = 10
 _MAX_FILTERS = 100
+_MAX_WORKTREES = 200
 _TIMEOUT_S = 10.0
 _MTIME_GRANULARITY_S = 2.0
 """Seconds. A file changed less than this ago may change again and have the same modification time."""
@@ -156,17 +158,42 @@ def find_blocking_file(folder: Path) -> Path | None:
     top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
         return None
+    for path in (top / ".git", top / ".gitignore", top / ".gitattributes"):
+        if _may_block(path):
+            return path
+    for git in _list_git_folders(top):
+        for path in _list_own_files(git):
+            if _may_block(path, large=path.name in _LARGE_FILES):
+                return path
+        for name in ("config", "config.worktree"):
+            found = _find_blocking_value(git / name, (git, top), set())
+            if found is not None:
+                return found
+    return None
+
+
+def _list_git_folders(top: Path) -> list[Path]:
+    """Return the folders in which git looks for its files: what a `.git` file names, and what `commondir` names."""
     git = top / ".git"
+    if git.is_file():
+        git = top / _read_line(git).removeprefix("gitdir:").strip()
+    found = [git]
+    if not _may_block(git / "commondir") and (common := _read_line(git / "commondir")):
+        found.append(git / common)
+    return found
+
+
+def _list_own_files(git: Path) -> Iterator[Path]:
+    """Yield git's own files in a folder, those of its worktrees included, which may not exist."""
     reference = _read_line(git / "HEAD").removeprefix("ref:").strip() if git.is_dir() else ""
     names = (*_GIT_FILES, reference) if reference and not reference.startswith("/") else _GIT_FILES
-    for path in (git, *(git / name for name in names), top / ".gitignore", top / ".gitattributes"):
-        if _may_block(path, large=path.name in _LARGE_FILES):
-            return path
-    for name in ("config", "config.worktree"):
-        found = _find_blocking_value(git / name, (git, top), set())
-        if found is not None:
-            return found
-    return None
+    yield from (git / name for name in names)
+    try:
+        with os.scandir(git / "worktrees") as entries:
+            for entry, _ in zip(entries, range(_MAX_WORKTREES), strict=False):
+                yield from (Path(entry.path, name) for name in _WORKTREE_FILES)
+    except (OSError, ValueError):
+        return
 
 
 def _may_block(path: Path, *, large: bool = False) -> bool:

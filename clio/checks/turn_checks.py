@@ -21,6 +21,7 @@ from clio.checks.diagnostics import (
     to_project_path,
 )
 from clio.security.actions import FileChange
+from clio.storage.files import read_regular
 from clio.text.formatting import format_count, truncate
 from clio.text.translation import tr, tr_count
 from clio.text.untrusted_text import to_inert_line
@@ -322,9 +323,7 @@ class _ChangedLines:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        if path.stat().st_size > _MAX_READ_BYTES:
-            return []
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return read_regular(path, _MAX_READ_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 

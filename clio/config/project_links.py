@@ -11,6 +11,7 @@ from msgspec import Struct
 from clio.config.loaded import TrustRequest
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore, format_value
+from clio.storage.files import read_beginning
 from clio.text.translation import mark, tr
 
 SHARED_NAME = "ltm"
@@ -162,5 +163,8 @@ def _read_worktree_link(worktree: Path) -> WorktreeLink | None:
     )
 
 
+_MAX_LINK_BYTES = 65_536  # a path and a few letters
+
+
 def _read_stripped(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip()
+    return read_beginning(path, _MAX_LINK_BYTES).decode("utf-8").strip()

@@ -14,6 +14,7 @@ from clio.config.loaded import TrustRequest
 from clio.config.trust import TrustStore, format_value
 from clio.errors import UserError
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
+from clio.storage.files import open_regular
 from clio.text.translation import tr
 
 GIT_TIMEOUT_S = 60.0
@@ -328,7 +329,7 @@ _PROGRAM_SETTINGS = (
     r"remote\..*\.(vcs|uploadpack)|protocol\..*\.allow)$"
 )
 _MAX_HOOKS = 100
-_MAX_HOOK_BYTES = 1_000_000
+_MAX_HOOK_BYTES = 100_000_000
 
 
 def list_repository_programs(root: Path) -> tuple[TrustRequest, ...]:
@@ -421,11 +422,13 @@ def _make_program_trust_request(key: str, value: str, where: str, content: str) 
 
 
 def _hash_hook(path: Path) -> str:
-    """Return a hook's content, or the size of a very large one."""
+    """Return a digest of a hook's content; of a very large one, what changes whenever it is written."""
     try:
-        if path.stat().st_size > _MAX_HOOK_BYTES:
-            return tr("{st_size} bytes", st_size=path.stat().st_size)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with open_regular(path, max_bytes=None) as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > _MAX_HOOK_BYTES:
+                return f"{status.st_size} {status.st_dev} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
 

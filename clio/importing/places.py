@@ -33,7 +33,7 @@ from clio.sessions.listing import list_sessions
 from clio.sessions.loading import load_session
 from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
 from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
-from clio.storage.files import open_regular, read_regular
+from clio.storage.files import open_regular, read_beginning, read_regular
 from clio.text.json_data import decode_json
 from clio.text.translation import tr
 
@@ -243,7 +243,7 @@ class SourceFinder:
         folder = next((parent.parent for parent in path.parents if parent.name == "chats"), path.parent)
         root = folder / ".project_root"
         if root.is_file():
-            return self.is_ours(root.read_text(encoding="utf-8", errors="replace").strip())
+            return self.is_ours(read_beginning(root, 65_536).decode("utf-8", "replace").strip())
         if folder.name == hashlib.sha256(str(self._project).encode()).hexdigest():
             return True
         named = _read_json_object(folder.parent.parent / "projects.json")
@@ -269,7 +269,7 @@ def _find_directory(path: Path, of_line: Callable[[Path, Json], str]) -> str:
 
 
 def _read_first_format(path: Path) -> str:
-    found = re.search(rb"(?:<cwd>|Current working directory: )([^<\\\n\"]+)", path.open("rb").read(200_000))
+    found = re.search(rb"(?:<cwd>|Current working directory: )([^<\\\n\"]+)", read_beginning(path, 200_000))
     return found[1].decode("utf-8", "replace").strip() if found else ""
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
+from clio.storage.files import read_beginning, read_regular
 from clio.storage.locks import error_cause
 from clio.text.lazy_regex import LazyRegex
 
@@ -220,13 +221,17 @@ def iter_git_folders(root: Path) -> Iterator[Path]:
         if git.is_dir():
             yield git.resolve()
         elif git.is_file():
-            own = (root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve(strict=True)
-            back = Path((own / "gitdir").read_text(encoding="utf-8").strip())
+            own = (root / _read_link(git).removeprefix("gitdir:").strip()).resolve(strict=True)
+            back = Path(_read_link(own / "gitdir"))
             if (own / back).resolve() == git:
-                yield (own / (own / "commondir").read_text(encoding="utf-8").strip()).resolve(strict=True)
+                yield (own / _read_link(own / "commondir")).resolve(strict=True)
                 yield own
     except (OSError, UnicodeDecodeError, ValueError):
         return
+
+
+def _read_link(path: Path) -> str:
+    return read_beginning(path, 65_536).decode("utf-8").strip()
 
 
 def _list_sealed(git: Path) -> Iterator[Path]:
@@ -364,7 +369,7 @@ def _look(path: Path) -> SavedFile:
         status = path.stat()
         if status.st_size > _MAX_BYTES:
             return SavedFile(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
-        return SavedFile(content=path.read_bytes(), mode=status.st_mode & 0o777)
+        return SavedFile(content=read_regular(path, _MAX_BYTES), mode=status.st_mode & 0o777)
     except OSError:
         return SavedFile()
 

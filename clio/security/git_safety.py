@@ -18,6 +18,7 @@ from clio.readonly_git import (
 )
 from clio.security.actions import resolve_links
 from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_plain_format, is_plain_sort_key
+from clio.storage.files import read_regular
 from clio.text.translation import mark, tr
 
 HARMLESS_KEYS = """
@@ -535,7 +536,7 @@ def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:
     mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
     known = _submodule_cache.get(layout.index)
     if known is None or known[0] != mark:
-        data = layout.index.read_bytes()
+        data = read_regular(layout.index)
         # With a split or sparse index the entry of a submodule may be in another file, so git is asked.
         split = any(name.name.startswith("sharedindex.") for name in _list_folder(layout.git_dir))
         known = mark, (_query_submodules(top) if split or _GITLINK in data or b"sdir" in data else ())

@@ -241,6 +241,15 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
     return os.fdopen(fd, "rb")
 
 
+def read_beginning(path: Path | str, max_bytes: int) -> bytes:
+    """Return the first bytes of a regular file, following links. Raises the errors of `read_regular` but TooLarge."""
+    fd = _open_regular(path)
+    try:
+        return _read_up_to(fd, max_bytes)
+    finally:
+        os.close(fd)
+
+
 def read_head(path: str, max_bytes: int) -> bytes:
     """Return the first bytes of a file that a scan of its folder has just found to be a regular file, not a link.
 
@@ -279,9 +288,9 @@ def read_project_file(
         os.close(fd)
 
 
-def _open_regular(path: Path, *, follow: bool = True) -> int:
+def _open_regular(path: Path | str, *, follow: bool = True) -> int:
     # Checked before opening as well: opening a device can have side effects, such as rewinding a tape.
-    require_regular(path, (path.stat() if follow else path.lstat()).st_mode)
+    require_regular(path, os.stat(path, follow_symlinks=follow).st_mode)  # noqa: PTH116 - a Path costs as much again
     try:
         fd = os.open(path, _READ_FLAGS if follow else _READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:  # a name that no file system allows
@@ -294,7 +303,7 @@ def _open_regular(path: Path, *, follow: bool = True) -> int:
     return fd
 
 
-def require_regular(path: Path, mode: int) -> None:
+def require_regular(path: Path | str, mode: int) -> None:
     """Raise NotAFile, naming what `path` is instead, unless `mode` is that of a regular file."""
     if stat.S_ISREG(mode):
         return
@@ -313,6 +322,15 @@ def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
         total += len(part)
         if total > max_bytes:
             raise _make_too_large_error(path, total, max_bytes)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _read_up_to(fd: int, max_bytes: int) -> bytes:
+    """Read to the end or the limit; one call returns at most 2 GB, and less where a signal interrupts it."""
+    parts: list[bytes] = []
+    while max_bytes > 0 and (part := os.read(fd, min(max_bytes, _BLOCK_BYTES))):
+        max_bytes -= len(part)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.project_links import WORKTREE_MARK, find_worktree_link
-from clio.storage.files import read_regular
+from clio.storage.files import read_beginning, read_regular
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import tr
@@ -181,7 +181,9 @@ def _list_schedules(project: Path, home: Path) -> Rows:
 
 def _list_worktrees(project: Path, home: Path) -> Rows:
     entries = sorted((project / ".git" / "worktrees").glob(f"*/{WORKTREE_MARK}"))
-    return [(entry.read_text(encoding="utf-8").strip(), "") for entry in entries]
+    return [
+        (read_beginning(entry, 1_000).decode("utf-8", "replace").strip(), "") for entry in entries if entry.is_file()
+    ]
 
 
 KINDS: Mapping[str, Callable[[Path, Path], Rows]] = {

@@ -50,7 +50,7 @@ from clio.security.shell.parser import has_grammar
 from clio.sessions.listing import list_file_names, list_sessions
 from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.documents import decode_document, describe_damage
-from clio.storage.files import read_regular
+from clio.storage.files import read_beginning, read_regular
 from clio.storage.jsonl import is_truncated_line, split_lines
 from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, remove_code_marks
@@ -680,8 +680,7 @@ def _count_free_files(folder: Path) -> float:
 
 def _read_head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(_READ_BYTES)
+        return read_beginning(path, _READ_BYTES)
     except OSError:
         return b""  # the check of the configuration reports it
 

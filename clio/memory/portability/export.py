@@ -38,7 +38,7 @@ from clio.storage.documents import (
     load_document,
     save_document,
 )
-from clio.storage.files import open_regular, sync_folder
+from clio.storage.files import open_regular, read_regular, sync_folder
 from clio.storage.jsonl import read_lines
 from clio.storage.locks import FileLock, read_owner
 from clio.text.json_data import decode_json
@@ -731,7 +731,7 @@ def _redact_line(line: bytes, redact: Redact) -> Raw | None:
 def _text(path: Path) -> str | None:
     """Return the text of a file; None if it does not exist."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+        return read_regular(path).decode("utf-8", "replace").replace("\r\n", "\n") if path.is_file() else None
     except FileNotFoundError:
         return None
 

@@ -15,7 +15,7 @@ from clio.memory.store.change_log import Change, new_change
 from clio.memory.store.ltm_codec import to_number
 from clio.memory.store.record import Note
 from clio.storage.documents import set_file_aside
-from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.storage.files import make_ignored_folder, read_beginning, read_regular, write_atomic
 from clio.text.json_data import decode_json, repair_double_utf8
 from clio.text.translation import tr
 
@@ -97,6 +97,7 @@ def _text(value: object) -> str:
 
 
 MAX_KEY_CHARS = 1_000
+_MAX_PAGE_BYTES = 2_000_000
 _PLAIN_ELSEWHERE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -143,7 +144,7 @@ class Notes:
     def page(self, key: str) -> str:
         """Return the text of `<key>.md`; "" if there is none."""
         path = self._page(key)
-        return path.read_text(encoding="utf-8", errors="replace") if path else ""
+        return _read_page_text(path) if path else ""
 
     def retrieve(self, key: str) -> Note | None:
         """Return the note with that key; also a page such as `session_progress.md` by its name without the suffix."""
@@ -227,8 +228,12 @@ def _read(path: Path) -> StoredNote | None:
 
 
 def _read_page(path: Path) -> Note:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return Note(key=path.stem, content=text, timestamp=path.stat().st_mtime)
+    return Note(key=path.stem, content=_read_page_text(path), timestamp=path.stat().st_mtime)
+
+
+def _read_page_text(path: Path) -> str:
+    text = read_beginning(path, _MAX_PAGE_BYTES).decode("utf-8", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:

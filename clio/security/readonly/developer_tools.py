@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from clio.security.readonly.grammar import Judge, Judgement, Order, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.shell.command_line import Word
+from clio.storage.files import read_beginning
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _MOST_SUBCOMMANDS = 3
@@ -506,8 +507,7 @@ def _explain_database(path: Path) -> str:
     if path.with_name(f"{path.name}-journal").exists() or path.with_name(f"{path.name}-wal").exists():
         return f"may change {path.name!r}, of which a transaction is open"
     try:
-        with path.open("rb") as file:
-            head = file.read(20)
+        head = read_beginning(path, 20)
     except OSError:
         return ""
     return f"writes a log beside {path.name!r}" if head[18:20] not in (b"", b"\1\1") else ""
@@ -538,6 +538,7 @@ _PLAIN_SCHEMA = re.compile(r"CREATE (?:TABLE|(?:UNIQUE )?INDEX) ")
 MAX_GIT_INCLUDES = 20
 """Files that one git configuration may include, directly or not, before it counts as unknown."""
 _MAX_CONFIG_BYTES = 1_000_000
+_MAX_LINK_BYTES = 65_536
 _SECRET_URL = re.compile(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
 
 
@@ -571,7 +572,7 @@ def iter_git_config_files(folder: Path) -> Iterator[Path]:
             if git_dir is None or not (git_dir / "HEAD").is_file():
                 continue
             try:
-                common = git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()
+                common = git_dir / read_beginning(git_dir / "commondir", _MAX_LINK_BYTES).decode("utf-8").strip()
             except (OSError, UnicodeDecodeError):
                 common = git_dir
             yield from (common / "config", git_dir / "config.worktree")
@@ -581,7 +582,7 @@ def iter_git_config_files(folder: Path) -> Iterator[Path]:
 def _read_git_link(path: Path) -> Path | None:
     """Return the folder that a `.git` file names."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_beginning(path, _MAX_LINK_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     return path.parent / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange, Workspace
-from clio.storage.files import write_atomic
+from clio.storage.files import read_regular, write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.translation import english, tr, tr_count
 from clio.tools.base import PreparedCall, Progress, ReadLog, ToolOutput
@@ -373,9 +373,7 @@ def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, similar
 
 def _read_lines(path: Path) -> list[str] | None:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            return None
-        return split_lines(decode_document(path, path.read_bytes()).text)
+        return split_lines(decode_document(path, read_regular(path, _MAX_BYTES)).text)
     except (OSError, NotText):
         return None
 

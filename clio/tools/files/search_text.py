@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
+from clio.storage.files import read_beginning
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
 from clio.text.translation import english, tr, tr_count
 from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size
@@ -363,8 +364,7 @@ def _list_candidates(query: SearchQuery) -> Iterator[str]:
 def _read_searchable_text(path: str) -> str | None:
     """Return a file's text; None if it is binary, too large or not readable, which ripgrep skips too."""
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 20,000 files costs as much again
-            data = file.read(MAX_EDIT_BYTES + 1)
+        data = read_beginning(path, MAX_EDIT_BYTES + 1)
     except OSError:
         return None
     if path.endswith(NOTEBOOK_SUFFIX) and len(data) <= MAX_EDIT_BYTES:
