@@ -45,6 +45,10 @@ FORMAT_VERSION = 1
 ATTEMPTS = 12
 """Pushes that other machines may outrun before a run gives up until the next time."""
 MAX_PROBLEMS = 20
+MAX_KEPT_BYTES = 64_000_000
+"""Records that are read and kept in memory until they are written; the others are read a second time."""
+MAX_TAKEN_BYTES = 256_000_000
+"""Records that one run writes here. The next run takes more; a record alone may be larger."""
 OFF = mark("Synchronization is off; `clio sync init REMOTE` turns it on.")
 
 
@@ -359,7 +363,7 @@ class Synchronizer:
     def _read_remote(
         self, repository: SyncRepository, head: str, before: dict[str, Seen], sealer: Sealer
     ) -> tuple[dict[str, Seen], dict[str, Record]]:
-        """Return the valid records of a commit; with their values those that were not known yet."""
+        """Return the valid records of a commit; with their values those that were not known yet, as far as they fit."""
         files = repository.list_files(head)
         self._format_paths = frozenset(path for path in files if path == FORMAT_PATH)
         seen: dict[str, Seen] = {}
@@ -376,6 +380,7 @@ class Synchronizer:
             else:
                 new[path] = file.blob
         records: dict[str, Record] = {}
+        kept = 0
         for path, data in repository.read_blobs(new):
             try:
                 record = sealer.decode(path, data)
@@ -384,7 +389,9 @@ class Synchronizer:
             except ValueError as error:
                 self._note(path, str(error))
                 continue
-            records[path] = record
+            kept += len(data)
+            if kept <= MAX_KEPT_BYTES:
+                records[path] = record
             key = record.key
             seen[path] = Seen(blob=new[path], scope=key.scope, store=key.store, id=key.id, state=record.state)
         return seen, records
@@ -445,6 +452,7 @@ class Synchronizer:
             if here is None and remote.state.deleted:
                 continue
             newer[path] = remote.state
+        newer, later = _take_first(newer, {path: repository.get_size(seen[path].blob) for path in newer})
         values = self._read_values(repository, newer, seen, records, sealer)
         changes: dict[Key, tuple[str, Change]] = {}
         settled = dict(state.local)
@@ -476,7 +484,7 @@ class Synchronizer:
             sent=sent,
             received=received,
             deleted=deleted,
-            waiting=len(left),
+            waiting=len(left) + later,
             restored=self._restored,
             problems=tuple(dict.fromkeys(self._problems)),
         )
@@ -499,6 +507,19 @@ class Synchronizer:
     def _note(self, what: str, why: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(Problem(what=what, why=why))
+
+
+def _take_first(newer: dict[str, State], sizes: dict[str, int]) -> tuple[dict[str, State], int]:
+    """Return the changes that one run takes, small ones first, and the number of those left for the next run."""
+    taken: dict[str, State] = {}
+    total = 0
+    for path in sorted(newer, key=lambda path: sizes[path]):
+        total += sizes[path]
+        if taken and total > MAX_TAKEN_BYTES:
+            break
+        taken[path] = newer[path]
+    # In the order of the repository, whatever their sizes are.
+    return {path: state for path, state in newer.items() if path in taken}, len(newer) - len(taken)
 
 
 def encode_format(sealer: Sealer) -> bytes:

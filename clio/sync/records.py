@@ -32,7 +32,7 @@ VERSION = 1
 MAX_RECORD_BYTES = 512 * 1024
 MAX_SESSION_BYTES = 32_000_000
 _NAME = re.compile(r"records/([0-9a-f]{2})/([0-9a-f]{62})\.(json|age)")
-_MAX_STAMP = 253_402_300_799.0  # the end of the year 9999
+MAX_STAMP = 253_402_300_799.0  # the end of the year 9999
 _MAX_LIFE = 1_000_000
 
 Json = dict[str, Any]
@@ -163,7 +163,7 @@ class Sealer:
         key = Key(file.scope, file.store, file.id)
         if self.name(key) != path:
             raise ValueError(tr("its content does not belong to its name"))
-        if not (math.isfinite(file.stamp) and 0 <= file.stamp <= _MAX_STAMP and 0 <= file.life <= _MAX_LIFE):
+        if not (math.isfinite(file.stamp) and 0 <= file.stamp <= MAX_STAMP and 0 <= file.life <= _MAX_LIFE):
             raise ValueError(tr("its time is not valid"))
         if not file.deleted and file.value is None:
             raise ValueError(tr("it has no value"))
@@ -194,13 +194,16 @@ def state_of_local(
         if remote is not None and digest == remote.digest:
             return remote
         is_later = remote is not None and remote.deleted and created > remote.stamp
-        return State(life=remote.life + 1 if remote and is_later else 0, stamp=created or now, digest=digest)
+        life = min(remote.life + 1, _MAX_LIFE) if remote and is_later else 0
+        return State(life=life, stamp=min(created or now, MAX_STAMP), digest=digest)
     if digest == known.digest:
         return known
-    stamp = max(now, math.nextafter(known.stamp, math.inf), round(known.stamp + 0.001, 3))
+    # No further than what others accept: a forged record with the last possible time must not make each change of it
+    # one that all machines refuse and send again. Of two changes at that time the digest decides.
+    stamp = min(max(now, math.nextafter(known.stamp, math.inf), round(known.stamp + 0.001, 3)), MAX_STAMP)
     if not digest:
         return State(life=known.life, deleted=True, stamp=stamp)
-    return State(life=known.life + known.deleted, stamp=stamp, digest=digest)
+    return State(life=min(known.life + known.deleted, _MAX_LIFE), stamp=stamp, digest=digest)
 
 
 def import_pyrage() -> Any:

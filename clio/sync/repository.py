@@ -6,10 +6,13 @@ remote brings have no effect; git merges nothing, and no command of git needs a 
 
 import os
 import re
+import selectors
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +23,7 @@ from clio.errors import ClioError, UserError
 from clio.git.repository import decode_output, make_git_environment
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, run_git
 from clio.storage.files import make_folder, write_atomic
+from clio.text.formatting import format_bytes
 from clio.text.translation import tr
 from clio.text.untrusted_text import make_inert_line
 
@@ -29,9 +33,17 @@ LOCAL_TIMEOUT_S = 60.0
 MAX_FETCH_BYTES = 512_000_000
 """Limit of one download: a hostile remote cannot fill the disk."""
 MAX_FILES = 200_000
+MAX_TOTAL_BYTES = 8_000_000_000
+"""Limit of all files together, unpacked: a small download can unpack to a thousand times its size."""
+MAX_OUTPUT_BYTES = 128_000_000
+"""Limit of what a command of git prints. A tree that contains one tree many times lists millions of files."""
+MAX_BATCH_BYTES = 64_000_000
+"""So many bytes of files are read at a time, or one file."""
 MAX_LOOSE_OBJECTS = 6_000
 PUBLIC_HOSTS = frozenset(("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"))
 """Hosts whose ssh and https addresses have the same path, so that it can be asked whether a repository is public."""
+_BATCH_FILES, _HEAD_BYTES = 500, 200
+_READ_BYTES = 1 << 20
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SCP_ADDRESS = re.compile(r"[\w.-]+@[\w.-]+:[^:].*")
 _SCHEMES = frozenset(("https", "ssh", "file", "git+ssh"))
@@ -97,6 +109,7 @@ class SyncRepository:
     def __init__(self, folder: Path, remote: str) -> None:
         self.folder = folder
         self.remote = remote
+        self._size_of: dict[str, int] = {}
 
     def create(self) -> None:
         """Create the clone if there is none, or if a killed process left half of one."""
@@ -181,14 +194,22 @@ class SyncRepository:
             found[name] = RemoteFile(name, mode, blob, int(size) if size.isdigit() else 0)
             if len(found) > MAX_FILES:
                 raise UserError(tr("the remote has more than {count:,} files; it is not clio's", count=MAX_FILES))
+        self._size_of.update((file.blob, file.size) for file in found.values())
+        if sum(file.size for file in found.values()) > MAX_TOTAL_BYTES:
+            limit = format_bytes(MAX_TOTAL_BYTES)
+            raise UserError(tr("the remote has more than {limit} of files; it is not clio's", limit=limit))
         return found
+
+    def get_size(self, blob: str) -> int:
+        """Return the size of a blob of a commit that was listed, in bytes; 0 if it is unknown."""
+        return self._size_of.get(blob, 0)
 
     def read_blobs(self, blob_of: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
         """Yield each path with the content of its blob; paths of missing blobs are left out."""
-        wanted = list(blob_of.items())
-        for start in range(0, len(wanted), 500):
-            part = wanted[start : start + 500]
-            data = self._run_bytes("cat-file", "--batch", stdin="".join(f"{blob}\n" for _, blob in part).encode())
+        for part in self._split_batches(blob_of.items()):
+            names = "".join(f"{blob}\n" for _, blob in part).encode()
+            limit = sum(self.get_size(blob) + _HEAD_BYTES for _, blob in part)
+            data = self._run_bytes("cat-file", "--batch", stdin=names, limit_bytes=max(limit, MAX_OUTPUT_BYTES))
             position = 0
             for path, _ in part:
                 end = data.index(b"\n", position)
@@ -198,6 +219,19 @@ class SyncRepository:
                     size = int(words[2])
                     yield path, data[position : position + size]
                     position += size + 1
+
+    def _split_batches(self, wanted: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+        """Yield paths and blobs in groups that are read at once."""
+        part: list[tuple[str, str]] = []
+        size = 0
+        for path, blob in wanted:
+            if part and (len(part) == _BATCH_FILES or size + self.get_size(blob) > MAX_BATCH_BYTES):
+                yield part
+                part, size = [], 0
+            part.append((path, blob))
+            size += self.get_size(blob)
+        if part:
+            yield part
 
     def commit(self, files: Mapping[str, bytes], parents: Sequence[str], at: float) -> str:
         """Write a commit with the files of its first parent and these, and return its name.
@@ -233,7 +267,7 @@ class SyncRepository:
 
     def _call_remote(self, name: str, *arguments: str) -> str:
         """Run a command that talks to the remote; its credentials are the user's own git's and ssh's."""
-        done = self._start(name, *arguments, timeout_s=NETWORK_TIMEOUT_S, limit_bytes=name == "fetch")
+        done = self._start(name, *arguments, timeout_s=NETWORK_TIMEOUT_S, limits_files=name == "fetch")
         if done.returncode:
             raise RemoteUnreachable(
                 tr("can't {action} {remote}: {reason}", action=name, remote=self.remote, reason=_explain(done.stderr))
@@ -243,8 +277,10 @@ class SyncRepository:
     def _run(self, *arguments: str, there: bool = True) -> str:
         return decode_output(self._run_bytes(*arguments, there=there))
 
-    def _run_bytes(self, *arguments: str, stdin: bytes = b"", there: bool = True) -> bytes:
-        done = self._start(*arguments, stdin=stdin, there=there)
+    def _run_bytes(
+        self, *arguments: str, stdin: bytes = b"", there: bool = True, limit_bytes: int = MAX_OUTPUT_BYTES
+    ) -> bytes:
+        done = self._start(*arguments, stdin=stdin, there=there, limit_bytes=limit_bytes)
         if done.returncode:
             raise GitFailed(tr("git {arguments} failed: {value}", arguments=arguments[0], value=_explain(done.stderr)))
         return done.stdout
@@ -254,12 +290,13 @@ class SyncRepository:
         *arguments: str,
         stdin: bytes = b"",
         timeout_s: float = LOCAL_TIMEOUT_S,
-        limit_bytes: bool = False,
+        limits_files: bool = False,
+        limit_bytes: int = MAX_OUTPUT_BYTES,
         there: bool = True,
     ) -> "subprocess.CompletedProcess[bytes]":
         place = (f"--git-dir={self.folder}",) if there else ()
         command = ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *_SAFETY, *place, *arguments]
-        if limit_bytes and os.name == "posix":
+        if limits_files and os.name == "posix":
             blocks = MAX_FETCH_BYTES // 512
             command = ["/bin/sh", "-c", f"ulimit -f {blocks}; exec {shlex.join(command)}"]
         env = make_git_environment()
@@ -269,15 +306,7 @@ class SyncRepository:
         env["GIT_ASKPASS"] = env["SSH_ASKPASS"] = ""
         env["GCM_INTERACTIVE"] = "never"
         try:
-            return subprocess.run(
-                command,
-                input=stdin,
-                capture_output=True,
-                timeout=timeout_s,
-                check=False,
-                env=env,
-                cwd=self.folder.parent,
-            )
+            return _run_bounded(command, stdin, env, self.folder.parent, timeout_s, limit_bytes)
         except FileNotFoundError as error:
             raise UserError(tr("git is not installed; install it, or work without it")) from error
         except subprocess.TimeoutExpired as error:
@@ -285,6 +314,69 @@ class SyncRepository:
                 tr("git {arguments} took longer than {timeout_s:.0f} s and was stopped", arguments=arguments[0],
                    timeout_s=timeout_s)
             ) from error  # fmt: skip
+
+
+def _run_bounded(
+    command: Sequence[str], stdin: bytes, env: Mapping[str, str], folder: Path, timeout_s: float, limit_bytes: int
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run a program like `subprocess.run`, but end it once it has printed more than `limit_bytes`.
+
+    Raises OSError, TimeoutExpired, and UserError for the limit, which Windows has not: its pipes cannot be waited for.
+    """
+    if os.name == "nt":
+        return subprocess.run(
+            command, input=stdin, capture_output=True, timeout=timeout_s, check=False, env=env, cwd=folder
+        )
+    ends = time.monotonic() + timeout_s
+    with (
+        subprocess.Popen(
+            command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process,
+        selectors.DefaultSelector() as selector,
+    ):
+        try:
+            output, errors = _exchange(process, selector, stdin, ends, limit_bytes)
+            process.wait(max(ends - time.monotonic(), 0.1))
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _exchange(
+    process: "subprocess.Popen[bytes]", selector: selectors.BaseSelector, stdin: bytes, ends: float, limit_bytes: int
+) -> tuple[bytes, bytes]:
+    """Write a process's input and return its output and errors. Raises TimeoutExpired, UserError for too much."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    printed: dict[int, bytearray] = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    for pipe in printed:
+        selector.register(pipe, selectors.EVENT_READ)
+    os.set_blocking(process.stdin.fileno(), False)
+    selector.register(process.stdin, selectors.EVENT_WRITE)
+    waiting = memoryview(stdin)
+    while selector.get_map():
+        ready = selector.select(max(ends - time.monotonic(), 0.0))
+        if not ready:
+            raise subprocess.TimeoutExpired(process.args, 0)
+        for key, _ in ready:
+            if key.fd in printed:
+                data = os.read(key.fd, _READ_BYTES)
+                printed[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+            else:
+                with suppress(BrokenPipeError):
+                    waiting = waiting[os.write(key.fd, waiting[:_READ_BYTES]) :] if waiting else waiting
+                    if waiting:
+                        continue
+                selector.unregister(key.fileobj)
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
+        if sum(map(len, printed.values())) > limit_bytes:
+            limit = format_bytes(limit_bytes)
+            raise UserError(tr("the remote has lists of more than {limit}; it is not clio's", limit=limit))
+    output, errors = printed.values()
+    return bytes(output), bytes(errors)
 
 
 def _explain(stderr: bytes) -> str:

@@ -23,6 +23,7 @@ from clio.memory.store.change_log import LOG_NAME, ChangeLog, ScopeLogs, new_cha
 from clio.memory.store.ltm_codec import (
     SHAPES,
     LtmDocument,
+    get_handle,
     get_identity,
     get_main_text,
     is_ltm_object,
@@ -47,11 +48,14 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.styles.style_state import Earned, StyleFile, StyleState
 from clio.storage.files import make_folder, make_ignored_folder, read_regular, write_atomic
-from clio.sync.records import Json, Key, compute_digest
+from clio.sync.records import MAX_STAMP, Json, Key, compute_digest
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STYLE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_STYLE_BYTES = 64_000
+_MAX_ID_CHARS = 200
+_MAX_REWARDS = 1_000_000.0
+_MAX_DIMENSIONS = 100
 _MAX_NOTE_CHARS = 200_000
 
 
@@ -138,6 +142,11 @@ def _get_text(value: Any, name: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def _is_id(id: str) -> bool:
+    """Return whether an id of another machine can be shown and typed; those of clio always can."""
+    return 0 < len(id) <= _MAX_ID_CHARS and id.isprintable() and not any(map(str.isspace, id))
+
+
 def make_cleaner(redact: Redact) -> Redact:
     """Return a function that removes secrets and characters that could control a terminal."""
 
@@ -202,8 +211,8 @@ class TypedSource:
         if change.value is None:
             return None
         record = msgspec.convert(change.value, MemoryRecord)
-        if record.id != change.key.id:
-            raise ValueError("the id is not that of the key")
+        if record.id != change.key.id or not _is_id(record.id):
+            raise ValueError("the id is not that of the key, or none that clio gives")
         return redact_record(check_record(record), self._clean)
 
 
@@ -326,6 +335,9 @@ class LtmSource:
         kind, raw = cast(Json, value).get("kind"), cast(Json, value).get("entry")
         if kind not in SHAPES or not is_ltm_object(kind, raw) or not change.key.id.startswith(kind[0]):
             return None
+        # With another one the memory would get an id made from its text, and count as deleted under this one.
+        if not _is_id(change.key.id) or get_handle({"id": change.key.id}) != change.key.id:
+            return None
         if len(get_main_text(kind, cast(Json, raw))) > MAX_CHARS:
             return None
         entry = cast(Json, redact_json(raw, self._clean))
@@ -436,11 +448,11 @@ class StyleSource:
                         if change.value is None:
                             arms.pop(style, None)
                         else:
-                            arms[style] = msgspec.convert(change.value, Earned)
+                            arms[style] = _check_earned(msgspec.convert(change.value, Earned))
                     elif change.value is None:
                         vectors.pop(place, None)
                     else:
-                        vectors[place] = msgspec.convert(change.value, tuple[float, ...])
+                        vectors[place] = _check_vector(msgspec.convert(change.value, tuple[float, ...]))
                 except (ValueError, msgspec.ValidationError):
                     left.add(change.key)
             return structs.replace(
@@ -463,12 +475,32 @@ class StyleSource:
         return Key(self.scope, self.store, json.dumps(parts))
 
 
+def _check_earned(earned: Earned) -> Earned:
+    """Return rewards that can be calculated with. Raises ValueError: a negative number ends the choice of a style."""
+    counts = (earned.ups, earned.downs, earned.ratings)
+    # Written this way, a comparison with a value that is no number is false.
+    if not all(0.0 <= count <= _MAX_REWARDS for count in counts) or not 0.0 <= earned.confidence <= 1.0:
+        raise ValueError("not rewards of a style")
+    if not 0.0 <= earned.last <= MAX_STAMP:
+        raise ValueError("not a time")
+    return earned
+
+
+def _check_vector(vector: tuple[float, ...]) -> tuple[float, ...]:
+    # Another version may have another number of dimensions; a reader passes over such a vector.
+    if len(vector) > _MAX_DIMENSIONS or not all(0.0 <= value <= 1.0 for value in vector):
+        raise ValueError("not a vector of the user's taste")
+    return vector
+
+
 def _split_style_id(id: str) -> tuple[str, str, str]:
     """Return the parts of the id of a learned value. Raises ValueError."""
     parts = json.loads(id)
     if not isinstance(parts, list) or len(cast(list[Any], parts)) != 3 or parts[0] not in ("earned", "vector"):
         raise ValueError("not the id of a learned value")
-    part, place, style = (str(one)[:200] for one in cast(list[Any], parts))
+    part, place, style = (str(one) for one in cast(list[Any], parts))
+    if not all(len(one) <= _MAX_ID_CHARS and one.isprintable() for one in (place, style)):
+        raise ValueError("not the id of a learned value")
     return part, place, style
 
 

@@ -61,9 +61,13 @@ def format_bytes(count: int) -> str:
 _AGE_UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
 
 
+_MAX_AGE_S = 9_999 * 365 * 86_400.0
+"""A time in a file may be any number; an age of hundreds of digits would fill the screen."""
+
+
 def format_age(seconds: float) -> str:
     """Return an age in at most seven columns: "now", "5 min", "3 h", "12 d", "4 mo", "2 y"."""
-    seconds = max(seconds, 0.0)
+    seconds = min(max(0.0, seconds), _MAX_AGE_S)  # in this order 0.0 also for what is no number
     if seconds < 60:
         return "now"
     for limit_s, unit_s, unit in _AGE_UNITS:
@@ -74,6 +78,7 @@ def format_age(seconds: float) -> str:
 
 def format_ago(seconds: float) -> str:
     """Return an age for a sentence: "just now", "5 min ago", "3 h ago", "1 day ago", "4 months ago"."""
+    seconds = min(max(0.0, seconds), _MAX_AGE_S)
     if seconds < 60:
         return tr("just now")
     if seconds < 86_400:

@@ -81,6 +81,8 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     each row becomes a short paragraph.
     """
     width = max(width, 8)
+    # The headings too: that of a memory's own page is its id, which may come from a file of others.
+    table = structs.replace(table, columns=tuple(map(clean_line, table.columns)))
     rows = [tuple(map(clean_line, row)) for row in table.rows]
     widths = [max(map(count_cells, column)) for column in zip(table.columns, *rows, strict=True)]
     if table.has_forms and widths[0] + len(_GAP) + min(widths[1], _MAX_WORD_CELLS) > width:
@@ -110,6 +112,7 @@ class TableRows:
 
     def __init__(self, table: Table, width: int) -> None:
         width = max(width, 8)
+        table = structs.replace(table, columns=tuple(map(clean_line, table.columns)))
         sizes = [_measure_column((name, *cells)) for name, *cells in zip(table.columns, *table.rows, strict=True)]
         wide = table.wide_column
         count = len(sizes)

@@ -1,5 +1,7 @@
 """What a remote brings is data: nothing outside the stores is written, nothing is run, valid records still arrive."""
 
+# pyright: reportPrivateUsage=false
+
 import json
 import os
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import MemoryDraft, MemoryRecord
-from clio.sync import repository
+from clio.sync import engine, repository
 from clio.sync.records import Key, Record, Sealer, State, compute_digest
 from clio.sync.repository import check_remote
 from tests.sync.sync_support import commit, git, make_machines, read_remote
@@ -84,6 +86,19 @@ def test_links_paths_and_files_of_other_kinds_write_nothing(one: Machine, tmp_pa
         ("memory", "m1", {"id": "m2", "type": "fact", "content": "another id"}),
         ("memory", "m1", {"id": "m1", "type": "hook", "content": "another kind"}),
         ("memory", "m1", {"id": "m1", "type": "fact", "content": "x" * 20_000}),
+        ("memory", "m\x1b]0;x\x07", memory("m\x1b]0;x\x07")),
+        ("memory", "m 1", memory("m 1")),
+        ("memory", "m\u202e1", memory("m\u202e1")),
+        ("memory", "m" * 300, memory("m" * 300)),
+        ("ltm", "d-\u202eaaaaaa", {"kind": "discovery", "entry": {"fact": "x"}}),
+        ("ltm", "d" * 300, {"kind": "discovery", "entry": {"fact": "x"}}),
+        ("style", '["earned", "fix", "terse"]', {"ups": -5.0}),
+        ("style", '["earned", "fix", "terse"]', {"ups": 1e308}),
+        ("style", '["earned", "fix", "terse"]', {"confidence": -1.0}),
+        ("style", '["earned", "fix", "terse"]', {"last": 1e300}),
+        ("style", '["earned", "fix\\u001b[2J", "terse"]', {"ups": 1.0}),
+        ("style", '["vector", "fix", ""]', [0.5] * 10_000),
+        ("style", '["vector", "fix", ""]', [1e308] * 16),
         ("ltm", "d-aaaaaa", {"kind": "discovery", "entry": {"fact": 7}}),
         ("ltm", "d-aaaaaa", {"kind": "hook", "entry": {"fact": "x"}}),
         ("ltm", "d-aaaaaa", {"kind": "failure", "entry": {"what": "the letter of another kind"}}),
@@ -139,6 +154,76 @@ def test_a_file_that_is_too_large_is_not_read(one: Machine, tmp_path: Path, monk
     monkeypatch.setattr(repository, "MAX_FILES", 1)
     with pytest.raises(UserError):
         one.synchronize()
+
+
+def test_a_record_with_the_last_possible_time_can_be_forgotten_everywhere(tmp_path: Path) -> None:
+    one, other = make_machines(tmp_path, 2)
+    add(one, "a memory of this machine")
+    meet(one, other)
+    last = {"stamp": 253_402_300_799.0, "life": 1_000_000}
+    commit(tmp_path / "remote.git", [seal(Key(PROJECT, "memory", "m1"), memory("m1", content="forged"), **last)])
+    meet(one, other)
+    assert "forged" in texts(one) and "forged" in texts(other)
+    one.store.forget("m1")
+    meet(one, other)
+    assert texts(one) == texts(other) == ["a memory of this machine"]
+    for machine in (one, other):
+        report = machine.synchronize()
+        assert (report.sent, report.received, report.problems) == (0, 0, ())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX")
+def test_a_tree_that_lists_millions_of_files_fills_no_memory(
+    one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    plain = repository._run_bounded
+
+    def run(*given: object) -> object:
+        done = plain(*given)  # type: ignore[arg-type]
+        kept.append(len(done.stdout))
+        return done
+
+    monkeypatch.setattr(repository, "_run_bounded", run)
+    remote = tmp_path / "remote.git"
+    blob = git(remote, "hash-object", "-w", "--stdin", stdin=b"x")
+    tree = git(remote, "mktree", stdin="".join(f"100644 blob {blob}\tf{i}\n" for i in range(20)).encode())
+    for _ in range(4):
+        tree = git(remote, "mktree", stdin="".join(f"040000 tree {tree}\tt{i}\n" for i in range(20)).encode())
+    top = git(remote, "ls-tree", "main") + f"\n040000 tree {tree}\tzz\n"
+    made = git(remote, "-c", "user.name=x", "-c", "user.email=x@example.invalid", "commit-tree", "-p", "main",
+               "-m", "hostile", git(remote, "mktree", stdin=top.encode()))  # fmt: skip
+    git(remote, "update-ref", "refs/heads/main", made)
+    with pytest.raises(UserError):
+        one.synchronize()
+    assert texts(one) == ["a memory of this machine"]
+    assert max(kept) <= repository.MAX_OUTPUT_BYTES
+
+
+def test_large_files_are_read_one_after_the_other_and_written_by_several_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "MAX_BATCH_BYTES", 1_000)
+    monkeypatch.setattr(engine, "MAX_KEPT_BYTES", 1_000)
+    monkeypatch.setattr(engine, "MAX_TAKEN_BYTES", 1_000)
+    read: list[int] = []
+    plain = repository.SyncRepository._run_bytes
+
+    def count(self: repository.SyncRepository, *words: str, **options: object) -> bytes:
+        data = plain(self, *words, **options)  # type: ignore[arg-type]
+        if "--batch" in words:
+            read.append(len(data))
+        return data
+
+    monkeypatch.setattr(repository.SyncRepository, "_run_bytes", count)
+    one, other = make_machines(tmp_path, 2)
+    for number in range(6):
+        add(one, f"memory {number} " + "x" * 700)
+    one.synchronize()
+    taken = [other.synchronize() for _ in range(7)]
+    assert [report.received for report in taken] == [1] * 6 + [0]
+    assert [report.waiting for report in taken] == [5, 4, 3, 2, 1, 0, 0]
+    assert len(texts(other)) == 6 and max(read) < 3_000
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX")

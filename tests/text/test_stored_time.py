@@ -11,7 +11,7 @@ import pytest
 
 from clio.memory.consolidation.consolidation import is_same_day
 from clio.memory.team.folder import format_month, get_month_start
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_age, format_ago, format_stored_time
 from tests.support.rows import each_row
 
 NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)
@@ -46,3 +46,8 @@ def test_a_note_with_a_damaged_time_is_shown(tmp_path: Path) -> None:
     for words in (("show", "mine"), ("list",), ("search", "kept")):
         ended = run(*words)
         assert ended.returncode == 0 and "kept" in ended.stdout, ended.stderr
+
+
+def test_an_impossible_age_stays_short() -> None:
+    for seconds in NO_TIMES:
+        assert len(format_age(seconds)) <= 7 and len(format_ago(seconds)) < 20

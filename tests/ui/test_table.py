@@ -22,6 +22,12 @@ def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, str, str]], wi
         assert sorted(kept) == sorted("".join("".join(row) for row in rows).replace(" ", ""))
 
 
+def test_a_heading_steers_no_terminal() -> None:
+    table = Table(columns=("m\x1b]0;x\x07\u202e1", "fact\x07"), rows=(("text", "x"),))
+    for heading in (render_table(table, 80)[0], TableRows(table, 80).heading):
+        assert heading.split() == ["m1", "fact"]
+
+
 def test_columns_stand_under_their_headings() -> None:
     table = Table(columns=("#", "session", "id"), rows=(("1", "漢字 words", "ab"), ("12", "x", "cd")), wide_column=1)
     assert render_table(table, 80) == ("#   session     id", ["1   漢字 words  ab", "12  x           cd"])
