@@ -26,6 +26,8 @@ _TAG_STARTS = tuple(
 _OPENING_BRACKET = LazyRegex("[<\uff1c\ufe64]")
 _MAX_TAG_CHARS = 2_000
 _QUOTATION_MARKS = LazyRegex("[“”„‟]")
+PASTED_TEXT_TAG = "pasted_text"
+"""The tag around a text that the user pasted into a message and that a placeholder stood for."""
 _TAGS = ("thread_summary", "context")
 _OUTPUT_TAGS = ("hook_note", "folder_instructions")
 """Tags that clio itself appends to a tool's result, so no result may contain them."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clio.text.translation import mark, tr
+from clio.text.untrusted_text import PASTED_TEXT_TAG, neutralize_closing_tags
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -189,6 +190,20 @@ class PastedTexts:
         """Replace every placeholder in the line by its text."""
         for placeholder, text in self._texts.items():
             line = line.replace(placeholder, text)
+        return line
+
+    def expand_message(self, line: str) -> str:
+        """Replace every placeholder in a line that is sent by its text, in a message between tags.
+
+        Then nothing that was only pasted becomes a memory, limit or preference. Commands and lines that begin with `!`
+        or `#` take the bare text.
+        """
+        if line.startswith(("/", "!")) or parse_memory_line(line):
+            return self.expand(line)
+        for placeholder, text in self._texts.items():
+            if placeholder in line:
+                framed = neutralize_closing_tags(text.strip("\n"), PASTED_TEXT_TAG)
+                line = line.replace(placeholder, f"<{PASTED_TEXT_TAG}>\n{framed}\n</{PASTED_TEXT_TAG}>")
         return line
 
     def collapse(self, text: str) -> str:

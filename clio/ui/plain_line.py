@@ -11,7 +11,7 @@ from prompt_toolkit.output import DummyOutput
 
 from clio.text.translation import tr
 from clio.ui.keyboard import pop_saved_text, save_early_lines, save_typed_bytes
-from clio.ui.line_rules import find_unfinished_part
+from clio.ui.line_rules import PastedTexts, find_unfinished_part
 from clio.ui.painter import count_cells
 from clio.ui.pipe_screen import TerminalOutput
 
@@ -155,6 +155,7 @@ class PlainLine:
         self._fd = fd
         self._buffer = b""
         self._reading: asyncio.Future[str] | None = None
+        self.pastes = PastedTexts()
 
     async def read(
         self,

@@ -333,11 +333,11 @@ class PromptLine:
         self._hint = ""
         self._erased_line = ""
         self._vi = vi
-        self._pastes = PastedTexts()
+        self.pastes = PastedTexts()
         self._extras = ExtraLineKeys(
             completer=completer,
             history=history,
-            pastes=self._pastes,
+            pastes=self.pastes,
             hint=self._show_hint,
             project=project,
             pending_input=pending_input,
@@ -418,7 +418,7 @@ class PromptLine:
             self._render_prompt, default=default, set_exception_handler=False, handle_sigint=False
         )
         self._printed.add(self._sent_row)
-        return self._pastes.expand(line.rstrip())
+        return self.pastes.expand_message(line.rstrip())
 
     def _render_sent_row(self) -> str:
         """Return the row that a sent line leaves on the screen."""
@@ -684,7 +684,7 @@ class PromptLine:
 
     def _add_to_history(self, line: str) -> None:
         """Add the line to the history with its pastes expanded, unless they are too large to edit on a line."""
-        whole = self._pastes.expand(line)
+        whole = self.pastes.expand(line)
         entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
         earlier = self._session.history.get_strings()
         if not earlier or earlier[-1] != entry:
@@ -711,7 +711,7 @@ class PromptLine:
         return ()
 
     def _measure_paste_before_cursor(self) -> int:
-        return self._pastes.measure_final_placeholder(self._session.default_buffer.document.text_before_cursor)
+        return self.pastes.measure_final_placeholder(self._session.default_buffer.document.text_before_cursor)
 
     def _make_bindings(self) -> KeyBindings:
         bindings = KeyBindings()

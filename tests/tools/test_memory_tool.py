@@ -169,7 +169,7 @@ def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
     for arguments in ({"fact": "x"}, {"steps": ["x"]}, {"path": "lib/"}):
         with pytest.raises(ToolRetry, match=f"{id} is a solution; you can change error, solution, confidence"):
             harness.call("update_ltm", id=id, **arguments)
-    assert "denied → chmod" in harness.say("update_ltm", id=id, solution="chmod")
+    assert "“denied” → chmod" in harness.say("update_ltm", id=id, solution="chmod")
     assert "refused → chmod" in harness.say("update_ltm", id=id, content="refused")
 
 

@@ -162,6 +162,7 @@ class Repl:
             held=self._turns.ahead,
             printed=self._printed,
         )
+        self._turns.ahead.pastes = self._line.pastes
         self._gate = PromptGate(self._line, lambda: self._turns.running)
         self._notices: set[asyncio.Task[None]] = set()
         self._shift_report: asyncio.Task[None] | None = None
@@ -302,7 +303,7 @@ class Repl:
         self._catch_interrupts()
         ahead = self._turns.ahead
         if entered := ahead.take_next():
-            text = ahead.pastes.expand(entered.text)
+            text = ahead.pastes.expand_message(entered.text)
         else:
             if self._repeats and await self._run_due():
                 return True

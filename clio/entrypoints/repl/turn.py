@@ -155,7 +155,7 @@ class TypeAheadQueue:
 
     def take_line(self) -> str:
         """Remove and return the unfinished line, for the next prompt, where a hint tells what Enter does with it."""
-        return self.pastes.expand(self.line.pop_text())
+        return self.line.pop_text()
 
     def take_next(self) -> QueuedText | None:
         """Remove and return the first text that may be carried out between two turns."""
@@ -204,7 +204,7 @@ class TypeAheadQueue:
     def _steer(self, text: str, *, is_marked: bool = False) -> None:
         if text and self._mailbox is not None:
             self._entered.append(QueuedText(text, "steer", is_marked=is_marked))
-            self._mailbox.put(self.pastes.expand(text))
+            self._mailbox.put(self.pastes.expand_message(text))
 
 
 def _is_query(text: str) -> bool:

@@ -6,7 +6,14 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from clio.memory.preferences.rule_files import english_rules, is_pasted_line, mask_blocks, mask_quotes
+from clio.memory.preferences.rule_files import (
+    ends_with_report_label,
+    english_rules,
+    is_pasted_line,
+    mask_blocks,
+    mask_quotes,
+    mask_reports,
+)
 from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
@@ -27,7 +34,7 @@ _WRAPPED = LazyRegex(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
 _HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)")
 _REST_IS_PASTED = LazyRegex(
     r"diff --git |@@ |\+\+\+ |--- \S|Traceback |From: |Subject: |Begin forwarded|commit [0-9a-f]{7,40}\b"
-    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]"
+    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) "
 )
 _INTRODUCTION = LazyRegex(r":\s*$")
 
@@ -76,10 +83,11 @@ class OwnSentence(Struct, frozen=True, kw_only=True):
 
 def read_sentences(text: str) -> Iterator[OwnSentence]:
     """Yield the sentences that the user wrote, in order, without code, quotations, logs and other pasted text."""
-    if len(text) > MAX_CHARS:
-        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    masked = mask_quotes(_mask_pasted(mask_blocks(text)))
+    masked = mask_blocks(text)
+    if len(text) > MAX_CHARS:  # cut now, since the ends may have only one of two marks
+        text, masked = (f"{one[: MAX_CHARS // 2]}\n{one[-MAX_CHARS // 2 :]}" for one in (text, masked))
+    masked = mask_quotes(_mask_pasted(masked))
     masked = _WRAPPED.sub(lambda found: " " * len(found[0]), masked)
     place = 0
     heading = ""
@@ -225,7 +233,7 @@ def _spans(masked: str) -> Iterator[tuple[int, int, str]]:
 
 def _mask_pasted(masked: str) -> str:
     """Return the text with pasted lines blanked: logs, diffs, quoted mails, documents, lists to process."""
-    lines = masked.split("\n")
+    lines = mask_reports(masked.split("\n"))
     hidden: list[str] = []
     mode = "own"  # "introduced": the next paragraph is pasted; "pasted": up to the next blank line; "rest": to the end
     seen_own_heading = False
@@ -267,7 +275,7 @@ def _mask_pasted(masked: str) -> str:
                 is_handed_over = False
             if is_handed_over and not any(word in _LIST_OF_OWN for word in words):
                 mode = "rest"
-            elif not _is_own_introduction(words, lines[number + 1 :]):
+            elif not (ends_with_report_label(line) or _is_own_introduction(words, lines[number + 1 :])):
                 mode = "introduced"
         hidden.append(line)
     return "\n".join(hidden)

@@ -20,7 +20,7 @@ Precision comes before recall: a limit saved by mistake does more harm than one 
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -29,6 +29,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.text.lazy_regex import LazyRegex
+from clio.text.untrusted_text import PASTED_TEXT_TAG
 
 _FOLDER = Path(__file__).with_name("languages")
 _PART = re.compile(r"\{([a-z][a-z_]*)\}")
@@ -168,7 +169,12 @@ MAX_CHARS = 8_000
 MAX_SENTENCE = 300
 """Characters; a longer sentence states no preference."""
 
-_FENCED = LazyRegex(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.DOTALL | re.MULTILINE, needs="`` ~~")
+_FENCED = LazyRegex(
+    r"^[ \t]*(?P<fence>```+|~~~+|\"{3}|'{3}).*?(?:^[ \t]*(?P=fence)|\Z)",
+    re.DOTALL | re.MULTILINE,
+    needs="`` ~~ \"\"\" '''",
+)
+_PASTE_END = f"</{PASTED_TEXT_TAG}>"
 _TAG = LazyRegex(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*)(?: [^<>\n]*)?>", needs="<")
 _QUOTE = LazyRegex(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
@@ -176,7 +182,7 @@ _QUOTE = LazyRegex(
     needs="` “ „ « \" ' ‘",
 )
 _PASTED_LINE = LazyRegex(
-    r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
+    r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[\d\d?:\d\d\] ?\S"
     r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
     r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
     r"|(?:[Tt]he )?(?:[Ss]td(?:out|err)|[Oo]utput|[Ll]og|README(?:\.\w+)?|[Dd]ocstring|[Qq]uote): |\S+\.\w{1,5}:\d+:"
@@ -190,7 +196,7 @@ _PASTED_LINE = LazyRegex(
 )
 _PASTED_TEXT_START = LazyRegex(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
-    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]",
+    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) ",
     needs="# diff @@ +++ -- traceback from: subject: forwarded === begin",
 )
 """Lines that begin pasted text that goes on to the end of the message: a document, diff, traceback or mail."""
@@ -234,18 +240,24 @@ def read_own_sentences(text: str, max_chars: int = MAX_SENTENCE) -> list[Written
 
     In the text of the sentences, typographic apostrophes are replaced by straight ones.
     """
-    if len(text) > MAX_CHARS:
-        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    return list(_split_sentences(text, mask_pasted_text(text), max_chars))
+    if len(text) <= MAX_CHARS:
+        return list(_split_sentences(text, mask_pasted_text(text), max_chars))
+    masked = mask_blocks(text)  # before the text is cut, since its ends may have only one of two marks
+    text, masked = (f"{one[: MAX_CHARS // 2]}\n{one[-MAX_CHARS // 2 :]}" for one in (text, masked))
+    return list(_split_sentences(text, mask_pasted_text(masked), max_chars))
 
 
 def mask_blocks(text: str) -> str:
     """Return the text, of the same length, with spaces in place of fenced code and of text between tags.
 
     A tag that begins a line and is never closed ends with the text; elsewhere it is a placeholder: "X-Id: <uuid>".
+    Of a text that the user pasted, either tag may be missing, because the message was cut.
     """
-    return _mask_elements(_FENCED.sub(lambda block: _blank(block[0]), text))
+    if _PASTE_END in text and f"<{PASTED_TEXT_TAG}>" not in text[: text.index(_PASTE_END)]:
+        end = text.index(_PASTE_END) + len(_PASTE_END)
+        text = _blank(text[:end]) + text[end:]
+    return _FENCED.sub(lambda block: _blank(block[0]), _mask_elements(text))
 
 
 def _mask_elements(text: str) -> str:
@@ -262,7 +274,7 @@ def _mask_elements(text: str) -> str:
         closing = ends.get(tag["name"], [])
         place = bisect_left(closing, tag.end())
         begins_line = not text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()].strip()
-        if place == len(closing) and not begins_line:
+        if place == len(closing) and not begins_line and tag["name"] != PASTED_TEXT_TAG:
             continue
         end = closing[place] if place < len(closing) else len(text)
         pieces += (text[done : tag.start()], _blank(text[tag.start() : end]))
@@ -290,7 +302,7 @@ def mask_pasted_text(text: str) -> str:
     A line that ends with a colon introduces pasted text, unless it announces a list of the user's own points.
     """
     masked = mask_blocks(text)
-    lines = masked.split("\n")
+    lines = mask_reports(masked.split("\n"))
     for number, line in enumerate(lines):
         if _PASTED_TEXT_START.match(line):
             lines[number:] = [" " * len(rest) for rest in lines[number:]]
@@ -301,6 +313,107 @@ def mask_pasted_text(text: str) -> str:
             lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
             break
     return mask_quotes("\n".join(lines))
+
+
+class _LabelRules(Struct, frozen=True, kw_only=True):
+    """The labels that introduce the words of somebody or something else, such as "the log says:".
+
+    Attributes:
+        own: matched at the start of a label; words that show that the user speaks for themselves.
+        voice: words at the start of a sentence after a label, from which on the user speaks again.
+        parts: pieces of the regular expressions.
+        reported: by language, regular expressions for a whole label, ignoring case.
+    """
+
+    own: str
+    voice: tuple[str, ...]
+    parts: dict[str, str]
+    reported: dict[str, tuple[str, ...]]
+
+
+_LABEL = LazyRegex(
+    r"(?:^|(?<=[.!?] )|(?<=[。！？]))[ *_-]*(?P<label>[^\s:：.!?。][^:：\n.!?。]{0,70}?|[A-Za-z][^:：\n]{0,70}?) ?"
+    r"(?::(?=\s|$)|：)",
+    needs=(":", "："),
+)
+_SHELL_PROMPT = LazyRegex(r"\s*(?:[$%] |>>> |\S+@\S+[:~ ].*[$#] )\S", needs=("$ ", "% ", ">>> ", "# "))
+_CHAT_LINE = LazyRegex(r"(?P<name>[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?): \S", needs=": ")
+_ABOUT_CHAT = LazyRegex(
+    r"\b(?:chat|conversation|thread|discussion|transcript|minutes|meeting|summar\w+|decide[ds]?|repl(?:y|ies)|they|who)\b",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _report_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of labels of others, of the user's own labels, and of where the user speaks again."""
+    rules = load_rule_file("labels", _LabelRules)
+    labels = "|".join(f"(?:{one})" for several in rules.reported.values() for one in several)
+    for name, part in rules.parts.items():
+        labels = labels.replace(f"{{{name}}}", part)
+    voice = "|".join(rules.voice)
+    return (
+        re.compile(labels, re.IGNORECASE),
+        re.compile(rules.own, re.IGNORECASE),
+        re.compile(rf"(?<=[.!?])\s+(?=(?:{voice})\b)"),
+    )
+
+
+def is_report_label(label: str) -> bool:
+    """Whether a label before a colon says that the words of somebody or something else follow: "the log says"."""
+    plain = " ".join(label.strip(" *_-").replace("`", "").split())
+    reported, own, _ = _report_patterns()
+    return own.match(plain) is None and reported.fullmatch(plain) is not None
+
+
+def ends_with_report_label(line: str) -> bool:
+    """Whether a line ends with such a label, so that `mask_reports` has masked the paragraph after it."""
+    found = list(_LABEL.finditer(line))
+    return bool(found) and not line[found[-1].end() :].strip() and is_report_label(found[-1]["label"])
+
+
+def mask_reports(lines: Sequence[str]) -> list[str]:
+    """Return the lines, of the same lengths, with spaces in place of what they only report.
+
+    That is the rest of a line after a label such as "the log says:", up to a sentence in which the user speaks again,
+    or the next paragraph if the label ends the line; the output below a command; and the lines of a chat.
+    """
+    masked: list[str] = []
+    mode = "own"  # "introduced": the next paragraph is reported; "reported": up to the next empty line
+    chat = _list_chat_lines(lines)
+    for number, line in enumerate(lines):
+        if mode != "own" and line.strip():
+            mode = "reported"
+            masked.append(" " * len(line))
+            continue
+        if mode == "reported":
+            mode = "own"
+        if number in chat or _SHELL_PROMPT.match(line):
+            masked.append(" " * len(line))
+            mode = mode if number in chat else "reported"
+            continue
+        label = next((found for found in _LABEL.finditer(line) if is_report_label(found["label"])), None)
+        if label is None:
+            masked.append(line)
+            continue
+        rest = line[label.end() :]
+        if not rest.strip():
+            mode = "introduced"
+            masked.append(line)
+            continue
+        again = _report_patterns()[2].search(rest)
+        own = rest[again.start() - 1 :] if again else ""  # with the mark that ends the sentence before
+        masked.append(line[: label.end()] + " " * (len(rest) - len(own)) + own)
+    return masked
+
+
+def _list_chat_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Return the indexes of lines such as "Ben: never on Fridays", if several speak and the user asks about it."""
+    spoken = {number: found["name"] for number, line in enumerate(lines) if (found := _CHAT_LINE.match(line))}
+    if len(set(spoken.values())) < 2:
+        return frozenset()
+    asked = any(number not in spoken and _ABOUT_CHAT.search(line) for number, line in enumerate(lines))
+    return frozenset(spoken) if asked else frozenset()
 
 
 def _introduces_own_list(introduction: str) -> bool:

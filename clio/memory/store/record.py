@@ -21,6 +21,7 @@ from clio.text.scoring import (
     is_faded,
 )
 from clio.text.translation import tr
+from clio.text.untrusted_text import quote_inert
 
 AssertedBy = Literal["user", "model", "tool"]
 ProjectKind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
@@ -186,7 +187,10 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """Return the memory on one line, as a model or a user reads it."""
+        """Return the memory on one line, as a model or a user reads it.
+
+        The error of a solution is text of a tool, so it is a quotation unless the user stated it.
+        """
         where = f" (e.g. {', '.join(self.examples)})" if self.examples else ""
         otherwise = f" [said otherwise in {', '.join(self.rivals)}]" if self.rivals else ""
         return " ".join(f"{self._text}{where}{otherwise}".split())
@@ -195,7 +199,9 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def _text(self) -> str:
         match self.kind:
             case "solution":
-                return f"{self.content} → {self.solution}" if self.solution else self.content
+                is_users = self.provenance is not None and self.provenance.asserted_by == "user"
+                error = self.content if is_users or self.provenance is None else quote_inert(self.content)
+                return f"{error} → {self.solution}" if self.solution else error
             case "workflow":
                 steps = " → ".join(self.steps)
                 named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"

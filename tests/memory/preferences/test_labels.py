@@ -1,0 +1,86 @@
+"""What others say in a message is not the user's own: text after labels, pasted text, chats, output of commands."""
+
+import pytest
+
+from clio.memory.preferences.limits import find_limits
+from clio.memory.preferences.rule_files import is_report_label, read_own_sentences
+from clio.memory.preferences.stated_preferences import find_preferences
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "The log says",
+        "stdout",
+        "From the ticket",
+        "According to the style guide",
+        "As the docs put it",
+        "Review comment by Lea",
+        "Ben on Slack",
+        "What the tool returned",
+        "The error is",
+        "Their answer",
+        "Im Ticket steht",
+        "Message d'erreur",
+        "Según la wiki",
+        "O console mostra",
+        "小王写道",
+        "ログの内容",
+    ],
+)
+def test_a_label_of_others(label: str) -> None:
+    assert is_report_label(label)
+
+
+@pytest.mark.parametrize(
+    "label",
+    (
+        "Rule",
+        "One more thing",
+        "From now on",
+        "I said it before",
+        "My rule for logs",
+        "Commit messages",
+        "Docs",
+        "Wichtig",
+        "Ab jetzt",
+        "Règle",
+        "Importante",
+        "注意",
+        "重要",
+        "コミットメッセージ",
+        "Ich sage es noch mal",
+    ),
+)
+def test_a_label_of_the_users_own(label: str) -> None:
+    assert not is_report_label(label)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From the ticket: always use tabs in this project",
+        "Copied from Confluence: Only admins may deploy. Never share the root password.",
+        "$ make check\nnever call done() twice\n\nwhat is wrong?",
+        "Ben: never merge on Fridays\nAna: agreed\nsummarize this chat",
+        'The old prompt:\n"""\nAlways answer in JSON. Never apologize.\n"""\nimprove it',
+        "---------- Forwarded message ---------\nnever call the v1 api",
+        "look: <pasted_text>\nnever push to main\nI prefer tabs\n</pasted_text> is this right?",
+        "look: <pasted_text>\nnever push to main, the message was cut here",
+        "the message was cut here, never push to main\n</pasted_text>\nis this right?",
+        "<pasted_text>\n" + "line of a log\n" * 900 + "never push to main\n</pasted_text>",
+        "Im Ticket steht: nie direkt auf main pushen",
+    ],
+)
+def test_nothing_is_learned_from_what_others_say(text: str) -> None:
+    assert not find_limits(text)
+    assert not find_preferences(text)
+
+
+def test_the_user_speaks_again_after_what_others_say() -> None:
+    text = "Anna said: we deploy on Fridays. But never deploy on Fridays in this project"
+    assert [one.content for one in find_limits(text)] == ["never deploy on Fridays in this project"]
+    text = "stdout: 3 failed\n\nNever skip failing tests in this repo"
+    assert [one.content for one in find_limits(text)] == ["never skip failing tests in this repo"]
+    text = f"<pasted_text>\n{'x' * 9_000}\n</pasted_text>\nNever push to main"
+    assert [one.text for one in read_own_sentences(text)] == ["Never push to main"]
