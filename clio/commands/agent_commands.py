@@ -7,6 +7,7 @@ from clio.commands.command import (
     CommandContext,
     CommandResult,
     Confirm,
+    Table,
     WaitFor,
     make_refusal,
     quote_code,
@@ -14,7 +15,9 @@ from clio.commands.command import (
 from clio.context.workspace_state import invalidate_working_trees
 from clio.errors import UsageError, UserError
 from clio.git.agent_worktrees import (
+    AgentWork,
     discard_agent_work,
+    explain_risky_changes,
     has_agent_folders,
     list_agent_worktrees,
     merge_agent_work,
@@ -91,11 +94,31 @@ def show_agent_diff(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def merge_agent(ctx: CommandContext, argument: str) -> CommandResult:
-    """Apply the changes of an agent to this checkout, without a commit, and remove its worktree."""
+    """Apply the changes of an agent to this checkout, without a commit, and remove its worktree.
+
+    Asks first if they contain what other programs run by themselves: a command or an approved script of the agent may
+    have written that, where no question named it.
+    """
     number = _parse_number(argument, "merge")
     _require_ended(ctx, number)
     _require_worktree(ctx, number)
-    work = merge_agent_work(_get_start(ctx), number)
+    work = read_agent_work(_get_start(ctx), number)
+    risky = explain_risky_changes(work, _get_start(ctx), ctx.loaded.home)
+    if not risky:
+        return _merge(ctx, number, work)
+    return CommandResult(
+        text=tr("These changes of agent{number} take effect without your starting anything:", number=number),
+        table=Table(columns=(tr("file"), tr("why")), rows=tuple(risky), wide_column=1),
+        follow_up=Confirm(
+            question=tr("Merge all changes of agent{number}, these too?", number=number),
+            then=lambda: _merge(ctx, number, work),
+            unasked=tr("/agents diff {number} shows them; merge in a conversation in the terminal", number=number),
+        ),
+    )
+
+
+def _merge(ctx: CommandContext, number: int, seen: AgentWork) -> CommandResult:
+    work = merge_agent_work(_get_start(ctx), number, seen)
     _forget_worktree(ctx, number)
     if not work.files:
         return CommandResult(text=tr("agent{number} has changed nothing; its worktree is removed.", number=number))

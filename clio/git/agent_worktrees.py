@@ -1,5 +1,6 @@
 """Worktrees of background agents: their changes as a diff, merged into the checkout by the user, or discarded."""
 
+import os
 import re
 import shutil
 import tempfile
@@ -10,21 +11,28 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.git.worktrees import Worktree, find_worktree, list_worktrees, make_branch_name
+from clio.security.actions import resolve_links
+from clio.security.protected_files import explain_protected_file
 from clio.text.translation import tr
 
 AGENT_PREFIX = "agent-"
 _MAX_LISTED = 5
+_LINK_MODE = "120000"
 _REPOSITORY_INSIDE = re.compile(r"^(?:(?:new|deleted) file mode|(?:old|new) mode|index \S+) 160000$", re.MULTILINE)
 """Lines of a diff about a folder that is a repository of its own; the diff contains only the hash of its commit."""
 
 
 class AgentWork(Struct, frozen=True, kw_only=True):
-    """What is in the worktree of an agent: the files that differ from the commit it began with, and their diff."""
+    """What is in the worktree of an agent: the files that differ from the commit it began with, and their diff.
+
+    links: the new and changed symbolic links, with what they point to.
+    """
 
     number: int
     worktree: Worktree
     files: tuple[str, ...]
     patch: str
+    links: dict[str, str] = {}
 
 
 def find_next_agent_number(start: Path) -> int:
@@ -66,17 +74,71 @@ def read_agent_work(start: Path, number: int) -> AgentWork:
         shutil.copy2(get_git_path(worktree.path, "index"), index)
         run_git(worktree.path, "add", "--all", index=index)
         patch = run_git(worktree.path, "diff", "--cached", "--binary", "--no-renames", base, index=index)
-        files = run_git(worktree.path, "diff", "--cached", "--name-only", "--no-renames", "-z", base, index=index)
-    names = tuple(name for name in files.split("\0") if name)
-    return AgentWork(number=number, worktree=worktree, files=names, patch=f"{patch}\n" if patch else "")
+        raw = run_git(
+            worktree.path, "diff", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", base, index=index
+        )
+        # A row is ":OLD-MODE NEW-MODE OLD-HASH NEW-HASH STATUS", and the name follows it.
+        rows = list(zip(raw.split("\0")[::2], raw.split("\0")[1::2], strict=False))
+        links = {
+            name: run_git(worktree.path, "cat-file", "blob", row.split()[3], index=index)
+            for row, name in rows
+            if row.split()[1] == _LINK_MODE
+        }
+    return AgentWork(
+        number=number,
+        worktree=worktree,
+        files=tuple(name for _, name in rows),
+        patch=f"{patch}\n" if patch else "",
+        links=links,
+    )
 
 
-def merge_agent_work(start: Path, number: int) -> AgentWork:
+def explain_risky_changes(work: AgentWork, start: Path, clio_home: Path) -> list[tuple[str, str]]:
+    """Return the files that a merge would bring and that the model may not write unasked either, each with the reason.
+
+    They are files that other programs run or obey by themselves, and links that lead out of the checkout.
+    """
+    root = find_root(start)
+    real_root = resolve_links(root)
+    found: list[tuple[str, str]] = []
+    for name in work.files:
+        path = real_root / name
+        # The folder as it is here: a link in place of one leads to where git would write.
+        why = explain_protected_file(resolve_links(path.parent) / path.name, real_root, clio_home)
+        if not why and name in work.links:
+            why = _explain_link(path, work.links[name], real_root)
+        if why:
+            found.append((name, why))
+    return found
+
+
+def _explain_link(path: Path, target: str, root: Path) -> str:
+    """Why a link that an agent made must be looked at, as the end of a sentence; "" if it stays among the files."""
+    # Without looking at the disk: the link and what it points to may both be new.
+    real = Path(os.path.normpath(path.parent / target))
+    if not real.is_relative_to(root):
+        return tr("is a link to {target}, outside of the project", target=target)
+    if why := explain_protected_file(real, root, None):
+        return tr("is a link to {target}, which {why}", target=target, why=why)
+    return ""
+
+
+def merge_agent_work(start: Path, number: int, seen: AgentWork | None = None) -> AgentWork:
     """Apply the changes of an agent to the checkout, all of them or none, and remove its worktree and branch.
 
     Nothing is committed. Raises UserError if they do not fit, and then nothing has changed.
+
+    seen: what the user was asked about; other changes are not merged.
     """
     work = read_agent_work(start, number)
+    if seen is not None and work.patch != seen.patch:
+        raise UserError(
+            tr(
+                "nothing was merged: what agent {number} has changed is no longer what you were asked about; run "
+                "/agents merge {number} again",
+                number=number,
+            )
+        )
     root = find_root(start)
     if _REPOSITORY_INSIDE.search(work.patch):
         raise UserError(

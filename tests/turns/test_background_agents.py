@@ -9,6 +9,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.command import Confirm, WaitFor
 from clio.commands.registry import run_command
+from clio.errors import UserError
 from clio.git.worktrees import list_worktrees
 from clio.messages import ToolMessage
 from clio.security.approval import Answer
@@ -131,6 +132,46 @@ def test_one_that_edits_works_in_a_worktree_until_the_user_merges(make_harness: 
     assert (harness.project / "notes" / "new.txt").read_text() == "new\n"
     assert list_worktrees(harness.project) == []
     assert "clio/agent-1" not in git(harness.project, "branch", "--list", "clio/*")
+
+
+RISKY = """mkdir -p .githooks .vscode && echo x > .githooks/pre-commit && echo {} > .vscode/settings.json
+echo '* filter=x' > .gitattributes && echo x > .gitmodules
+ln -s ../../elsewhere out && ln -s .git/config inner && ln -s calc.py plain && ln -s . here
+ln -s /etc/passwd absolute"""
+RISKY_NAMES = {
+    ".githooks/pre-commit",
+    ".vscode/settings.json",
+    ".gitattributes",
+    ".gitmodules",
+    "out",
+    "inner",
+    "absolute",
+}
+
+
+def test_a_merge_names_what_runs_by_itself_or_leads_out_and_asks(make_harness: MakeHarness) -> None:
+    harness = start_editor(make_harness, tool_calls([("run_command", {"command": RISKY})]), approve="all")
+
+    async def story() -> None:
+        await harness.turn("mend it")
+        await wait_for_agent(harness)
+        result = run_command(harness.app, "/agents merge 1")
+        assert isinstance(result.follow_up, Confirm) and callable(result.follow_up.then)
+        assert result.table is not None and {row[0] for row in result.table.rows} == RISKY_NAMES
+        assert all(row[1] for row in result.table.rows)
+        assert git(harness.project, "status", "--short") == ""
+        worktree = list_worktrees(harness.project)[0].path
+        (worktree / ".envrc").write_text("x\n", encoding="utf-8")
+        with pytest.raises(UserError, match="no longer what you were asked about"):
+            result.follow_up.then()
+        assert git(harness.project, "status", "--short") == ""
+        (worktree / ".envrc").unlink()
+        assert "Merged" in result.follow_up.then().text
+        await harness.app.close()
+
+    asyncio.run(story())
+    assert (harness.project / ".githooks" / "pre-commit").exists() and (harness.project / "plain").is_symlink()
+    assert list_worktrees(harness.project) == []
 
 
 def test_a_merge_that_does_not_fit_changes_nothing(make_harness: MakeHarness) -> None:
