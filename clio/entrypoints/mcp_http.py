@@ -224,6 +224,7 @@ async def _serve(tools: ToolServer, tokens: Tokens, options: HttpOptions, listen
         ws="none",
         log_config=None,
         access_log=False,
+        log_level="error",  # a client without a token could fill the log with warnings about its own requests
         server_header=False,
         proxy_headers=False,
         limit_concurrency=_MAX_CONNECTIONS,
@@ -339,6 +340,9 @@ class Gate:
     async def _judge(self, scope: dict[str, Any]) -> Caller | tuple[int, str, float]:
         """Return who calls; or status, sentence and seconds to wait of a refusal."""
         headers: Headers = scope["headers"]
+        if _get_values(headers, b"transfer-encoding") and _get_values(headers, b"content-length"):
+            # A proxy in front could take the other one for the end of this request, and what follows for another's.
+            return 400, "A request has Transfer-Encoding or Content-Length, not both.", 0.0
         if not self._is_own_host(_get_values(headers, b"host")):
             return 421, "This server is not known by that name; --allow-host adds one.", 0.0
         if not self._is_own_origin(_get_values(headers, b"origin")):
@@ -396,6 +400,8 @@ def _parse_host(text: str) -> str:
 async def _send_refusal(send: Send, status: int, sentence: str, wait_s: float) -> None:
     body = f"{sentence}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if status == 400:
+        headers.append((b"connection", b"close"))
     if status == 405:
         headers.append((b"allow", b"POST"))
     if status == 401:

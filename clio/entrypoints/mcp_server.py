@@ -87,7 +87,8 @@ def remember_memory(memory: ServedMemory, given: Given, read_only: bool) -> Answ
     kind = given.get("type") or "note"
     try:
         done = memory.store.add(
-            MemoryDraft(content=given["content"], kind=kind, importance=given.get("importance", 0.5)),
+            # Without control and invisible characters: other clients may print what they find.
+            MemoryDraft(content=clean(given["content"]), kind=kind, importance=given.get("importance", 0.5)),
             scope=cast(Scope, given["scope"]) if given.get("scope") else None,
             provenance=BY_AGENT,
         )

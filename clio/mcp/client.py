@@ -23,7 +23,14 @@ from clio import __version__
 from clio.config.loaded import McpServer
 from clio.errors import ConfigError
 from clio.mcp.answers import AnswerReader
-from clio.mcp.oauth import MAX_AUTH_BYTES, LoginStore, check_auth_request, find_login, make_stored_login_auth
+from clio.mcp.oauth import (
+    MAX_AUTH_BYTES,
+    LoginStore,
+    check_auth_addresses,
+    check_auth_request,
+    find_login,
+    make_stored_login_auth,
+)
 from clio.mcp.server_requests import (
     ServerRequests,
     WaitingForUser,
@@ -657,6 +664,7 @@ def open_http_client(
     async def check_request(request: httpx2.Request) -> None:
         if auth is not None or checks_addresses:
             check_auth_request(str(request.url), url)
+            await check_auth_addresses(str(request.url), url)
 
     async def check_response(response: httpx2.Response) -> None:
         asked = response.request.url

@@ -45,6 +45,7 @@ _CALLBACK_PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_384
 _REFRESH_WAIT_S = 30.0
 _REVOKE_S = 10.0
+_RESOLVE_S = 10.0
 _NOTHING = Raw(b"null")
 
 
@@ -229,6 +230,33 @@ def check_auth_request(url: str, server_url: str) -> None:
     """Raise LoginFailed for a request to an address that a login must not use."""
     if why := explain_unsafe_url(url, server_url):
         raise LoginFailed(tr("the login was stopped: {why}", why=why))
+
+
+async def check_auth_addresses(url: str, server_url: str) -> None:
+    """Raise LoginFailed if the host of a login's address is a name of this machine, or of a cloud's metadata service.
+
+    A name that another machine's DNS gives an address of this network is allowed: a company's login page may be there.
+    Such a name cannot be changed to one of this machine after this check, since the certificate must be valid for it.
+    """
+    host, server_host = urlsplit(url).hostname or "", urlsplit(server_url).hostname or ""
+    if host == server_host or _parse_address(host) is not None or is_loopback(server_host):
+        return
+    if any(map(_is_own, await _resolve(host))) and not any(map(_is_own, await _resolve(server_host))):
+        raise LoginFailed(tr("the login was stopped: {why}", why=tr("{url} points to this machine", url=_shorten(url))))
+
+
+def _is_own(address: "ipaddress.IPv4Address | ipaddress.IPv6Address") -> bool:
+    return address.is_loopback or address.is_unspecified or address.is_link_local or address.is_multicast
+
+
+async def _resolve(host: str) -> "list[ipaddress.IPv4Address | ipaddress.IPv6Address]":
+    """Return the addresses of a name; none if it cannot be resolved here, as behind a proxy."""
+    try:
+        async with asyncio.timeout(_RESOLVE_S):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError, TimeoutError):
+        return []
+    return [address for one in found if (address := _parse_address(str(one[4][0]))) is not None]
 
 
 class _Storage:
@@ -488,6 +516,7 @@ async def log_in(
         async def go_to_page(address: str) -> None:
             if why := explain_unsafe_url(address, url):
                 raise LoginFailed(tr("the login was stopped: {why}", why=why))
+            await check_auth_addresses(address, url)
             listener.expect(address)
             await show_page(address)
 

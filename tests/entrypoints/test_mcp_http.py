@@ -117,6 +117,29 @@ def test_who_is_let_in_and_that_nothing_can_be_written(place: Place) -> None:
         assert server.ask()[0] == 200, "the right token is not locked out"
 
 
+def test_a_request_with_two_ends_is_refused_and_its_rest_is_not_read(place: Place) -> None:
+    body = json.dumps(TOOLS)
+    with serving(place) as server, socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        )
+        two = f"{head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+        connection.sendall((two + f"{head}Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        answer = b""
+        while part := connection.recv(65_536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_what_is_remembered_has_no_control_characters(place: Place) -> None:
+    with serving(place, "--write") as server:
+        call = {"name": "remember", "arguments": {"content": "a\x00 \x1b]0;title\x07b\u202e c", "type": "fact"}}
+        status, text = server.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        assert status == 200
+        assert json.loads(text)["result"]["structuredContent"]["memory"]["content"] == "a b c"
+
+
 def test_connections_that_send_nothing_do_not_keep_others_out(place: Place) -> None:
     with serving(place) as server, ExitStack() as stack:
         held: list[socket.socket] = []

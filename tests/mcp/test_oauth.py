@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from clio.config.loaded import McpServer, OAuthClient
-from clio.mcp.oauth import LoginFailed, LoginStore, RedirectListener, explain_unsafe_url
+from clio.mcp.client import load_sdk, open_http_client
+from clio.mcp.oauth import LoginFailed, LoginStore, RedirectListener, check_auth_addresses, explain_unsafe_url
 from clio.mcp.servers import McpServers
 from clio.mcp.values import ServerDown
 from tests.support.oauth_peer import OAuthPeer
@@ -194,6 +196,66 @@ def test_which_addresses_a_login_may_use(url: str, server: str, why: str) -> Non
     found = explain_unsafe_url(url, server)
     assert why in found
     assert bool(found) == bool(why)
+
+
+_NAMES = {
+    "mcp.example": "203.0.113.7",
+    "here.example": "127.0.0.1",
+    "here6.example": "::1",
+    "mapped.example": "::ffff:127.0.0.1",
+    "any.example": "0.0.0.0",
+    "cloud.example": "169.254.169.254",
+    "link.example": "fe80::1%eth0",
+    "company.example": "10.0.0.7",
+    "dev.example": "127.0.0.1",
+}
+
+
+@pytest.mark.parametrize(
+    "url, server, is_refused",
+    [
+        ("https://here.example/t", "https://mcp.example/mcp", True),
+        ("https://here6.example/t", "https://mcp.example/mcp", True),
+        ("https://mapped.example/t", "https://mcp.example/mcp", True),
+        ("https://any.example/t", "https://mcp.example/mcp", True),
+        ("https://cloud.example/t", "https://mcp.example/mcp", True),
+        ("https://link.example/t", "https://mcp.example/mcp", True),
+        ("https://company.example/t", "https://mcp.example/mcp", False),
+        ("https://unknown.example/t", "https://mcp.example/mcp", False),
+        ("https://here.example/t", "https://dev.example/mcp", False),
+        ("https://dev.example/t", "https://dev.example/mcp", False),
+    ],
+)
+def test_a_name_of_this_machine_ends_a_login(
+    monkeypatch: pytest.MonkeyPatch, url: str, server: str, is_refused: bool
+) -> None:
+    def resolve(host: str, *more: object, **options: object) -> list[tuple[object, ...]]:
+        if host not in _NAMES:
+            raise OSError("unknown")
+        return [(None, None, 0, "", ("203.0.113.9", 0)), (None, None, 0, "", (_NAMES[host], 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+    async def work() -> None:
+        await check_auth_addresses(url, server)
+
+    if is_refused:
+        with pytest.raises(LoginFailed, match="points to this machine"):
+            run(work)
+    else:
+        run(work)
+
+
+def test_a_request_of_a_login_is_not_sent_to_a_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_sdk()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **options: [(2, 1, 0, "", (_NAMES[host], 443))])
+
+    async def work() -> None:
+        async with open_http_client("https://mcp.example/mcp", {}, checks_addresses=True) as http:
+            with pytest.raises(LoginFailed, match="points to this machine"):
+                await http.get("https://here.example/.well-known/oauth-authorization-server")
+
+    run(work)
 
 
 @pytest.mark.fast
