@@ -195,7 +195,7 @@ class _Sitting:
         self._memory.end_turn(self._session, "done")
         self._rate()
         if self._window.build().trimmed is not None:
-            self._memory.window_trimmed()
+            self._memory.repeat_after_trim()
             self._memory.write_progress(f"# Progress\n\nat work on: {doing.said}\n")
         return given
 

@@ -163,7 +163,7 @@ class ProgressPage:
         """Save the state of the work. A failure is reported and does not stop the trim."""
         from clio.context.summary_text import read_git_activity, render_progress_page
 
-        self._memory.window_trimmed()
+        self._memory.repeat_after_trim()
         git = read_git_activity(self._project)
         page = render_progress_page(
             session=self._session.id,

@@ -308,11 +308,11 @@ class MemorySystem:
         learns = not self.is_silent and self._styles.is_on
         return self.feedback.end_turn(session, status) if learns else []
 
-    def window_trimmed(self) -> None:
+    def repeat_after_trim(self) -> None:
         """Note that earlier fragments may have left the window, so that the next turn repeats them."""
-        self._briefing.window_trimmed()
+        self._briefing.repeat_after_trim()
         if self._of_turn:
-            self._of_turn.window_trimmed()
+            self._of_turn.repeat_after_trim()
 
     def standing_fragments(self) -> list[Fragment]:
         """Return the limits and preferences that still apply, for requests after a trim."""

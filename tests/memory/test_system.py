@@ -49,7 +49,7 @@ def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_tr
     (news,) = memory.turn_fragments("hello")
     assert "the second fact" in news.text and "the first fact" not in news.text
     assert memory.turn_fragments("hello") == []
-    memory.window_trimmed()
+    memory.repeat_after_trim()
     assert [fragment.text for fragment in memory.turn_fragments("hello")] == [news.text]
 
 

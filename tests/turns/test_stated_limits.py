@@ -129,7 +129,7 @@ def test_what_a_trim_removed_is_reported_again(make_harness: MakeHarness) -> Non
         await harness.turn("Fix calc.py but don't touch the tests.")
         await harness.turn("go on")
         assert "don't touch the tests" not in last_words(harness)
-        harness.app.memory.window_trimmed()
+        harness.app.memory.repeat_after_trim()
         await harness.turn("go on")
         assert "- don't touch the tests" in last_words(harness)
         await harness.app.close()

@@ -23,7 +23,7 @@ from clio.text.translation import tr
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
     from clio.memory.vectors.documents import DocumentHit
-    from clio.memory.vectors.semantic_index import Neighbour
+    from clio.memory.vectors.semantic_index import NearTurn
 
 MAX_CANDIDATES = 300
 """Number of memories with a word of the question that are scored, in the typed-memory document's own order."""
@@ -142,7 +142,7 @@ def of_style(view: "StyleView") -> Candidate:
     )
 
 
-def of_turn(turn: "Neighbour", session: str) -> Candidate:
+def of_turn(turn: "NearTurn", session: str) -> Candidate:
     """Return the candidate of an archived turn. session: the id of the running session."""
     here = turn.session == session
     handle = f"message {turn.message[-8:]}"

@@ -452,7 +452,7 @@ class Briefing:
         self._shown_ids.update(_list_memory_ids(self._news))
         return [self._news.fragment] if self._news else []
 
-    def window_trimmed(self) -> None:
+    def repeat_after_trim(self) -> None:
         """Let `news` return all changes since the prompt again: trimming may have removed them from the window."""
         self._given_knowledge = self._knowledge_in_prompt
 

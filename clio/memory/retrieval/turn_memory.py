@@ -282,7 +282,7 @@ class Brain:
             whole=True,  # `push` has kept it within the budget, without cutting inside a memory
         )
 
-    def window_trimmed(self) -> None:
+    def repeat_after_trim(self) -> None:
         """Give all memories to the model again, because a trim may have removed them from the window."""
         self._told.clear()
 
@@ -605,9 +605,9 @@ class TurnMemory:
         self.items = items
         return [fragment for fragment in (*limits, session_limits, tastes) if fragment]
 
-    def window_trimmed(self) -> None:
+    def repeat_after_trim(self) -> None:
         """Tell the model everything again, because a trim may have removed it from the window."""
-        self._brain.window_trimmed()
+        self._brain.repeat_after_trim()
         self._new = {}
         self._session_limits = dict.fromkeys(self._session_limits, False)
         self._lifted = set()

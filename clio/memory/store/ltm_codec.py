@@ -438,22 +438,22 @@ class SharedMemory(Struct, frozen=True, kw_only=True):
     rivals: tuple[str, ...] = ()
 
 
-class Shared(Struct, frozen=True, kw_only=True, eq=False):
+class SharedEntry(Struct, frozen=True, kw_only=True, eq=False):
     """A memory from the shared folder, with its JSON object now and as it was read."""
 
-    living: SharedMemory
+    memory: SharedMemory
     raw: Json
-    was: bytes
+    raw_before: bytes
 
     @property
     def before(self) -> Json:
         """Return the object as it was read."""
-        return decode_json(self.was)
+        return decode_json(self.raw_before)
 
     @property
     def is_changed(self) -> bool:
         """Return whether the object differs from what was read."""
-        return msgspec.json.encode(self.raw) != self.was
+        return msgspec.json.encode(self.raw) != self.raw_before
 
 
 class LtmDocument:
@@ -481,7 +481,7 @@ class LtmDocument:
             raise ValueError("'context_rules' is neither an object nor a list")
         self._rules = _read_rules(cast("Json | list[Any]", rules), self.metadata.get(_DETAILS))
         self.shares = False
-        self.shared: dict[int, Shared] = {}
+        self.shared: dict[int, SharedEntry] = {}
         self.private: dict[int, object] = {}
 
     @property
@@ -563,7 +563,7 @@ class LtmDocument:
         entry = to_record(kind, raw, handle)
         if found := self.shared.get(id(raw)):
             return structs.replace(
-                entry, by=", ".join(found.living.by), members=len(found.living.by), rivals=found.living.rivals
+                entry, by=", ".join(found.memory.by), members=len(found.memory.by), rivals=found.memory.rivals
             )
         return entry
 

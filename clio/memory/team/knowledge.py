@@ -18,7 +18,7 @@ from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     LtmDocument,
-    Shared,
+    SharedEntry,
     SharedMemory,
     get_identity,
     get_times,
@@ -148,11 +148,11 @@ class TeamKnowledge:
         for memory in found:
             raw = copy_shared_entry(memory, now)
             apply_own_fields(raw, memory, own)
-            was = msgspec.json.encode(raw)
+            raw_before = msgspec.json.encode(raw)
             if copies and (copy := copies.get(memory.handle)) is not None:
                 apply_private_copy(raw, memory, copy, own)
             sections[memory.kind].append(raw)
-            document.shared[id(raw)] = Shared(living=memory, raw=raw, was=was)
+            document.shared[id(raw)] = SharedEntry(memory=memory, raw=raw, raw_before=raw_before)
         for kind, raws in sections.items():
             document.section(kind)[:0] = raws
 
@@ -170,15 +170,15 @@ class TeamKnowledge:
         taken = files.forgotten | files.emptied
         # Fields of statements that do not exist here are kept: they may exist in another branch.
         own = dict(read_own(self.own_path).entries)
-        gone = [one.living for key, one in document.shared.items() if key not in there]
+        gone = [one.memory for key, one in document.shared.items() if key not in there]
         changed = [one for key, one in document.shared.items() if key in there and one.is_changed]
         restated = [one for one in changed if _needs_statement(one, stated=stated)]
-        restated += _find_merge_sides(document, there, [*gone, *(one.living for one in restated)])
+        restated += _find_merge_sides(document, there, [*gone, *(one.memory for one in restated)])
         confirmations: list[tuple[str, str]] = []
         for shared in (one for one in changed if one not in restated):
-            raw, base, name = shared.raw, copy_shared_entry(shared.living, now), shared.living.names[0]
+            raw, base, name = shared.raw, copy_shared_entry(shared.memory, now), shared.memory.names[0]
             own.pop(name, None)
-            if mine := find_own_fields(shared.living.kind, raw, base):
+            if mine := find_own_fields(shared.memory.kind, raw, base):
                 own[name] = mine
             month = format_month(get_confirmed_at(raw))
             if get_confirmed_at(raw) > get_confirmed_at(shared.before) and month > max(
@@ -187,7 +187,7 @@ class TeamKnowledge:
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
         new: list[tuple[Kind, Json, SharedMemory | None]] = []
-        new.extend((one.living.kind, one.raw, one.living) for one in restated)
+        new.extend((one.memory.kind, one.raw, one.memory) for one in restated)
         new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
@@ -196,7 +196,7 @@ class TeamKnowledge:
         self._write_statements(made)
         forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
         self.folder.forget(name for one in forgotten for name in one.origins)
-        for one in (*gone, *(shared.living for shared in restated)):
+        for one in (*gone, *(shared.memory for shared in restated)):
             for name in one.names:
                 self.folder.empty(one.kind, name)
                 own.pop(name, None)
@@ -253,7 +253,9 @@ class TeamKnowledge:
             raise
 
 
-def _find_merge_sides(document: LtmDocument, there: Mapping[int, object], ending: list[SharedMemory]) -> list[Shared]:
+def _find_merge_sides(
+    document: LtmDocument, there: Mapping[int, object], ending: list[SharedMemory]
+) -> list[SharedEntry]:
     """Return memories that share a file with one that ends, because it contains both sides of a merge conflict.
 
     The file will be emptied, so they need a new one.
@@ -263,13 +265,13 @@ def _find_merge_sides(document: LtmDocument, there: Mapping[int, object], ending
     return [
         shared
         for key, shared in document.shared.items()
-        if key in there and shared.living.handle not in handles and not names.isdisjoint(shared.living.names)
+        if key in there and shared.memory.handle not in handles and not names.isdisjoint(shared.memory.names)
     ]
 
 
-def _needs_statement(shared: Shared, *, stated: bool) -> bool:
+def _needs_statement(shared: SharedEntry, *, stated: bool) -> bool:
     """Whether a change concerns all members: another text, less confidence, or a confidence that the user set."""
-    kind, raw, was = shared.living.kind, shared.raw, shared.before
+    kind, raw, was = shared.memory.kind, shared.raw, shared.before
     if get_shared_fields(kind, raw) != get_shared_fields(kind, was):
         return True
     unstated = SHAPES[kind].unstated

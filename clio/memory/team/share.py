@@ -166,7 +166,7 @@ class Sharing:
         document = self._store.read()
         entries = document.knowledge().entries
         shared = tuple(
-            entry for entry in entries if entry.id in {one.living.handle for one in document.shared.values()}
+            entry for entry in entries if entry.id in {one.memory.handle for one in document.shared.values()}
         )
         return Status(
             there=True,
@@ -241,7 +241,7 @@ class Sharing:
             if not document.shares:
                 raise UserError(tr("Sharing is already off; another clio has just turned it off."))
             for one in document.shared.values():
-                by = one.living.by
+                by = one.memory.by
                 if by and not any(map(team.is_mine, by)):
                     one.raw["by"] = by[0]
             document.touch(now)

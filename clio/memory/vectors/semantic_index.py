@@ -45,7 +45,7 @@ _WHOLE_MARK = " whole"
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
-class Neighbour(Struct, frozen=True, kw_only=True):
+class NearTurn(Struct, frozen=True, kw_only=True):
     """A turn whose meaning is near the question.
 
     Attributes:
@@ -168,7 +168,7 @@ class ArchivedTurns:
         count: int = MAX_NEAREST,
         limit: float = MAX_DISTANCE,
         session: Session | None = None,
-    ) -> list[Neighbour]:
+    ) -> list[NearTurn]:
         """Return the nearest turns whose distance is less than the limit, nearest first.
 
         Args:
@@ -185,9 +185,9 @@ class ArchivedTurns:
             found = self._vectors.search(question, count, groups=sessions, without=seen)
         return [self._make_neighbour(item, distance) for item, distance in found if distance < limit]
 
-    def _make_neighbour(self, item: VectorItem, distance: float) -> Neighbour:
+    def _make_neighbour(self, item: VectorItem, distance: float) -> NearTurn:
         piece, text = self._expand(item)
-        return Neighbour(
+        return NearTurn(
             session=item.group,
             message=item.id.partition("/")[2],
             piece=piece,

@@ -21,7 +21,7 @@ from clio.storage.files import open_regular, read_regular, write_atomic
 from clio.text.embedding import EMBEDDING_DIMENSIONS, ROW_BYTES, Row
 from clio.threads import start_daemon_thread
 
-Neighbour = tuple[int, float]
+NearRow = tuple[int, float]
 """The row number of a vector, and its distance."""
 NUMPY_FROM = 5_000
 """Number of vectors above which a search in plain Python takes more than about 0.1 s."""
@@ -67,7 +67,7 @@ class RowMatrix(Protocol):
         first: int = 0,
         places: Sequence[int] | None = None,
         without: Collection[int] = (),
-    ) -> list[Neighbour]:
+    ) -> list[NearRow]:
         """Return the `count` nearest rows from `first` on, nearest first, equally near ones by row number.
 
         Args:
@@ -120,12 +120,12 @@ class PlainRows:
         first: int = 0,
         places: Sequence[int] | None = None,
         without: Collection[int] = (),
-    ) -> list[Neighbour]:
+    ) -> list[NearRow]:
         """See `RowMatrix`."""
         query = array("f", vector).tolist()
         length = math.sqrt(_dot(query, query))
         places = range(first, len(self)) if places is None else places
-        found: list[Neighbour] = []
+        found: list[NearRow] = []
         for place in places:
             if place not in without:
                 row = self._row(place)
@@ -133,7 +133,7 @@ class PlainRows:
         if not found or count <= 0:
             return []
         threshold = sorted(cosine for _, cosine in found)[-min(count, len(found))] - _FLOAT32_ERROR
-        near: list[Neighbour] = []
+        near: list[NearRow] = []
         for place, product in found:
             if product >= threshold:
                 row = self._row(place)
@@ -158,7 +158,7 @@ def _is_valid_square(square: float) -> bool:
     return abs(square - 1.0) < _LENGTH_TOLERANCE or square == 0.0
 
 
-def _by_distance(neighbour: Neighbour) -> tuple[float, int]:
+def _by_distance(neighbour: NearRow) -> tuple[float, int]:
     return neighbour[1], neighbour[0]
 
 
@@ -208,7 +208,7 @@ class NumpyRows:
         first: int = 0,
         places: Sequence[int] | None = None,
         without: Collection[int] = (),
-    ) -> list[Neighbour]:
+    ) -> list[NearRow]:
         """See `RowMatrix`."""
         query: Any = self._numpy.asarray(vector, dtype=self._numpy.float32)
         if places is not None:
@@ -223,7 +223,7 @@ class NumpyRows:
         close: Any = numpy.flatnonzero(cosines >= _find_threshold(numpy, cosines, wanted)) + first
         return self._measure(query, wanted, [place for place in close.tolist() if place not in without])
 
-    def _measure(self, query: Any, count: int, places: Sequence[int]) -> list[Neighbour]:
+    def _measure(self, query: Any, count: int, places: Sequence[int]) -> list[NearRow]:
         """Return the nearest of the given rows, with distances computed in float64.
 
         float32 products only preselect: their errors would change the order of almost equally near rows, depending
@@ -421,7 +421,7 @@ class VectorIndex:
         if len(self._rows) >= self._graph_from and self._graph is None:
             self._graph = load_graph(folder, generation, len(self._rows))
 
-    def search(self, vector: Sequence[float], count: int, *, places: Sequence[int] | None = None) -> list[Neighbour]:
+    def search(self, vector: Sequence[float], count: int, *, places: Sequence[int] | None = None) -> list[NearRow]:
         """Return the `count` nearest vectors, nearest first, equally near ones by row number.
 
         places: row numbers to which the search is restricted.
@@ -466,7 +466,7 @@ class VectorIndex:
             return
         self._builder = start_daemon_thread(self.build, "build-vector-graph")
 
-    def _search_graph(self, vector: Sequence[float], count: int) -> list[Neighbour] | None:
+    def _search_graph(self, vector: Sequence[float], count: int) -> list[NearRow] | None:
         """Return the nearest vectors from the graph and the rows behind it, or None if an exact search is needed.
 
         That is so while there is no graph, if most rows are not in it, and if it finds too many deleted rows.

@@ -27,7 +27,7 @@ from clio.text.embedding import ROW_BYTES, Embedder, EmbeddingFailed, HashedEmbe
 from clio.text.json_data import JsonDecoder
 
 if TYPE_CHECKING:
-    from clio.memory.vectors.vector_index import Neighbour, VectorIndex
+    from clio.memory.vectors.vector_index import NearRow, VectorIndex
 
 
 VERSION = 2
@@ -572,7 +572,7 @@ class VectorStore:
                 return list(found.values())[:count]
             most *= 4
 
-    def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> "list[Neighbour]":
+    def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> "list[NearRow]":
         try:
             index = self._load_index()
         except OSError as error:

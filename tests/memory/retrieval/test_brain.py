@@ -116,7 +116,7 @@ def test_each_is_told_once_and_all_again_after_a_trim() -> None:
     assert contents(brain) == ["memory b"]
     brain.push([scored("a")], date)
     assert contents(brain) == []
-    brain.window_trimmed()
+    brain.repeat_after_trim()
     assert contents(brain) == ["memory b", "memory a"]
 
 
@@ -137,7 +137,7 @@ def test_what_is_dropped_is_not_told_again() -> None:
     brain.push([scored("a"), scored("b")], date)
     told(brain)
     brain.drop({"a"})
-    brain.window_trimmed()
+    brain.repeat_after_trim()
     assert contents(brain) == ["memory b"]
     brain.clear()
     assert brain.ids == [] and brain.fragment() is None
@@ -187,7 +187,7 @@ def test_the_envelope_of_all_that_is_in_is_always_within_the_budget(pushes: list
         assert len(kept) + len(cut) == len(ids)
         assert {one.candidate.id for one in kept} <= set(brain.ids)
         assert len(set(brain.ids)) == len(brain.ids)
-        brain.window_trimmed()
+        brain.repeat_after_trim()
         fragment = brain.fragment()
         assert fragment is None or words(fragment.text) <= ROOM + room
 

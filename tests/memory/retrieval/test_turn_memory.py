@@ -74,7 +74,7 @@ class Desk:
         """All that was said so far leaves the window."""
         handle = f"t{len(self.session.trims) + 1}"
         self.session.add_trim(Trim(handle=handle, dropped=tuple(self.session.window_ids), created=self.now))
-        self.memory.window_trimmed()
+        self.memory.repeat_after_trim()
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def test_a_new_session_begins_with_an_empty_brain(desk: Desk) -> None:
     desk.remember(PORT)
     desk.turn(ASKED)
     desk.memory.begin(window_tokens=32_000, session=desk.session)
-    desk.memory.window_trimmed()
+    desk.memory.repeat_after_trim()
     assert desk.contents("write a poem about rain") == []
     assert desk.contents(ASKED) == [PORT]
 
