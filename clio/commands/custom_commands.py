@@ -22,7 +22,7 @@ from clio.commands.command import (
 )
 from clio.config.loaded import TrustRequest
 from clio.config.paths import user_home
-from clio.config.trust import TrustStore
+from clio.config.trust import TrustStore, shorten_asked_text
 from clio.context.message_parts import find_mentions
 from clio.skills.skills import (
     DefinitionFolder,
@@ -413,7 +413,7 @@ def make_command_trust_request(file: CustomFile) -> TrustRequest:
     # The file's text is not part of it: rewording a prompt must not ask again, a changed command must.
     mark = hashlib.sha256(json.dumps([file.display_path, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
-    shown = value if value.isprintable() else json.dumps(value)
+    shown = shorten_asked_text(value if value.isprintable() else json.dumps(value))
     return TrustRequest(
         key=f"command /{file.name}", value=shown, where=file.display_path, fingerprint=f"command:{mark}"
     )

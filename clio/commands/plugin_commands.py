@@ -33,6 +33,7 @@ from clio.config.layers import find_all_servers
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import user_home
 from clio.config.theme_files import theme_names
+from clio.config.trust import shorten_asked_text
 from clio.errors import ClioError, UserError
 from clio.prompt_files import find_prompt_folder
 from clio.skills.skills import (
@@ -46,6 +47,7 @@ from clio.skills.skills import (
     split_front_matter,
     to_safe_line,
 )
+from clio.storage.files import read_regular
 from clio.text.formatting import truncate
 from clio.text.translation import mark, tr
 
@@ -124,7 +126,7 @@ def list_items(
         PluginItem(
             kind="hook",
             name=hook.event + (f" ({'|'.join(hook.match)})" if hook.match else ""),
-            detail=_shorten(hook.run),
+            detail=_show_command(hook.run),
             digest=_hash(hook.event, *hook.match, hook.run),
         )
         for hook in plugin.hooks
@@ -134,7 +136,7 @@ def list_items(
         PluginItem(
             kind="MCP server",
             name=server.name,
-            detail=_shorten(describe_server(server)),
+            detail=_show_command(describe_server(server, whole=True)),
             digest=_hash(repr(server)),
             own_name=server.name.removeprefix(f"{plugin.name}.") if server.name not in _names_of(plugin) else "",
         )
@@ -163,7 +165,7 @@ def list_items(
                 kind="theme",
                 name=name,
                 detail="",
-                digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+                digest=hashlib.sha256(read_regular(path)).hexdigest(),
                 own_name=path.stem if path.stem != name else "",
             )
         )
@@ -187,7 +189,11 @@ def _list_commands(
             yield PluginItem(
                 kind="command",
                 name="/" + (f"{plugin.name}:{name}" if is_taken else name),
-                detail=_shorten(tr("runs {runs}", runs=runs) + " · " + file.description if runs else file.description),
+                detail=" · ".join(
+                    filter(
+                        None, [_show_command(tr("runs {runs}", runs=runs)) if runs else "", _shorten(file.description)]
+                    )
+                ),
                 digest=_hash(text),
                 own_name=f"/{name}" if is_taken else "",
             )
@@ -203,6 +209,11 @@ def _names_of(plugin: Plugin) -> Collection[str]:
 
 def _shorten(text: str) -> str:
     return truncate(to_safe_line(text), _MAX_DETAIL_CHARS)
+
+
+def _show_command(text: str) -> str:
+    """Return what would be run, whole: an end that is left out could be what the user would not have agreed to."""
+    return shorten_asked_text(to_safe_line(text))
 
 
 def _hash(*texts: str) -> str:

@@ -120,6 +120,7 @@ def add_new_schedule(ctx: CommandContext, argument: str) -> CommandResult:
         Schedule,
         choose_environment,
         choose_service,
+        find_place,
         find_program,
         open_services,
         suggest_number,
@@ -135,15 +136,17 @@ def add_new_schedule(ctx: CommandContext, argument: str) -> CommandResult:
     home = ctx.loaded.home
     service = choose_service(open_services(home, os.environ), _parse_service(given.options.get("--with")))
     program, package = find_program()
+    job = make_job_record(ctx, task.strip(), given.options.get)
     schedule = Schedule(
         id=suggest_number(home, service),
         times=times.cron,
         when=" ".join(when.split()),
         service=service.name,
-        job=make_job_record(ctx, task.strip(), given.options.get),
+        job=job,
         program=program,
         package=package,
         env=choose_environment(home, os.environ, lambda text: ctx.redactor.redact(text).text),
+        place=find_place(job.folder),
     )
     texts = service.render(schedule)
     text = "\n\n".join([*_list_warnings(ctx, schedule), _introduce(schedule)])

@@ -26,7 +26,7 @@ from clio.config.loaded import (
     TrustRequest,
 )
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import TrustStore, format_value, mask_secrets
+from clio.config.trust import TrustStore, format_asked_value, format_value, mask_secrets, shorten_asked_text
 from clio.config.yaml_file import FileIgnored, Items, Node, Scalar, Table, describe_node, parse_yaml, read_config_bytes
 from clio.errors import ConfigError
 from clio.text.formatting import truncate
@@ -175,7 +175,9 @@ def _make_hook_trust_request(hook: Hook) -> TrustRequest:
     # Trust is per line: each hook is a command of its own.
     fingerprint = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
     tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
-    return TrustRequest(key=key, value=format_value(key, hook.run) + tools, where=hook.where, fingerprint=fingerprint)
+    return TrustRequest(
+        key=key, value=format_asked_value(key, hook.run) + tools, where=hook.where, fingerprint=fingerprint
+    )
 
 
 SERVERS_KEY = "mcpServers"
@@ -185,6 +187,7 @@ _SERVER_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RESERVED_NAMES = frozenset(("session", "note", "clipboard"))
 """Prefixes that already have a meaning before the colon of an "@" mention."""
 _SECRET_NAME = LazyRegex(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_LITERAL_SECRET = LazyRegex(r"\A(?:(?:Bearer|Basic) )?[\w+.~=:-]+\Z", re.ASCII)
 _VARIABLE_REFERENCE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
 _KIND_BY_TYPE: dict[str, Literal["stdio", "http", "sse"]] = {
     "stdio": "stdio",
@@ -457,13 +460,16 @@ def _make_server_trust_request(server: McpServer, entry: ServerEntry, where: str
     # The whole entry: another argument or variable can start another program.
     fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
     fingerprint = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
-    return TrustRequest(key=name, value=describe_server(server), where=where, fingerprint=fingerprint)
+    return TrustRequest(key=name, value=describe_server(server, whole=True), where=where, fingerprint=fingerprint)
 
 
-def describe_server(server: McpServer) -> str:
-    """Describe a server on one line: its command or address, its variables and headers, secrets masked."""
+def describe_server(server: McpServer, *, whole: bool = False) -> str:
+    """Describe a server on one line: its command or address, its variables and headers, secrets masked.
+
+    whole: for the question whether the user trusts it. Nothing is left out that could name a program.
+    """
     head = shlex.join((server.command, *server.args)) if server.command else mask_secrets("base_url", server.url)
-    pairs = [f"{key}={_mask_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
+    pairs = [f"{key}={_mask_value(key, value, whole=whole)}" for key, value in {**server.env, **server.headers}.items()]
     parts = [
         head,
         *([tr("with {pairs}", pairs=", ".join(pairs))] if pairs else []),
@@ -471,15 +477,23 @@ def describe_server(server: McpServer) -> str:
         *([tr("in {cwd}", cwd=server.cwd)] if server.cwd else []),
     ]
     line = " ".join(parts)
-    line = truncate(line, _MAX_DESCRIPTION_CHARS)
+    line = shorten_asked_text(line) if whole else truncate(line, _MAX_DESCRIPTION_CHARS)
     return line if line.isprintable() else json.dumps(line)
 
 
-def _mask_value(name: str, value: str) -> str:
-    """Mask a literal secret; a `${NAME}` names its source and is not a secret."""
-    if _SECRET_NAME.search(name) and (_VARIABLE_REFERENCE.sub("", value).strip() not in ("", "Bearer", "Basic")):
+def _mask_value(name: str, value: str, *, whole: bool) -> str:
+    """Mask a literal secret; a `${NAME}` names its source and is not a secret.
+
+    whole: a value that could be a command, given to a shell by the name of its variable, is no secret either.
+    """
+    rest = _VARIABLE_REFERENCE.sub("", value).strip()
+    if (
+        _SECRET_NAME.search(name)
+        and rest not in ("", "Bearer", "Basic")
+        and (not whole or _LITERAL_SECRET.search(rest))
+    ):
         return "…"
-    return format_value("", value)
+    return format_asked_value("", value) if whole else format_value("", value)
 
 
 def _parse_json_file(data: bytes, display_name: str) -> tuple[dict[str, Any], dict[str, int], bool]:

@@ -267,7 +267,8 @@ def _iter_entries(folder: Path, prefix: str) -> Iterator[tuple[str, str, bytes]]
         elif entry.is_dir():
             yield from _iter_entries(Path(entry.path), f"{name}/")
         elif entry.is_file():
-            fd = os.open(entry.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+            flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            fd = os.open(entry.path, os.O_RDONLY | flags)
             with os.fdopen(fd, "rb") as file:
                 mode = os.fstat(fd).st_mode
                 yield name, "program" if mode & stat.S_IXUSR else "file", file.read()
@@ -648,7 +649,7 @@ def list_theme_files(plugins: Iterable[Plugin], taken: Iterable[str]) -> dict[st
     found: dict[str, Path] = {}
     for plugin in plugins:
         for path in plugin.themes:
-            for file in sorted(path.glob("*.yaml")) if path.is_dir() else [path]:
+            for file in filter(Path.is_file, sorted(path.glob("*.yaml")) if path.is_dir() else [path]):
                 name = file.stem if file.stem not in used and file.stem not in found else f"{plugin.name}-{file.stem}"
                 found.setdefault(name, file)
     return found

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.config.loaded import TrustRequest
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import TrustStore, format_value
+from clio.config.trust import TrustStore, format_asked_value
 from clio.storage.files import read_beginning
 from clio.text.translation import mark, tr
 
@@ -86,10 +86,10 @@ def find_links(project: Path) -> tuple[ProjectLink, ...]:
 def make_link_trust_request(link: ProjectLink) -> TrustRequest:
     """Return the question to ask before the link is followed. A changed target is asked about again."""
     fingerprint = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
-    name = format_value("", link.name)
+    name = format_asked_value("", link.name)
     return TrustRequest(
         key=f"link {name}",
-        value=tr("points to {value}", value=format_value("", str(link.target))),
+        value=tr("points to {value}", value=format_asked_value("", str(link.target))),
         where=name,
         fingerprint=fingerprint,
     )

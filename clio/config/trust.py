@@ -330,6 +330,7 @@ def _index_lacks_folder(index: Path) -> bool:
 _PASSWORD = LazyRegex(r"(?<=://)[^/@\s]*@")
 _SECRET_QUERY = LazyRegex(r"([?&][^=&#]*(?:key|token|secret|password|auth)[^=&#]*=)[^&#]+", re.IGNORECASE)
 _MAX_VALUE_CHARS = 200
+_MAX_ASKED_CHARS = 20_000
 
 
 def mask_secrets(name: str, value: str) -> str:
@@ -351,8 +352,30 @@ def format_value(name: str, value: object) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         return str(value)
-    text = mask_secrets(name, value)
-    text = truncate(text, _MAX_VALUE_CHARS)
+    return _quote_if_necessary(truncate(mask_secrets(name, value), _MAX_VALUE_CHARS))
+
+
+def format_asked_value(name: str, value: object) -> str:
+    """Format a value on one line for the question whether the user trusts it: the whole value.
+
+    What is left out could be what the user would not have agreed to: the end of a long command, for example.
+    """
+    if not isinstance(value, str):
+        return format_value(name, value)
+    return shorten_asked_text(_quote_if_necessary(mask_secrets(name, value)))
+
+
+def shorten_asked_text(text: str) -> str:
+    """Return a text for such a question; one that no one would read to its end says so at its end."""
+    if len(text) <= _MAX_ASKED_CHARS:
+        return text
+    left_out = len(text) - _MAX_ASKED_CHARS
+    return text[:_MAX_ASKED_CHARS] + tr(
+        "… ({count:,} more characters that are not shown: read the file before you agree)", count=left_out
+    )
+
+
+def _quote_if_necessary(text: str) -> str:
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
 
@@ -718,7 +741,7 @@ def make_setting_trust_request(setting: Setting) -> TrustRequest:
     """Return the setting in the form in which the user is asked to trust it."""
     return TrustRequest(
         key=setting.name,
-        value=format_value(setting.name, setting.value),
+        value=format_asked_value(setting.name, setting.value),
         where=setting.origin,
         fingerprint=hashlib.sha256(json.dumps([setting.name, setting.value]).encode("ascii")).hexdigest(),
     )

@@ -330,6 +330,7 @@ async def run_to_schema(
 
 MAX_LINE_BYTES = 32_000_000
 """Enough for 20 pictures in base64."""
+_REST_BYTES = 1 << 20
 
 
 class Image(Struct, frozen=True, kw_only=True):
@@ -380,6 +381,10 @@ async def read_stream_input(stream: BinaryIO, refuse: Callable[[InputRefused], N
         while line:
             try:
                 line = stream.readline(MAX_LINE_BYTES + 1)
+                # The rest belongs to the same line: read as lines of their own, its parts could be answers.
+                rest = line if len(line) > MAX_LINE_BYTES else b""
+                while rest and not rest.endswith(b"\n"):
+                    rest = stream.readline(_REST_BYTES)
             except (OSError, ValueError):
                 line = b""  # the input was closed
             try:

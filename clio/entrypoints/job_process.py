@@ -37,7 +37,7 @@ from clio.jobs.job_store import (
     read_answer,
     read_job,
 )
-from clio.jobs.schedules import SkippedRun, note_skipped_run, read_schedule
+from clio.jobs.schedules import SkippedRun, explain_other_place, note_skipped_run, read_schedule
 from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.storage.locks import FileLock, format_os_error
@@ -89,8 +89,11 @@ def run_scheduled_job(schedules: Path, number: str) -> int:
     job = create_job(home, record)
     try:
         os.chdir(record.folder)
+        why = explain_other_place(schedule, os.curdir)
     except OSError as error:
-        end = JobEvent(kind="finished", at=0, status="failed", error=format_os_error(error))
+        why = format_os_error(error)
+    if why:
+        end = JobEvent(kind="finished", at=0, status="failed", error=why)
         Journal(job.folder).add(end)
         return 1
     output = open_output(job)

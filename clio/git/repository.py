@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.loaded import TrustRequest
-from clio.config.trust import TrustStore, format_value
+from clio.config.trust import TrustStore, format_asked_value
 from clio.errors import UserError
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
 from clio.storage.files import open_regular
@@ -418,7 +418,9 @@ def _list_submodules(root: Path) -> Iterator[Path]:
 def _make_program_trust_request(key: str, value: str, where: str, content: str) -> TrustRequest:
     digest = hashlib.sha256(json.dumps([key, content]).encode("ascii")).hexdigest()
     name = key if key.isprintable() else json.dumps(key)
-    return TrustRequest(key=f"git {name}", value=format_value(key, value), where=where, fingerprint=f"git:{digest}")
+    return TrustRequest(
+        key=f"git {name}", value=format_asked_value(key, value), where=where, fingerprint=f"git:{digest}"
+    )
 
 
 def _hash_hook(path: Path) -> str:

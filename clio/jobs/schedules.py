@@ -40,6 +40,19 @@ _TITLE_CHARS = 60
 ServiceName = Literal["cron", "systemd"]
 
 
+class FolderPlace(Struct, frozen=True, kw_only=True):
+    """Where a folder really is, with its links resolved, and the user id of its owner; -1 on Windows."""
+
+    real_path: str
+    owner: int
+
+
+def find_place(folder: str) -> FolderPlace:
+    """Return the place of a folder. Raises OSError."""
+    path = Path(folder).resolve()
+    return FolderPlace(real_path=str(path), owner=path.stat().st_uid if os.name != "nt" else -1)
+
+
 class Schedule(Struct, frozen=True, kw_only=True):
     """A task that is started at set times. Stored without secrets.
 
@@ -49,6 +62,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
         job: what each run is to do; its number and time are those of the run.
         program: the command that starts Python. package: the folder of the clio that it is to find.
         env: variables of its runs, because cron and systemd do not know those of a terminal.
+        place: where its folder really is, and whose; None where it was added before this was stored.
     """
 
     id: int
@@ -59,6 +73,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     program: str
     package: str
     env: dict[str, str] = {}
+    place: FolderPlace | None = None
 
     @property
     def title(self) -> str:
@@ -69,6 +84,21 @@ class Schedule(Struct, frozen=True, kw_only=True):
     def parse_times(self) -> ScheduleTimes:
         """Return its times. Raises UserError if the record was changed by hand."""
         return parse_schedule_times(self.times)
+
+
+def explain_other_place(schedule: Schedule, opened: str = "") -> str:
+    """Why the folder of a schedule is not the one it was added for, as a sentence; "" if it is. Raises OSError.
+
+    In a folder that others can write to, someone could put another one in its place, which a run would then obey.
+
+    opened: a path of the folder that a run has entered, if it has.
+    """
+    folder, known = schedule.job.folder, schedule.place
+    if known is None or (now := find_place(opened or folder)) == known:
+        return ""
+    if now.real_path != known.real_path:
+        return tr("{folder} is now a link to {path}", folder=folder, path=now.real_path)
+    return tr("{folder} now belongs to another user", folder=folder)
 
 
 class SkippedRun(Struct, frozen=True, kw_only=True):
@@ -627,6 +657,8 @@ def _find_problems_of(
     if not Path(schedule.job.folder).is_dir():
         text = tr("its folder is gone: {folder}", folder=schedule.job.folder)
         yield ScheduleProblem(number=number, text=text, todo=_tell_to_remove(number))
+    elif text := explain_other_place(schedule):
+        yield ScheduleProblem(number=number, text=text, todo=add_again)
     if schedule.service not in services:
         text = tr("{place} is not available here", place=_name_place(schedule.service))
         yield ScheduleProblem(number=number, text=text, todo=add_again)

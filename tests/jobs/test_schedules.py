@@ -428,6 +428,25 @@ def test_a_deleted_project_is_a_failed_job_and_named_by_list_and_doctor(place: P
     assert str(other) in str([one for one in json.loads(found.stdout)["findings"] if one["about"] == "schedules"])
 
 
+@pytest.mark.parametrize("change", ["link", "owner"])
+def test_a_folder_that_another_has_replaced_is_not_worked_in(place: Place, server: ChatServer, change: str) -> None:
+    add(place, "tidy up")
+    if change == "link":
+        place.project.rename(place.project.with_name("other"))
+        place.project.symlink_to("other")
+    else:
+        record = place.home / ".clio" / "schedules" / "1" / "schedule.json"
+        data = json.loads(record.read_bytes())
+        data["place"]["owner"] += 1
+        record.write_text(json.dumps(data))
+    run_lines(place)
+    [job] = jobs(place)
+    wanted = "is now a link to" if change == "link" else "belongs to another user"
+    assert job.state == "failed" and wanted in job.events[-1].error
+    assert server.requests == []
+    assert wanted in " ".join(schedule(place, "list").stdout.split())
+
+
 def test_a_moved_clio_is_named_by_list_and_doctor(place: Place) -> None:
     add(place, "look")
     record = place.home / ".clio" / "schedules" / "1" / "schedule.json"

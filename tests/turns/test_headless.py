@@ -1,6 +1,8 @@
 """clio driven by a program: lines in and out, answers to its questions, answers that fit a schema, rules of a run."""
 
+import asyncio
 import base64
+import io
 import json
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from clio.entrypoints import headless_json
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
 from tests.support.wording import mentions
 from tests.turns.test_oneshot import TOUCH, WRITE, clio, environment, project
@@ -225,3 +228,19 @@ def test_a_killed_reader_ends_it(project: Path) -> None:
         assert process.wait(20) == 141
         assert b"Traceback" not in process.stderr.read()
         process.stderr.close()
+
+
+def test_the_rest_of_a_line_that_is_too_long_is_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headless_json, "MAX_LINE_BYTES", 100)
+    interrupt, prompt = b'{"type":"interrupt"}', b'{"type":"user","text":"look"}'
+    refused: list[headless_json.InputRefused] = []
+
+    async def read(data: bytes) -> list[headless_json.StreamInput]:
+        return [one async for one in headless_json.read_stream_input(io.BytesIO(data), refused.append)]
+
+    for rest in (interrupt, b"y" * 5_000 + b"\r" + interrupt, b""):
+        refused.clear()
+        data = b"x" * 101 + rest + b"\n" + b"x" * 101 + b"\n" + prompt + b"\n"
+        assert asyncio.run(read(data)) == [headless_json.Prompt(text="look")]
+        assert [one.line for one in refused] == [1, 2]
+    assert asyncio.run(read(b"x" * 101 + interrupt)) == []
