@@ -113,6 +113,8 @@ class ServerSpec(Struct, frozen=True, kw_only=True):
         runs_code: it runs code of the project, whatever its options: build scripts, plug-ins, compilers it names.
         confined_shell: shell command that runs it when it is confined, where it must write a cache.
         replaces: name of the checker after edits that reports the same.
+        file_list: file of the project, or of its folder `build`, without which it knows only files it is shown; clio
+            shows it those with the name that is looked up.
         ready_text: part of the log message with which it says that it knows the project's files; before, it answers
             from the open files alone.
     """
@@ -128,6 +130,7 @@ class ServerSpec(Struct, frozen=True, kw_only=True):
     runs_code: bool = False
     confined_shell: str = ""
     replaces: str = ""
+    file_list: str = ""
     ready_text: str = ""
 
 
@@ -187,7 +190,7 @@ SERVERS: tuple[ServerSpec, ...] = (
     ServerSpec(
         name="clangd", arguments=("--background-index", "--log=error"), suffixes=_C_FAMILY,
         root_markers=("compile_commands.json", "compile_flags.txt", ".clangd"),
-        install="the package clangd of your system",
+        install="the package clangd of your system", file_list="compile_commands.json",
     ),
     ServerSpec(
         name="jdtls", suffixes=(".java",), root_markers=("pom.xml", "build.gradle", "build.gradle.kts"),

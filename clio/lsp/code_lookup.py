@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.lsp.catalog import find_project_suffixes
-from clio.lsp.language_server import LanguageServer, Location, Symbol, read_source
+from clio.lsp.language_server import LanguageServer, Location, Symbol, read_source, split_source_lines
 from clio.lsp.outline import can_outline, outline_file, search_outlines
 from clio.lsp.rpc import ServerFailed
 from clio.lsp.servers import LanguageServers
@@ -46,7 +46,6 @@ MAX_PLACES = 200
 _MAX_LINE_CHARS = 200
 _NEAR_LINES = 20
 """How far from the given line a symbol is looked for: lines move with edits."""
-_LINE_BREAKS = re.compile(r"\r\n|\r|\n")
 _QUALIFIERS = re.compile(r"::|->|[.#]")
 
 
@@ -55,11 +54,6 @@ class Position(Struct, frozen=True, kw_only=True):
 
     line: int
     column: int
-
-
-def split_source_lines(text: str) -> list[str]:
-    """Return the lines of a file as language servers count them; `str.splitlines` has further separators."""
-    return _LINE_BREAKS.split(text)
 
 
 def locate_symbol(lines: Sequence[str], symbol: str, line: int | None) -> Position | None:

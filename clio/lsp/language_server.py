@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import unquote, urlsplit
@@ -45,6 +46,10 @@ _IDLE_END_S = 900.0
 _MAX_WATCHED = 20_000
 _WALK_LIMIT_S = 3.0
 """Files of a project, and time to look at them, above which changed files are not reported to the server."""
+_MAX_SHOWN_FILES = 40
+"""Number of files with a name, fewer than MAX_OPEN_FILES, that a server without a list of the files is shown."""
+_LINE_BREAKS = re.compile(r"\r\n|\r|\n")
+_NAME = re.compile(r"\w+")
 _PULL_METHOD = "textDocument/diagnostic"
 _RETRY_CODES = (-32802, -32801)  # ServerCancelled, ContentModified: ask again
 _SYMBOL_KINDS: Mapping[int, str] = {
@@ -85,7 +90,8 @@ class _OpenFile(Struct, kw_only=True):
     version: int
     text: str
     reported_version: int = -1  # of the last report; -1 before the first
-    reports: int = 0
+    reports: int = 0  # since the text was shown
+    reported_text: str | None = None  # the text at the last report
     problems: list[ServerProblem] = []
 
 
@@ -281,6 +287,8 @@ class LanguageServer:
         version = params.get("version")
         file.reported_version = version if isinstance(version, int) else -1
         file.reports += 1
+        if file.reported_version in (-1, file.version):
+            file.reported_text = file.text
         file.problems = list(_read_problems(params.get("diagnostics")))
         self._last_report = time.monotonic()
         self._news.set()
@@ -314,9 +322,9 @@ class LanguageServer:
         if self._open.pop(path, None) is not None:
             self._connection.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
 
-    async def _show_files(self, paths: Iterable[Path]) -> None:
-        """Show these files, and the open ones that have changed, as they are on disk."""
-        for path in (*self._open, *paths):
+    async def _show_files(self, paths: Iterable[Path], other_texts: Container[Path] = ()) -> None:
+        """Show these files, and the open ones that have changed, as they are on disk, except those in `other_texts`."""
+        for path in [path for path in (*self._open, *paths) if path not in other_texts]:
             text = await asyncio.to_thread(read_source, path)
             if text is None:
                 self._hide(path)
@@ -375,7 +383,7 @@ class LanguageServer:
         """
         self.last_used = time.monotonic()
         async with self._ask_alone():
-            await self._show_files([path for path in paths if path not in texts])
+            await self._show_files(paths, texts)
             try:
                 for path, text in texts.items():
                     self._show(path, text)
@@ -412,7 +420,12 @@ class LanguageServer:
         try:
             async with asyncio.timeout(DIAGNOSTICS_LIMIT_S):
                 while not self._answers_for_problems and not all(map(self._is_reported, files)):
-                    await self._await_news(None)
+                    # clangd reports nothing for a text that is again the one it reported last: several changes at once
+                    # are one to it.
+                    are_known = all(self._is_reported(file) or file.text == file.reported_text for file in files)
+                    await self._await_news(_SETTLE_S if are_known else None)
+                    if are_known and not self._news.is_set():
+                        break
                 # The first report may be of the text before, or without types; others follow.
                 while (
                     not self._answers_for_problems and (left_s := self._last_report + _SETTLE_S - time.monotonic()) > 0
@@ -461,6 +474,8 @@ class LanguageServer:
             await self._prepare([path])
             if path not in self._open:
                 raise ServerFailed(tr("the file is too large, or not text"))
+            if kind == "references" and self.found.spec.file_list:
+                await self._show_files_with_name(path, line, column)
             params: dict[str, Any] = {
                 "textDocument": {"uri": path.as_uri()},
                 "position": {"line": line, "character": column},
@@ -470,6 +485,35 @@ class LanguageServer:
             result = await self._ask(f"textDocument/{kind}", params)
         places = _as_list(result) or [result]
         return sorted({place for entry in places[:MAX_LOCATIONS] if (place := _read_location(entry)) is not None})
+
+    async def _show_files_with_name(self, path: Path, line: int, column: int) -> None:
+        """Show the files that contain the name at this place to a server that has no list of the project's files."""
+        row = split_source_lines(self._open[path].text)[line]
+        offset = len(row.encode("utf-16-le")[: 2 * column].decode("utf-16-le", "ignore"))
+        name = next((match[0] for match in _NAME.finditer(row) if match.start() <= offset < match.end()), "")
+        paths = await asyncio.to_thread(self._find_files_with_name, name) if name else []
+        if paths:
+            await self._show_files(paths)
+            with contextlib.suppress(ServerFailed):  # it is asked all the same, and fails then if it has ended
+                await self._await_reports([other for other in paths if other in self._open])
+
+    def _find_files_with_name(self, name: str) -> list[Path]:
+        """Return up to 40 files that contain this word; none if the server has a list of the files."""
+        folders = [folder for folder in (self.folder, *self.folder.parents) if folder.is_relative_to(self._root)]
+        lists = [place / self.found.spec.file_list for folder in folders for place in (folder, folder / "build")]
+        if any(map(Path.is_file, lists)):
+            return []
+        deadline = time.monotonic() + _WALK_LIMIT_S
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        found: list[Path] = []
+        for relative in walk_files(self._root, self.folder, hidden=False):
+            if len(found) >= _MAX_SHOWN_FILES or time.monotonic() > deadline:
+                break
+            if relative.endswith(self.found.spec.suffixes):
+                text = read_source(self.folder / relative)
+                if text is not None and word.search(text):
+                    found.append(self.folder / relative)
+        return found
 
     async def list_symbols(self, path: Path) -> list[Symbol]:
         """Return the names that a file defines, in its order. Raises ServerFailed."""
@@ -538,6 +582,11 @@ class LanguageServer:
         await self._connection.close()
         if self._tmp is not None:
             await asyncio.to_thread(remove_private_tmp, self._tmp)
+
+
+def split_source_lines(text: str) -> list[str]:
+    """Return the lines of a file as language servers count them; `str.splitlines` has further separators."""
+    return _LINE_BREAKS.split(text)
 
 
 def read_source(path: Path) -> str | None:

@@ -113,6 +113,32 @@ def test_problems_of_an_earlier_text_leave_the_server_with_the_present_one(make:
     asyncio.run(run())
 
 
+def test_a_server_that_takes_changes_together_is_not_waited_for_in_vain(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language_server, "_SETTLE_S", 1.0)  # the server reports after 0.2 s
+
+    async def run() -> None:
+        fixture = make("merges")
+        server = await fixture.servers.open_for(fixture.file)
+        before = fixture.file.read_text(encoding="utf-8")
+        assert await server.find_problems([fixture.file], {}) == {fixture.file: []}
+        fixture.file.write_text(before + "BAD\n", encoding="utf-8")
+        assert await server.find_problems([fixture.file], {fixture.file: before}) == {fixture.file: []}
+        found = await server.find_problems([fixture.file], {})
+        assert [problem.line for problem in found[fixture.file]] == [6]
+        # Shown and taken back at once: the server sees no change.
+        asking = asyncio.create_task(server.find_problems([fixture.file], {fixture.file: before}))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        await asyncio.wait([asking])
+        found = await server.find_problems([fixture.file], {})
+        assert [problem.line for problem in found[fixture.file]] == [6]
+        await fixture.servers.close()
+
+    asyncio.run(asyncio.wait_for(run(), 15))
+
+
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [

@@ -4,7 +4,8 @@ Modes: `good` finds names by their text; `silent` never answers; `garbage` print
 message of a gigabyte; `nested` sends JSON that is nested deeply; `dies` exits at the first question; `flood` sends
 without end; `deaf` reads no input after the first message; `forger` answers with control characters and places outside
 the project; `child` starts another process and ignores SIGTERM; `refuses` answers every question with an error;
-`escapes` tries to write files and to open a socket, and answers what worked.
+`escapes` tries to write files and to open a socket, and answers what worked; `merges` takes changes that arrive
+together as one, and reports nothing if a text is again the last reported one, as clangd does.
 """
 
 import json
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -89,14 +91,15 @@ def answer(mode: str, method: str, params: dict[str, Any]) -> Any:
     return []
 
 
-def report(uri: str) -> None:
+def report(uri: str, version: int | None = None) -> None:
     rows = FILES[uri].split("\n")
     problems = [
         {"range": place(uri, number)["range"], "severity": 1, "code": "bad", "message": f"BAD {row.strip()}"}
         for number, row in enumerate(rows)
         if "BAD" in row
     ]
-    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": problems}})
+    shown = {} if version is None else {"version": version}
+    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": problems, **shown}})
 
 
 def try_to_escape() -> str:
@@ -134,8 +137,23 @@ def misbehave(mode: str) -> None:
         time.sleep(60)
 
 
+def report_later(document: dict[str, Any], built: dict[str, str], changed: dict[str, int]) -> None:
+    """Report 0.2 s after the last of several changes, with the version, unless nothing has changed in the end."""
+    uri, version = document["uri"], document["version"]
+    changed[uri] = version
+
+    def build() -> None:
+        if changed[uri] == version and built.get(uri) != FILES[uri]:
+            built[uri] = FILES[uri]
+            report(uri, version)
+
+    threading.Timer(0.2, build).start()
+
+
 def main() -> None:
     mode = sys.argv[1]
+    built: dict[str, str] = {}
+    changed: dict[str, int] = {}
     pids = [os.getpid()]
     if mode == "child":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -155,7 +173,10 @@ def main() -> None:
         if method in ("textDocument/didOpen", "textDocument/didChange"):
             document = params["textDocument"]
             FILES[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][0]["text"]
-            report(document["uri"])
+            if mode == "merges":
+                report_later(document, built, changed)
+            else:
+                report(document["uri"])
         elif method == "textDocument/didClose":
             FILES.pop(params["textDocument"]["uri"], None)
         elif method == "initialized":

@@ -1,6 +1,7 @@
 """Whole turns with language servers: what the model is told of its edits, and what code_lookup answers."""
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
@@ -14,7 +15,8 @@ import pytest
 from clio.checks import turn_checks
 from clio.config.trust import TrustStore
 from clio.lsp.catalog import make_servers_trust_request
-from clio.lsp.code_lookup import locate_symbol, split_source_lines
+from clio.lsp.code_lookup import locate_symbol
+from clio.lsp.language_server import split_source_lines
 from clio.lsp.outline import outline_file
 from tests.support.chat_server import Script, text, tool_calls
 from tests.support.harness import Harness
@@ -29,7 +31,11 @@ PYRIGHT = shutil.which("pyright-langserver") or shutil.which(
 )
 TYPESCRIPT = shutil.which("typescript-language-server")
 needs_pyright = pytest.mark.skipif(PYRIGHT is None, reason="pyright is not installed")
+GOPLS = shutil.which("gopls") if shutil.which("go") else None
+CLANGD = shutil.which("clangd")
 needs_typescript = pytest.mark.skipif(TYPESCRIPT is None, reason="typescript-language-server is not installed")
+needs_gopls = pytest.mark.skipif(GOPLS is None, reason="gopls is not installed")
+needs_clangd = pytest.mark.skipif(CLANGD is None, reason="clangd is not installed")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands are lines of a POSIX shell")
 
 CALC = """\
@@ -162,6 +168,58 @@ def test_typescript_finds_uses_and_reports_a_new_type_error(make_harness: MakeHa
     uses, broken = run(harness)
     assert [row.partition(": ")[0] for row in uses.splitlines()] == ["a.ts:1", "b.ts:1", "b.ts:2"]
     assert "[checks: 1 new problem since this turn began]\nb.ts:2 typescript2345" in broken
+
+
+@needs_gopls
+def test_gopls_finds_uses_and_reports_a_new_type_error(make_harness: MakeHarness, tmp_path: Path) -> None:
+    configure(tmp_path, "off", f"gopls {GOPLS}")
+    steps = [
+        look_up("references", path="double.go", symbol="Double"),
+        look_up("definition", path="main.go", symbol="Double"),
+        look_up("symbols", path="double.go"),
+        edit("main.go", "Double(2)", 'Double("two")'),
+        edit("main.go", 'Double("two")', "Double(3)"),
+        text("done"),
+    ]
+    harness = make_harness(steps, approve="all")
+    write(harness, {
+        "go.mod": "module example.com/double\n\ngo 1.16\n",
+        "double.go": "package main\n\nfunc Double(n int) int { return 2 * n }\n",
+        "main.go": "package main\n\nfunc main() {\n\tprintln(Double(2))\n}\n",
+    })  # fmt: skip
+    uses, definition, outline, broken, fixed = run(harness)
+    assert [row.partition(": ")[0] for row in uses.splitlines()] == ["double.go:3", "main.go:4"]
+    assert definition.startswith("double.go:3: ")
+    assert outline.startswith("double.go:3: ")
+    assert "[checks: 1 new problem since this turn began]\nmain.go:4" in broken
+    assert "the problems reported before are fixed" in fixed
+
+
+@needs_clangd
+@pytest.mark.parametrize("has_list", [True, False])
+def test_clangd_finds_uses_and_reports_a_new_error(make_harness: MakeHarness, tmp_path: Path, has_list: bool) -> None:
+    configure(tmp_path, "off", f"clangd {CLANGD} --background-index --log=error")
+    steps = [
+        look_up("references", path="twice.hpp", symbol="twice"),
+        look_up("definition", path="main.cpp", symbol="twice"),
+        look_up("symbols", path="main.cpp"),
+        edit("main.cpp", "twice(2)", "twice(2, 3)"),
+        text("done"),
+    ]
+    harness = make_harness(steps, approve="all")
+    write(harness, {
+        "twice.hpp": "inline int twice(int n) { return 2 * n; }\n",
+        "main.cpp": '#include "twice.hpp"\n\nint main() { return twice(2); }\n',
+        "other.cpp": "int other() { return 1; }\n",
+    })  # fmt: skip
+    if has_list:
+        built = [{"directory": str(harness.project), "file": "main.cpp", "command": "c++ -c main.cpp"}]
+        write(harness, {"build/compile_commands.json": json.dumps(built)})
+    uses, definition, outline, broken = run(harness)
+    assert [row.partition(": ")[0] for row in uses.splitlines()] == ["main.cpp:3", "twice.hpp:1"]
+    assert definition.startswith("twice.hpp:1: ")
+    assert outline.startswith("main.cpp:3: ")
+    assert "[checks: 1 new problem since this turn began]\nmain.cpp:3" in broken
 
 
 def test_a_scripted_server_is_asked_about_the_text_before_and_after(make_harness: MakeHarness, tmp_path: Path) -> None:
