@@ -1,5 +1,6 @@
 """Commands about clio itself and the model: exit, screen, themes, approvals, trust, model, effort."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -165,11 +166,15 @@ def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(text=tr("Nothing in this project needs your trust."))
     if ctx.config.incognito:
         return make_refusal(tr("Incognito mode stores nothing, including trust; start without --incognito."))
-    if argument == "--yes":
+    # What was shown: a program may have changed a file while the question was open.
+    shown = hashlib.sha256("\n".join(sorted(value.fingerprint for value in withheld)).encode()).hexdigest()[:16]
+    answer, _, seen = argument.partition(" ")
+    has_changed = answer == "--yes" and seen not in ("", shown)
+    if answer == "--yes" and not has_changed:
         if waiting:
             TrustStore(ctx.loaded.home).add_all(ctx.loaded.main_project, waiting)
         return CommandResult(follow_up=GrantTrust())
-    if argument:
+    if argument and not has_changed:
         return make_refusal(
             tr(
                 "/trust: unknown argument {argument!r}; type /trust alone to see what would be granted",
@@ -178,9 +183,11 @@ def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
         )
     rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
-        text=tr("This project's config wants extra permissions, or gives the model instructions:"),
+        text=tr("Nothing was trusted: what waits for your trust has changed since it was shown. Now it is:")
+        if has_changed
+        else tr("This project's config wants extra permissions, or gives the model instructions:"),
         table=Table(columns=(tr("what"), tr("value"), tr("from")), rows=rows, wide_column=1),
-        follow_up=Confirm(question=tr("Trust it?"), then="/trust --yes"),
+        follow_up=Confirm(question=tr("Trust it?"), then=f"/trust --yes {shown}"),
     )
 
 
