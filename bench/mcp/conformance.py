@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from clio.config.loaded import McpServer, OAuthClient
+from clio.config.loaded import IdentityProvider, McpServer, OAuthClient
 from clio.mcp.oauth import LoginFailed
 from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
@@ -31,9 +31,7 @@ async def main(url: str) -> int:
         return ""
 
     context = msgspec.json.decode(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    oauth = OAuthClient(
-        client_id=context.get("client_id", _CLIENT_DOCUMENT), client_secret=context.get("client_secret", "")
-    )
+    oauth = await _make_oauth(os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), context, url)
     server = McpServer(
         name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0, oauth=oauth
     )
@@ -48,6 +46,40 @@ async def main(url: str) -> int:
             return 1
         finally:
             await servers.close()
+
+
+async def _make_oauth(scenario: str, context: dict[str, str], url: str) -> OAuthClient:
+    """Return what a user would write in mcp.yaml for this scenario."""
+    client_id, secret = context.get("client_id", _CLIENT_DOCUMENT), context.get("client_secret", "")
+    if scenario.startswith("auth/client-credentials"):
+        key = context.get("private_key_pem", "")
+        return OAuthClient(grant="client_credentials", client_id=client_id, client_secret=secret, private_key=key)
+    if "idp_token_endpoint" in context:
+        provider = IdentityProvider(
+            token_endpoint=context["idp_token_endpoint"],
+            client_id=context["idp_client_id"],
+            id_token=context["idp_id_token"],
+        )
+        return OAuthClient(
+            grant="identity_assertion",
+            client_id=client_id,
+            client_secret=secret,
+            issuer=await _find_issuer(url),
+            identity_provider=provider,
+        )
+    return OAuthClient(client_id=client_id, client_secret=secret)
+
+
+async def _find_issuer(url: str) -> str:
+    """Return the authorization server, which the suite does not tell and a user would know."""
+    import httpx2
+
+    async with httpx2.AsyncClient() as http:
+        for place in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
+            response = await http.get(url.removesuffix("/mcp") + place)
+            if response.status_code == 200:
+                return response.json()["authorization_servers"][0]
+    return ""
 
 
 async def _use(servers: McpServers) -> int:

@@ -31,9 +31,6 @@ SERVER_SCENARIOS = ("server-initialize", "ping", "tools-list", "dns-rebinding-pr
 EXPECTED = {
     "auth/2025-03-26-oauth-metadata-backcompat": "the suite's server names another issuer than RFC 8414 allows; "
     "corrected in suite 0.2.0, where it passes",
-    "auth/client-credentials-jwt": "an extension; clio has no logins without a user",
-    "auth/client-credentials-basic": "an extension; clio has no logins without a user",
-    "auth/cross-app-access-complete-flow": "an extension; clio has no logins through an identity provider",
 }
 
 

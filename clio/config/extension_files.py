@@ -275,7 +275,13 @@ def read_servers(
         for name, (entry, where) in layer.entries.items():
             if entry.command is None and entry.url is None:
                 continue
-            server = _build_server(name, entry, where, own=layer.own)
+            try:
+                server = _build_server(name, entry, where, own=layer.own)
+            except ConfigError as error:
+                problems.append(
+                    tr("{where}: the MCP server {name!r} is ignored: {error}", where=where, name=name, error=error)
+                )
+                continue
             if not layer.own:
                 request = _make_server_trust_request(server, entry, where)
                 if server.enabled and not is_trusted(request):
@@ -368,6 +374,9 @@ def _override_server(server: McpServer, entry: ServerEntry, *, own: bool) -> Mcp
 
 
 def _build_server(name: str, entry: ServerEntry, where: str, *, own: bool) -> McpServer:
+    """Make a server of an entry. Raises ConfigError for a foreign entry that uses credentials or files of the user."""
+    if not own and entry.oauth is not None:
+        _check_foreign_login(entry.oauth)
     kind = _KIND_BY_TYPE[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
     return McpServer(
         name=name,
@@ -446,10 +455,70 @@ def _check_entry(entry: ServerEntry) -> None:
         raise ConfigError(tr("its url must begin with http:// or https://"))
     if entry.oauth is not None and entry.url is None:
         raise ConfigError(tr("oauth needs a url: only servers that are called over HTTP have a login"))
-    if entry.oauth is not None and not 0 <= entry.oauth.callback_port <= 65_535:
-        raise ConfigError(tr("oauth.callback_port must be a port from 1 to 65535, or 0 for any"))
+    if entry.oauth is not None:
+        _check_login(entry.oauth, entry.headers or {})
     if entry.timeout_s is not None and not 0 < entry.timeout_s <= 86_400:
         raise ConfigError(tr("timeout_s must be more than 0 and at most 86400"))
+
+
+_FOREIGN_LOGIN_KEYS = frozenset(("client_id", "client_secret", "callback_port", "scope"))
+
+
+def _check_foreign_login(oauth: OAuthClient) -> None:
+    """Raise ConfigError where a project or plugin would log in without the user, or name files of the user."""
+    default = OAuthClient()
+    for key in OAuthClient.__struct_fields__:
+        if key not in _FOREIGN_LOGIN_KEYS and getattr(oauth, key) != getattr(default, key):
+            raise ConfigError(
+                tr(
+                    "oauth.{key} counts only in your own file; move the entry to ~/.clio/{file}",
+                    key=key,
+                    file=YAML_NAME,
+                )
+            )
+
+
+def _check_login(oauth: OAuthClient, headers: Mapping[str, str]) -> None:
+    if not 0 <= oauth.callback_port <= 65_535:
+        raise ConfigError(tr("oauth.callback_port must be a port from 1 to 65535, or 0 for any"))
+    if oauth.issuer and not re.match(r"https?://[^/\s]|\$\{", oauth.issuer):
+        raise ConfigError(tr("oauth.issuer must begin with https://"))
+    given = [
+        key for key in ("client_secret", "client_secret_file", "private_key", "private_key_file") if getattr(oauth, key)
+    ]
+    if len(given) > 1:
+        raise ConfigError(tr("oauth has both {first} and {second}; keep one of them", first=given[0], second=given[1]))
+    is_key = bool(given) and given[0].startswith("private_key")
+    if is_key and oauth.grant != "client_credentials":
+        raise ConfigError(tr("oauth.{key} needs grant: client_credentials", key=given[0]))
+    if (oauth.identity_provider is not None) != (oauth.grant == "identity_assertion"):
+        raise ConfigError(tr("oauth.identity_provider and grant: identity_assertion need each other"))
+    if oauth.key_id and not is_key:
+        raise ConfigError(tr("oauth.key_id needs a private_key or private_key_file"))
+    if oauth.needs_user:
+        if oauth.issuer:
+            raise ConfigError(tr("oauth.issuer needs a grant other than authorization_code"))
+        return
+    if any(name.lower() == "authorization" for name in headers):
+        raise ConfigError(tr("it has both an Authorization header and oauth.grant; keep one of them"))
+    provider = oauth.identity_provider
+    if oauth.grant == "client_credentials" and not (oauth.client_id and given):
+        raise ConfigError(
+            tr(
+                "oauth.grant client_credentials needs a client_id, and one of client_secret, client_secret_file, "
+                "private_key and private_key_file"
+            )
+        )
+    if provider is not None and not (
+        (oauth.client_id and given and oauth.issuer and provider.token_endpoint and provider.client_id)
+        and bool(provider.id_token) != bool(provider.id_token_file)
+    ):
+        raise ConfigError(
+            tr(
+                "oauth.grant identity_assertion needs a client_id, a client_secret or client_secret_file, an issuer, "
+                "and under identity_provider a token_endpoint, a client_id, and either id_token or id_token_file"
+            )
+        )
 
 
 def _make_server_trust_request(server: McpServer, entry: ServerEntry, where: str) -> TrustRequest:

@@ -46,19 +46,58 @@ FROM_EDITOR = mark("the editor")
 """`where` of a server that is in no file, because an editor passed it for one session."""
 
 
+class IdentityProvider(Struct, frozen=True, kw_only=True):
+    """Where a company's ID token of the user is exchanged for one that an authorization server accepts (RFC 8693).
+
+    Attributes:
+        client_id, client_secret: of clio at the identity provider; no secret for a public client.
+        id_token, id_token_file: the token of the company's login; the file is read for each exchange.
+    """
+
+    token_endpoint: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    client_secret_file: str = ""
+    id_token: str = ""
+    id_token_file: str = ""
+
+
+Grant = Literal["authorization_code", "client_credentials", "identity_assertion"]
+"""How the token of an MCP server is got: the user logs in; with clio's own credentials; with a company's ID token."""
+
+
 class OAuthClient(Struct, frozen=True, kw_only=True):
     """How clio introduces itself at the login of an MCP server; without it, clio registers itself there.
 
+    From a project or plugin only `client_id`, `client_secret`, `callback_port` and `scope` are accepted.
+
     Attributes:
+        grant: all but authorization_code need no user and no `clio mcp login`.
         client_id: of a client that the server's operator registered, or the https URL of a client metadata document.
+        client_secret_file, private_key_file: files of the user, with absolute paths; read for each token.
+        private_key: in PEM format, instead of a secret. key_id: the name the authorization server knows it by.
+        issuer: the authorization server that gets the credentials; "" for one on the MCP server's own host.
         callback_port: port on 127.0.0.1 that the browser comes back to; 0 for any.
-        scope: permissions to ask for besides those the server names, separated by blanks.
+        scope: permissions to ask for, separated by blanks; besides those the server names if a user logs in, and
+            otherwise instead of them.
     """
 
+    grant: Grant = "authorization_code"
     client_id: str = ""
     client_secret: str = ""
+    client_secret_file: str = ""
+    private_key: str = ""
+    private_key_file: str = ""
+    key_id: str = ""
+    issuer: str = ""
+    identity_provider: IdentityProvider | None = None
     callback_port: int = 0
     scope: str = ""
+
+    @property
+    def needs_user(self) -> bool:
+        """Whether the token comes from `clio mcp login`."""
+        return self.grant == "authorization_code"
 
 
 Sampling = Literal["ask", "off", "allow"]

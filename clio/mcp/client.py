@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from clio import __version__
-from clio.config.loaded import McpServer
+from clio.config.loaded import IdentityProvider, McpServer, OAuthClient
 from clio.errors import ConfigError
 from clio.mcp.answers import AnswerReader
 from clio.mcp.oauth import (
@@ -38,6 +38,7 @@ from clio.mcp.server_requests import (
     make_roots_handler,
     make_sampling_handler,
 )
+from clio.mcp.unattended_login import make_unattended_auth
 from clio.mcp.values import (
     CallFailed,
     Catalog,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     import httpx2
     from mcp import Client
     from mcp.client import Transport
-    from mcp.client.auth import OAuthClientProvider
 
 
 MAX_LOG_BYTES = 200_000
@@ -135,14 +135,14 @@ _URL_PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """A server's command, directory and complete environment; or its URL, headers and the secret for its login."""
+    """A server's command, directory and complete environment; or its URL, headers and its login's credentials."""
 
     command: tuple[str, ...] = ()
     cwd: Path = Path()
     env: dict[str, str] = {}
     url: str = ""
     headers: dict[str, str] = {}
-    client_secret: str = ""
+    oauth: OAuthClient | None = None
 
 
 def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Launch:
@@ -174,8 +174,18 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
         env=list_inherited_variables(env) | server.added_env | {name: fill(text) for name, text in server.env.items()},
         url=fill(server.url),
         headers={name: fill(text) for name, text in server.headers.items()},
-        client_secret=fill(server.oauth.client_secret) if server.oauth else "",
+        oauth=_fill_login(server.oauth, fill) if server.oauth else None,
     )
+
+
+def _fill_login(oauth: OAuthClient, fill: Callable[[str], str]) -> OAuthClient:
+    def fill_texts(struct: OAuthClient | IdentityProvider) -> dict[str, str]:
+        texts = {name: getattr(struct, name) for name in struct.__struct_fields__}
+        return {name: fill(text) for name, text in texts.items() if isinstance(text, str)}
+
+    provider = oauth.identity_provider
+    filled = structs.replace(provider, **fill_texts(provider)) if provider else None
+    return structs.replace(oauth, **fill_texts(oauth), identity_provider=filled)
 
 
 def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
@@ -630,8 +640,19 @@ async def _open_transport(
     if server.kind == "stdio":
         yield pipe_transport(launch, log, end_signal)
         return
-    login = await asyncio.to_thread(find_login, logins, server, launch.url, launch.headers)
-    auth = make_stored_login_auth(logins, login) if logins and login else None
+    auth: httpx2.Auth | None = None
+    if server.own and launch.oauth is not None and not launch.oauth.needs_user:
+        auth = make_unattended_auth(
+            server,
+            launch.url,
+            launch.oauth,
+            open_client=lambda url: open_http_client(url, {}, checks_addresses=True),
+            learn_secret=logins.learn_secret if logins else lambda value: None,
+            write_log=log.write,
+        )
+    else:
+        login = await asyncio.to_thread(find_login, logins, server, launch.url, launch.headers)
+        auth = make_stored_login_auth(logins, login) if logins and login else None
     if server.kind == "sse":
 
         def make_http_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
@@ -646,7 +667,7 @@ async def _open_transport(
 def open_http_client(
     url: str,
     headers: Mapping[str, str],
-    auth: "OAuthClientProvider | None" = None,
+    auth: "httpx2.Auth | None" = None,
     end_signal: EndSignal | None = None,
     *,
     checks_addresses: bool = False,
@@ -655,6 +676,7 @@ def open_http_client(
 
     Args:
         auth: a login. Addresses that a login must not use are then refused, as with `checks_addresses`.
+        checks_addresses: for requests to an authorization server, whose answers are small.
         end_signal: gets the status of the server's errors.
     """
     import httpx2
@@ -671,7 +693,7 @@ def open_http_client(
         is_server = (asked.host, asked.port, asked.path) == (target.host, target.port, target.path)
         if is_server and response.status_code >= 400 and end_signal is not None:
             end_signal.status = response.status_code
-        is_answer = is_server and response.status_code < 400
+        is_answer = is_server and response.status_code < 400 and not checks_addresses
         # The SDK bounds each event of a stream; it reads any other answer as a whole, whatever its type.
         if not is_answer or "text/event-stream" not in response.headers.get("content-type", ""):
             max_bytes = MAX_LINE_BYTES if is_answer else MAX_AUTH_BYTES

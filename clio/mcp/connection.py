@@ -306,7 +306,23 @@ def describe_failure(
     if isinstance(error, TimeoutError):
         return tr("it was not ready within {start_s:g} s", start_s=start_s)
     name, text = type(error).__name__, " ".join(str(error).split())[:300]
+    if isinstance(error, ClioError):
+        return text
+    if name in ("ConnectError", "ConnectTimeout"):
+        asked = getattr(error, "_request", None)  # of the HTTP client, whose property raises without one
+        if server is not None and asked is not None and server.oauth is not None and not server.oauth.needs_user:
+            where = f"{asked.url.scheme}://{asked.url.netloc.decode()}"
+            return tr("can't connect to {where} ({text}). Is it running?", where=where, text=text or name)
+        return tr("can't connect ({text}). Is the server running?", text=text or name)
     if status in (401, 403) and server is not None:
+        if server.oauth is not None and not server.oauth.needs_user:
+            return tr(
+                "it does not let client {client_id!r} do this (HTTP {status}); check its rights at the authorization "
+                "server, and oauth.scope in {where}",
+                client_id=server.oauth.client_id,
+                status=status,
+                where=server.where,
+            )
         if any(name.lower() == "authorization" for name in server.headers):
             return tr("it rejects the Authorization header of its entry (HTTP {status})", status=status)
         if status == 401:
@@ -314,8 +330,6 @@ def describe_failure(
                 "login required (HTTP 401); log in with clio mcp login {name}, or set its headers", name=server.name
             )
         return tr("this login does not allow it (HTTP 403); for more rights: clio mcp login {name}", name=server.name)
-    if name in ("ConnectError", "ConnectTimeout"):
-        return tr("can't connect ({text}). Is the server running?", text=text or name)
     return f"{text or name} (HTTP {status})" if status else text or name
 
 

@@ -91,7 +91,7 @@ class LoginStore:
 
     def __init__(self, home: Path, learn_secret: Callable[[str], None] = lambda value: None) -> None:
         self.path = home / "mcp-logins.json"
-        self._learn_secret = learn_secret
+        self.learn_secret = learn_secret
 
     def load(self, server: str, url: str) -> StoredLogin | None:
         """Return the login; None if there is none. Raises LoginFailed if it cannot be read."""
@@ -125,7 +125,7 @@ class LoginStore:
             known = msgspec.json.decode(part, type=_Secrets | None) or _Secrets()
             for secret in (known.access_token, known.refresh_token, known.client_secret):
                 if secret:
-                    self._learn_secret(secret)
+                    self.learn_secret(secret)
 
     def delete(self, server: str) -> list[StoredLogin]:
         """Delete the logins of a server, at whatever URL, and return them."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.config.layers import find_all_servers
 from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
@@ -259,6 +259,7 @@ class McpServers:
         """
         from clio.mcp.client import load_sdk, make_launch, open_http_client
         from clio.mcp.oauth import LoginFailed, LoginStore, log_in
+        from clio.mcp.unattended_login import read_client_secret
 
         server = next((one for one in self.all if one.name == name), None)
         if server is None or self._home is None:
@@ -267,6 +268,15 @@ class McpServers:
             raise LoginFailed(
                 tr("{name!r} is a program on this machine; only servers with a url have a login", name=name)
             )
+        if server.oauth is not None and not server.oauth.needs_user:
+            raise LoginFailed(
+                tr(
+                    "{name!r} needs no login: clio gets its token as client {client_id!r} when the server starts; "
+                    "clio mcp test {name} tries it",
+                    name=name,
+                    client_id=server.oauth.client_id,
+                )
+            )
         launch = make_launch(server, self._project, self._env)
         if any(header.lower() == "authorization" for header in launch.headers):
             raise LoginFailed(
@@ -274,9 +284,9 @@ class McpServers:
             )
         await asyncio.to_thread(load_sdk)
         await log_in(
-            server,
+            structs.replace(server, oauth=launch.oauth),
             launch.url,
-            launch.client_secret,
+            await asyncio.to_thread(read_client_secret, launch.oauth) if launch.oauth else "",
             LoginStore(self._home, self._learn_secret),
             open_client=lambda auth: open_http_client(launch.url, launch.headers, auth),
             show_page=show_page,

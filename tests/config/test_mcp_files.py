@@ -7,7 +7,7 @@ import pytest
 
 from clio.commands.mcp_commands import add_server_entry, remove_server_entry
 from clio.config.extension_files import FoundServers, find_servers, make_server, read_servers, trust_added_server
-from clio.config.loaded import McpServer
+from clio.config.loaded import McpServer, OAuthClient
 from clio.errors import ConfigError
 
 
@@ -81,6 +81,80 @@ def test_invalid_entries_are_reported_and_the_others_are_used(tmp_path: Path, te
     assert said in problem
     assert "mcp.yaml" in problem
     assert [server.name for server in found.servers] == ["good"]
+
+
+_ROBOT = "{grant: client_credentials, client_id: robot, client_secret_file: ~/robot, issuer: 'https://login.example'}"
+
+
+def test_a_login_without_a_user_is_read_from_the_users_own_file(tmp_path: Path) -> None:
+    [server] = read(tmp_path, user=f"mcpServers: {{a: {{url: 'https://h/mcp', oauth: {_ROBOT}}}}}").servers
+    assert server.oauth == OAuthClient(
+        grant="client_credentials", client_id="robot", client_secret_file="~/robot", issuer="https://login.example"
+    )
+
+
+@pytest.mark.parametrize(
+    ("oauth", "said"),
+    [
+        (
+            "{grant: client_credentials, client_id: x, client_secret: '${S}'}",
+            "oauth.grant counts only in your own file",
+        ),
+        ("{client_id: x, client_secret_file: ~/.ssh/id_rsa}", "oauth.client_secret_file counts only"),
+        ("{client_id: x, private_key_file: ~/.ssh/id_rsa}", "oauth.private_key_file"),
+    ],
+)
+def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oauth: str, said: str) -> None:
+    project = f"mcpServers: {{a: {{url: 'https://h/mcp', oauth: {oauth}}}}}"
+    user = f"mcpServers: {{a: {{url: 'https://mine/mcp', oauth: {_ROBOT}}}}}"
+    found = read(tmp_path, user=user, project=project)
+    [problem] = found.problems
+    assert said in problem
+    # The user's entry of that name stays what it is, and so does where its credentials go.
+    assert [(server.url, server.own) for server in found.servers] == [("https://mine/mcp", True)]
+    # An entry that only changes the user's server changes nothing of its login.
+    [server] = read(tmp_path, user=user, project=f"mcpServers: {{a: {{oauth: {_ROBOT}}}}}").servers
+    assert (server.url, server.own) == ("https://mine/mcp", True)
+    with pytest.raises(ConfigError, match="only in your own file"):
+        make_server(
+            "a",
+            {"url": "https://h/mcp", "oauth": {"grant": "client_credentials", "client_id": "x", "client_secret": "y"}},
+            "a plugin",
+            own=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("oauth", "said"),
+    [
+        ("{grant: password}", "grant"),
+        ("{grant: client_credentials, client_secret: x}", "needs a client_id"),
+        ("{grant: client_credentials, client_id: x}", "one of client_secret, client_secret_file, private_key"),
+        ("{grant: client_credentials, client_id: x, client_secret: y, private_key: z}", "keep one of them"),
+        ("{client_id: x, private_key: z}", "needs grant: client_credentials"),
+        ("{client_id: x, issuer: 'https://i'}", "oauth.issuer needs a grant"),
+        ("{grant: client_credentials, client_id: x, client_secret: y, key_id: z}", "oauth.key_id needs"),
+        ("{grant: client_credentials, client_id: x, client_secret: y, issuer: 'ftp://i'}", "must begin with https://"),
+        ("{grant: identity_assertion, client_id: x, client_secret: y}", "identity_provider"),
+        (
+            "{grant: identity_assertion, client_id: x, client_secret: y, issuer: 'https://i', identity_provider: "
+            "{token_endpoint: 'https://idp/t', client_id: x}}",
+            "either id_token or id_token_file",
+        ),
+        ("{grant: identity_assertion, client_id: x, private_key: y, identity_provider: {client_id: x}}", "private_key"),
+    ],
+)
+def test_a_login_without_a_user_that_cannot_work_is_reported(tmp_path: Path, oauth: str, said: str) -> None:
+    found = read(tmp_path, user=f"mcpServers: {{a: {{url: 'https://h/mcp', oauth: {oauth}}}}}")
+    [problem] = found.problems
+    assert said in problem
+    assert found.servers == ()
+
+
+def test_an_authorization_header_and_a_login_without_a_user_exclude_each_other(tmp_path: Path) -> None:
+    entry = f"{{url: 'https://h/mcp', headers: {{authorization: x}}, oauth: {_ROBOT}}}"
+    [problem] = read(tmp_path, user=f"mcpServers: {{a: {entry}}}").problems
+    assert "Authorization header" in problem
 
 
 def test_a_project_waits_for_trust_and_is_shown_without_its_secrets(tmp_path: Path) -> None:

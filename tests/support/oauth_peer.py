@@ -32,6 +32,12 @@ class OAuthPeer:
         self.drips = False
         """Whether that answer comes one byte at a time, without an end."""
         self.access, self.refresh, self.count = "", "", 0
+        self.authorizations: list[str] = []
+        """The Authorization headers of the requests for a token."""
+        self.error: Json = {}
+        """The answer to requests for a token, instead of one."""
+        self.forbidden_tool = False
+        """Whether calls of tools need a permission that no token has."""
         self.revoked: list[str] = []
         self._challenge = ""
 
@@ -90,13 +96,28 @@ class OAuthPeer:
                     where = f"{peer.base}/.well-known/oauth-protected-resource/mcp"
                     self._send(401, b"", {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
                 else:
+                    if peer.forbidden_tool and b'"tools/call"' in body:
+                        challenge = 'Bearer error="insufficient_scope", scope="write"'
+                        self._send(403, b"", {"WWW-Authenticate": challenge})
+                        return
                     said: list[Json] = []
                     Peer(said.append).hear(json.loads(body))
                     self._send(200 if said else 202, json.dumps(said[-1]).encode() if said else b"")
 
             def _give_token(self, form: dict[str, str]) -> None:
                 peer.forms.append(form)
-                if form["grant_type"] == "authorization_code":
+                peer.authorizations.append(self.headers.get("Authorization", ""))
+                if peer.error:
+                    self._json(400, peer.error)
+                    return
+                if form["grant_type"].endswith(":token-exchange"):
+                    kind = "urn:ietf:params:oauth:token-type:id-jag"
+                    assertion = {"access_token": "the-assertion", "issued_token_type": kind, "token_type": "N_A"}
+                    self._json(200, assertion)
+                    return
+                if form["grant_type"] in ("client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"):
+                    good = True
+                elif form["grant_type"] == "authorization_code":
                     digest = hashlib.sha256(form["code_verifier"].encode()).digest()
                     good = base64.urlsafe_b64encode(digest).decode().rstrip("=") == peer._challenge
                 else:
