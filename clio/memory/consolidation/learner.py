@@ -33,6 +33,7 @@ _EN = english_rules("preferences")
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
+    from clio.memory.consolidation.live_corrections import UnclearCorrection
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -46,6 +47,8 @@ _FORBIDS = LazyRegex(
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
+_MAY_SAY_VALUE = _CORRECTIONS.pattern("value_sign")
+"""The same for corrections that say little more than the new value, in all languages."""
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
@@ -260,13 +263,15 @@ class Learner:
         self._asks_model = asks_model
         self._unconfirmed: tuple[StatedPreference, ...] = ()
         self._session = ""
+        self._unclear: tuple[UnclearCorrection, ...] = ()
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
         if not self._auto_remember:
             return
         heard = find_statements(self._memory, text)
-        heard = heard.without(self._correct(session, text)).outside(self._lift(session, text))
+        corrected, swapped = self._correct(session, text)
+        heard = heard.without(corrected).outside(swapped).outside(self._lift(session, text))
         self._remember(session.id, heard.certain)
         self._unconfirmed, self._session = heard.doubtful, session.id
         if heard.held:
@@ -279,22 +284,37 @@ class Learner:
         self.before_turn(session, text)
         self._unconfirmed = (*earlier, *(one for one in self._unconfirmed if one not in earlier))
 
-    def _correct(self, session: Session, text: str) -> set[str]:
-        """Replace the memories that the message refutes, report it, and return the sentences that did."""
+    def _correct(self, session: Session, text: str) -> tuple[set[str], set[str]]:
+        """Replace the memories that the message refutes, and report it.
+
+        Returns the sentences that state something else instead, and those that say little more than the new value.
+        """
+        self._unclear = ()
         # Other languages than English are recognized by their own rules.
-        if self._memory.is_silent or not (detect_language(text) or _MAY_CORRECT.search(text)):
-            return set()
-        from clio.memory.consolidation.live_corrections import apply_corrections
+        may_correct = detect_language(text) or _MAY_CORRECT.search(text) or _MAY_SAY_VALUE.search(text)
+        if self._memory.is_silent or not may_correct:
+            return set(), set()
+        from clio.memory.consolidation.live_corrections import Replaced, apply_corrections, correct_values
 
         before = [one.content for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
+        context = "\n".join(before[-CONTEXT_MESSAGES:])
         try:
-            replaced = apply_corrections(self._memory, text, session.id, "\n".join(before[-CONTEXT_MESSAGES:]))
+            swapped = correct_values(self._memory, text, session.id, context)
+            done = {one.quote for one in swapped}
+            replaced = apply_corrections(self._memory, text, session.id, context, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
-            return set()
-        for one in replaced:
-            self._tell(one.describe())
-        return {one.quote for one in replaced}
+            return set(), set()
+        for one in (*replaced, *swapped):
+            if isinstance(one, Replaced) or len(one.candidates) > 1:
+                self._tell(one.describe())
+            else:
+                self._unclear = (*self._unclear, one)
+        return {one.quote for one in replaced}, done
+
+    def _confirm_correction(self, one: "UnclearCorrection") -> None:
+        """Replace what the user confirmed that a correction is about."""
+        self._tell(one.apply(self._memory).describe())
 
     def _lift(self, session: Session, text: str) -> set[str]:
         """Lift what the message takes back, report it, and return the sentences that take something back."""
@@ -365,10 +385,18 @@ class Learner:
     def pop_suggestions(self) -> tuple[Suggestion, ...]:
         """Return and clear the questions about statements of the last turn, at most one for each scope."""
         unconfirmed, self._unconfirmed = self._unconfirmed, ()
-        return self._questions(unconfirmed, self._session)
+        unclear, self._unclear = self._unclear, ()
+        corrections = ((one.question(), partial(self._confirm_correction, one)) for one in unclear)
+        return (*corrections, *self._questions(unconfirmed, self._session))
 
     def defer_suggestions(self) -> None:
-        """Save the questions for the next interactive start, because the user cannot be asked now."""
+        """Save the questions for the next interactive start, because the user cannot be asked now.
+
+        Corrections are only reported: at the next start it would be too late to tell what they were about.
+        """
+        unclear, self._unclear = self._unclear, ()
+        for one in unclear:
+            self._tell(one.describe())
         unconfirmed, self._unconfirmed = self._unconfirmed, ()
         if not unconfirmed:
             return

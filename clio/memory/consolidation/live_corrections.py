@@ -8,7 +8,7 @@ question lifts nothing. The rules of other languages than English are read by `r
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,10 +16,16 @@ from msgspec import Struct
 from clio.memory.consolidation.stated_facts import (
     Correction,
     Stated,
-    find_value_change,
     make_replacement,
     match_corrections,
     read_corrections,
+)
+from clio.memory.consolidation.value_changes import ValueChange, find_value_change
+from clio.memory.consolidation.value_corrections import (
+    find_corrected_value,
+    has_rival,
+    is_said_before,
+    read_value_corrections,
 )
 from clio.memory.preferences.rule_files import (
     FILLER,
@@ -256,6 +262,8 @@ def _objects(text: str) -> frozenset[str]:
 _KINDS: tuple[Kind, ...] = ("fact", "note")
 MAX_ALL = 500
 """A correction is compared with all memories of a scope if there are at most so many."""
+MAX_LISTED = 4
+"""Number of memories that are listed if it is not clear which one a correction is about."""
 MAX_COMPARED = 50
 """Otherwise with this many of each kind, those that share most words with it."""
 CONTEXT_CHARS = 2_000
@@ -291,17 +299,21 @@ class Replaced(Struct, frozen=True, kw_only=True):
         )
 
 
-def apply_corrections(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced]:
+def apply_corrections(
+    memory: MemorySystem, text: str, session: str, context: str, done: Collection[str] = ()
+) -> list[Replaced]:
     """Replace the facts, notes and discoveries that the user's message refutes; each correction is one change to undo.
 
     Args:
         context: what was said just before, which tells what "it's 9090 now" is about.
+        done: sentences of the message that have corrected something already.
 
     Raises UserError, StorageError, OSError.
     """
     corrections = [
         Correction(text=memory.redacted(text), quote=memory.redacted(quote), session=session, message="", at=math.inf)
         for text, quote in read_corrections(text)
+        if not any(one in quote or quote in one for one in done)
     ]
     if not corrections:
         return []
@@ -340,6 +352,103 @@ def _preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
     if not memory.is_foreign:
         found.extend(("project", one.record) for one in memory.project_preferences.all())
     return found
+
+
+class UnclearCorrection(Struct, frozen=True, kw_only=True):
+    """A correction of which it is not certain what it corrects, so that nothing was replaced.
+
+    Attributes:
+        candidates: the memories it may be about.
+        contents: what each would be after it.
+        quote: the sentence as written.
+        session: where the user wrote it.
+    """
+
+    candidates: tuple[MemoryRecord, ...]
+    contents: tuple[str, ...]
+    quote: str
+    session: str
+
+    def describe(self) -> str:
+        """Return the line that names what it may be about."""
+        listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
+        return tr(
+            "Not clear what “{quote}” corrects, so nothing changed: {listed} · /memory edit ID",
+            quote=self.quote,
+            listed=listed,
+        )
+
+    def question(self) -> str:
+        """Return the question whether the only candidate is meant."""
+        old = shorten_content(self.candidates[0])
+        return tr("Replace “{old}” by “{new}” in memory?", old=old, new=self.contents[0])
+
+    def apply(self, memory: MemorySystem) -> Replaced:
+        """Replace the first candidate. Raises UserError, StorageError, OSError."""
+        return _save_replacement(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
+
+
+def correct_values(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced | UnclearCorrection]:
+    """Replace values of which a sentence says little more than the new one, where it is certain what it corrects.
+
+    It is certain if the sentence names the subject or the former value, if the statement is in the conversation just
+    before, or if nothing was said before and only one memory has a value of this form.
+
+    Args:
+        context: see `apply_corrections`.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Replaced | UnclearCorrection] = []
+    context = context[-CONTEXT_CHARS:].strip()
+    for sentence in read_value_corrections(text):
+        clean = memory.redacted(sentence)
+        known: dict[str, MemoryRecord] = {}
+        correction = Correction(text=clean, quote=clean, session=session, message="", at=math.inf)
+        _search(memory, context, known)(correction)
+        changes = [
+            (record, change) for record in known.values() if (change := find_corrected_value(record.content, clean))
+        ]
+        chosen, is_certain = _choose_change(changes, context)
+        if not chosen:
+            continue
+        records = tuple(record for record, _ in chosen)
+        contents = tuple(change.apply(record.content) for record, change in chosen)
+        if is_certain:
+            found.append(_save_replacement(memory, contents[0], session, sentence, records))
+        else:
+            found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
+    return found
+
+
+def _choose_change(
+    changes: Sequence[tuple[MemoryRecord, ValueChange]], context: str
+) -> tuple[Sequence[tuple[MemoryRecord, ValueChange]], bool]:
+    """Return the changes that a correction may mean, and whether it certainly means the only one of them."""
+    named = [one for one in changes if one[1].is_named]
+    said = [one for one in named or changes if is_said_before(one[0].content, context)]
+    if len(named) == 1:
+        return named, True
+    if said:
+        is_rivalled = not named and any(has_rival(change, record.content, context) for record, change in said)
+        return said, len(said) == 1 and not is_rivalled
+    if named:
+        return named[:MAX_LISTED], False
+    formed = [one for one in changes if one[1].is_alike or not one[1].new.isalpha()]
+    if any(has_rival(change, record.content, context) for record, change in formed):
+        return (), False  # it is about what was said before
+    alike = [one for one in formed if one[1].is_alike]
+    if not context and len(alike) == len(formed) == 1:
+        return alike, True
+    return (formed if len(formed) == 1 or not context else ())[:MAX_LISTED], False
+
+
+def _save_replacement(
+    memory: MemorySystem, content: str, session: str, quote: str, refuted: Sequence[MemoryRecord]
+) -> Replaced:
+    """Save a new statement in place of those that a correction refutes."""
+    correction = Correction(text=content, quote=quote, session=session, message="", at=math.inf)
+    return _replace(memory, correction, refuted, content)
 
 
 class Lifted(Struct, frozen=True, kw_only=True):
@@ -425,9 +534,15 @@ def _session(record: MemoryRecord) -> str:
     return record.provenance.session if record.provenance else ""
 
 
-def _replace(memory: MemorySystem, correction: Correction, refuted: Sequence[MemoryRecord]) -> Replaced:
-    """Save what a correction says now, and archive what it refutes."""
-    content = make_replacement(refuted[0].content, correction)
+def _replace(
+    memory: MemorySystem, correction: Correction, refuted: Sequence[MemoryRecord], content: str | None = None
+) -> Replaced:
+    """Save what a correction says now, and archive what it refutes.
+
+    content: the new statement; None to make it of the first of those that are refuted.
+    """
+    if content is None:
+        content = make_replacement(refuted[0].content, correction)
     record: MemoryRecord | None = None
     is_of_project = any(one.kind in PROJECT_KINDS for one in refuted) or not memory.store.user.live([refuted[0].id])
     scope: Scope = "project" if is_of_project else "user"

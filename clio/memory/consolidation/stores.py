@@ -20,7 +20,8 @@ from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.command_findings import HabitState
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
-from clio.memory.consolidation.stated_facts import Correction, Stated, is_restated, make_replacement, match_corrections
+from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
+from clio.memory.consolidation.value_changes import is_restated
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.ltm_codec import normalize_rule_path, to_record

@@ -1,0 +1,501 @@
+"""Find what a correction replaces that says little more than the new value, in seven languages.
+
+"Actually 9464", "no, pnpm" and "I meant staging" name no subject; "Mondays, not Fridays" names the former value. Each
+is compared with one statement in memory: it is a correction of that statement only if every other word of it is in the
+statement or joins words (`languages/values.json`), and if exactly one value of the statement is of the same form. So
+no grammar is needed, and a sentence that says anything else corrects nothing.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from functools import cache
+from itertools import pairwise
+
+from msgspec import Struct
+
+from clio.memory.consolidation.value_changes import ValueChange
+from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
+from clio.memory.preferences.stated_preferences import is_order
+from clio.memory.subjects import ALTERNATIVES, parse_statement
+
+MAX_SENTENCE = 120
+"""Characters of a sentence that may be such a correction."""
+_TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»…]+(?:[:.,/][^\s,;:!?()\"“”„«»…]+)*")
+_CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_CJK_RUN = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]+")
+_CONTENT_RUN = re.compile(r"[\u30a0-\u30ff]+|[\u3400-\u9fff]+|[A-Za-z0-9_./-]+")
+_ASCII_TOKEN = re.compile(r"/?[A-Za-z0-9_][A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z0-9]")
+_IDENTIFIER = re.compile(r"[~.]?/?[\w-]*(?:[./_-]\w[\w-]*)+/?|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*")
+_ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
+_PRONOUN_END = re.compile(r"-(?:se|lo|la|los|las|o|a)$")
+_UNIT = frozenset(
+    "ms s sec second seconds sekunde sekunden seconde secondes segundo segundos min minute minutes minuten minuto"
+    " minutos h hour hours stunden heures horas kb mb gb kib mib gib mo go ko % percent prozent days day tage jours"
+    " días dias 秒 分 次 回 件 条 个 個".split()
+)
+
+
+class _ValueRules(Struct, frozen=True, kw_only=True):
+    """The words of such corrections, of all languages together, because a short sentence does not show its language.
+
+    Attributes:
+        strong: words before a value that correct something.
+        weak: words that may be before these.
+        tails: words after a value that correct something.
+        strong_cjk, tails_cjk: the same in Chinese and Japanese.
+        change, change_cjk: words of a lasting change, with which a value is replaced if its subject is named.
+        linking: words that may stand between a value and the rest: articles, prepositions, forms of "to be".
+        negation, instead: words before a value that no longer holds.
+        no_value: everyday words, which are no names of anything: "no, later".
+        joining: words that belong to a negation.
+        linking_cjk: the same as `linking` in Chinese and Japanese.
+    """
+
+    strong: tuple[str, ...]
+    weak: tuple[str, ...]
+    tails: tuple[str, ...]
+    strong_cjk: str
+    tails_cjk: str
+    change: tuple[str, ...]
+    change_cjk: str
+    linking: tuple[str, ...]
+    negation: str
+    instead: str
+    joining: str
+    no_value: tuple[str, ...]
+    linking_cjk: tuple[str, ...]
+
+
+class _Patterns(Struct, frozen=True, kw_only=True):
+    lead: re.Pattern[str]
+    strong: re.Pattern[str]
+    tail: re.Pattern[str]
+    lead_cjk: re.Pattern[str]
+    tail_cjk: re.Pattern[str]
+    change: re.Pattern[str]
+    change_cjk: re.Pattern[str]
+    negation: re.Pattern[str]
+    linking: frozenset[str]
+    joining: frozenset[str]
+    no_value: frozenset[str]
+    linking_cjk: tuple[str, ...]
+
+
+@cache
+def _patterns() -> _Patterns:
+    rules = load_rule_file("values", _ValueRules)
+    strong, weak, tails = ("|".join(lines) for lines in (rules.strong, rules.weak, rules.tails))
+    return _Patterns(
+        lead=re.compile(rf"(?:(?:{strong}|{weak})(?!\w)[\s,.:;!–—…-]*)+", re.IGNORECASE),
+        strong=re.compile(rf"(?<!\w)(?:{strong})(?!\w)", re.IGNORECASE),
+        tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$", re.IGNORECASE),
+        lead_cjk=re.compile(rf"(?:[啊哦ああ]?(?:{rules.strong_cjk})[\s，,、：:。！!]*)+"),
+        tail_cjk=re.compile(rf"(?:{rules.tails_cjk})[。！!\s]*$"),
+        change=re.compile(rf"(?<!\w)(?:{'|'.join(rules.change)})(?!\w)", re.IGNORECASE),
+        change_cjk=re.compile(rules.change_cjk),
+        negation=re.compile(f"{rules.negation}|{rules.instead}", re.IGNORECASE),
+        linking=frozenset(" ".join(rules.linking).split()),
+        joining=frozenset(rules.joining.split()),
+        no_value=frozenset(" ".join(rules.no_value).split()),
+        linking_cjk=tuple(sorted(rules.linking_cjk, key=len, reverse=True)),
+    )
+
+
+def read_value_corrections(text: str) -> list[str]:
+    """Return the user's own sentences that may correct a value, in order, without those that ask something.
+
+    If one ends after a word such as "sorry", the next belongs to it: "Sorry. 9090".
+    """
+    found: list[str] = []
+    for said in read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE):
+        if said.is_question or FILLER in said.masked or said.text.rstrip(" 。").endswith(("？", "吗", "か")):
+            continue
+        if found and _is_only_sign(found[-1]):
+            found[-1] = f"{found[-1].rstrip('。 ')}, {said.text}"
+        elif _CJK.search(said.text) or _has_sign(said.text):
+            found.append(said.text)
+        if len(found) > 1 and _is_only_sign(found[-1]):  # "3100. Sorry"
+            found[-2:] = [f"{found[-2]}, {found[-1]}"]
+    sentences = [one for one in found if not _is_only_sign(one)]
+    own = [said.text for said in read_own_sentences(text, MAX_SENTENCE)]
+    if not sentences and len(own) == 2 and _is_only_sign(own[1]):
+        sentences = [f"{own[0]}, {own[1]}"]
+    return sentences
+
+
+def _has_sign(text: str) -> bool:
+    patterns = _patterns()
+    return any(one.search(text) for one in (patterns.strong, patterns.negation, patterns.change))
+
+
+def _is_only_sign(text: str) -> bool:
+    patterns = _patterns()
+    lead = (patterns.lead_cjk if _CJK.search(text) else patterns.lead).match(f"{text} ")
+    return lead is not None and lead.end() >= len(text)
+
+
+def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
+    """Return the value of a statement in memory that a sentence replaces; None if it does not clearly replace one."""
+    if _CJK.search(old) or _CJK.search(sentence):
+        return _find_denied_cjk(old, sentence) or _find_new_value_cjk(old, sentence)
+    return _find_denied(old, sentence) or _find_new_value(old, sentence)
+
+
+def is_already_said(old: str, sentence: str) -> bool:
+    """Whether a statement in memory already says what a sentence with a negation puts in place of something else."""
+    if _CJK.search(old) or _CJK.search(sentence):
+        return _is_already_said_cjk(old, sentence)
+    known = set(map(_fold, _tokenize(old)))
+    for negation in _find_negations(sentence, known):
+        denied = _content(_tokenize(re.split(_CONTRAST, sentence[negation.end() :], maxsplit=1)[0]))
+        absent = [_fold(token) for token in denied if _fold(token) not in known]
+        lead = _patterns().lead.match(sentence)
+        rest = _content(_tokenize(sentence[lead.end() if lead else 0 :]))
+        others = [token for token in rest if _fold(token) not in absent]
+        if absent and others and all(_fold(token) in known for token in others):
+            return True
+    return False
+
+
+_NEGATION_CJK = re.compile(
+    r"(?:不是|不叫|不在|不用|不由|不再是|并非)\s*(?P<zh>[^，,。]+?)(?=[，,。]|而|$)"
+    r"|(?P<ja>[^はがをも、,。]+?)\s*(?:では|じゃ)(?:な|あり)"
+)
+
+
+def _is_already_said_cjk(old: str, sentence: str) -> bool:
+    denied = [_CONTENT_RUN.findall(found["zh"] or found["ja"]) for found in _NEGATION_CJK.finditer(sentence)]
+    absent = {run for runs in denied for run in runs if run not in old}
+    named = [token for token in _ASCII_TOKEN.findall(sentence) if token not in absent]
+    new = [token for token in named if token in old]
+    return bool(absent) and bool(new) and len(new) == len(named)
+
+
+def is_said_before(old: str, context: str) -> bool:
+    """Whether a statement is in the conversation before a correction: most of its words, in any order."""
+    if _CJK.search(old):
+        runs = _CONTENT_RUN.findall(old)
+        return bool(runs) and sum(run in context for run in runs) * 4 >= len(runs) * 3
+    words = _content(_tokenize(old))
+    said = set(map(_fold, _tokenize(context)))
+    return bool(words) and sum(_fold(word) in said for word in words) * 4 >= len(words) * 3
+
+
+def has_rival(change: ValueChange, old: str, context: str) -> bool:
+    """Whether the conversation has another value of the same form, which a correction may be about."""
+    form = _form(change.old)
+    tokens = _ASCII_TOKEN.findall(context) if _CJK.search(context) else _tokenize(context)
+    known = set(map(_fold, [*_tokenize(old), *_ASCII_TOKEN.findall(old)]))
+    return any(_form(token) == form and _fold(token) not in known for token in tokens if form != "word")
+
+
+def _tokenize(text: str) -> list[str]:
+    plain = _ELISION.sub("", text.replace("’", "'"))
+    found = (token.strip(".,'-–—`*") for token in _TOKEN.findall(plain))
+    return [_PRONOUN_END.sub("", token) for token in found if token]
+
+
+def _fold(token: str) -> str:
+    return token.casefold()
+
+
+def _is_linking(token: str) -> bool:
+    return _fold(token) in _patterns().linking
+
+
+def _content(tokens: Sequence[str]) -> list[str]:
+    patterns = _patterns()
+    return [one for one in tokens if _fold(one) not in patterns.linking and _fold(one) not in patterns.joining]
+
+
+def _form(token: str) -> str:
+    """Return the form of a value: "time", "version", "number", "name" for a path or identifier, or "word"."""
+    if re.fullmatch(r"\d{1,2}:\d\d(?::\d\d)?", token):
+        return "time"
+    if re.fullmatch(r"v?\d+(?:\.\d+)+|v\d+", token):
+        return "version"
+    if re.fullmatch(r"\d[\d.,]*%?", token):
+        return "number"
+    if _IDENTIFIER.fullmatch(token) and not token.isdigit():
+        return "name"
+    return "word"
+
+
+def _find_new_value(old: str, sentence: str) -> ValueChange | None:
+    """As in "actually 9464", "sorry, the cache is Memcached"."""
+    patterns = _patterns()
+    tail = patterns.tail.search(sentence)
+    body = sentence[: tail.start()] if tail else sentence
+    lead = patterns.lead.match(body)
+    is_corrected = tail is not None or (lead is not None and patterns.strong.search(lead[0]) is not None)
+    body = body[lead.end() :] if lead else body
+    plain = patterns.change.sub(" ", body)
+    tokens = _tokenize(plain)
+    mine = _tokenize(old)
+    known = set(map(_fold, mine))
+    rest = [token for token in _content(tokens) if _fold(token) not in known]
+    if (
+        not tokens
+        or len(rest) != 1
+        or is_order(tokens[0]) is True
+        or _find_negations(body, known)
+        or not _may_be_value(rest[0])
+    ):
+        return None
+    new = rest[0]
+    shared = [token for token in _content(tokens) if _fold(token) in known and _fold(token) not in _UNIT]
+    gone = _find_slot(old, mine, new, {_fold(token) for token in tokens} if shared else set())
+    if gone is None or _fold(gone) in {_fold(token) for token in shared}:
+        return None
+    if not is_corrected and not (plain != body and shared and _form(gone) == _form(new) != "word"):
+        return None
+    return ValueChange(old=gone, new=new, is_named=bool(shared))
+
+
+def _may_be_value(word: str) -> bool:
+    """Whether a word may name something: it is neither an everyday word nor one that begins an order."""
+    return _form(word) != "word" or (_fold(word) not in _patterns().no_value and is_order(word) is not True)
+
+
+def _find_negations(body: str, known: Collection[str]) -> list[re.Match[str]]:
+    """Return the negations of a correction; "no" of a statement is a Portuguese preposition: "no Jenkins"."""
+    return [found for found in _patterns().negation.finditer(body) if _fold(found[0]) not in known]
+
+
+def _find_slot(old: str, mine: Sequence[str], new: str, restated: set[str]) -> str | None:
+    """Return the one value of a statement that may be replaced by `new`; None if there is none, or several.
+
+    restated: the words of a correction that states the whole sentence anew.
+    """
+    form = _form(new)
+    content = _content(mine)
+    if restated:
+        missing = [token for token in content if _fold(token) not in restated]
+        if len(missing) == 1 and _fits(missing[0], new):
+            return missing[0]
+    if form in ("time", "version", "number"):
+        found = {token for token in mine if _form(token) == form}
+        if len(found) > 1:
+            found -= {token for token in found if _fold(token) in parse_statement(old).topic_ids}
+        is_name = mine[-1] not in found and any(_fold(token) in parse_statement(old).topic_ids for token in found)
+        if is_name and not any(_fold(token) in _UNIT for token in mine[-1:]):
+            return None  # "HTTP 404 means …"
+        return found.pop() if len(found) == 1 else None
+    family = next((names for names in ALTERNATIVES if _fold(new) in names), frozenset[str]())
+    same_family = {token for token in content if _fold(token) in family}
+    if len(same_family) == 1:
+        return same_family.pop()
+    if form == "name":
+        names = {token for token in mine if _form(token) == "name"}
+        if len(names) == 1:
+            return names.pop()
+        return None if names else _find_last_value(mine)
+    if new[0].isupper():
+        return _find_capitalized(mine) or _find_last_value(mine, capitalized=True)
+    return _find_last_value(mine)
+
+
+def _fits(gone: str, new: str) -> bool:
+    """Whether two values are of the same form; a name may also be a plain word."""
+    one, other = _form(gone), _form(new)
+    return one == other or {one, other} <= {"name", "word"}
+
+
+def _find_capitalized(mine: Sequence[str]) -> str | None:
+    """Return the one proper name of a statement; None if there is none, or several.
+
+    A capitalized word after an article is a German noun; one that begins the statement is a name if a verb follows.
+    """
+    found = [
+        token
+        for before, token in pairwise(mine)
+        if token[0].isupper() and not token.isupper() and _fold(before) not in _GERMAN_ARTICLES
+    ]
+    first, following = mine[0], mine[1:2]
+    if not found and first[0].isupper() and following and _fold(following[0]) not in _COPULAS and first[-1] != "s":
+        found = [first]
+    if first[0].isupper() and len(found) > 1:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+_GERMAN_ARTICLES = frozenset("der die das den dem des ein eine einen einem einer zur zum im am vom beim".split())
+_COPULAS = frozenset("is are was were ist sind war est sont es son está é são heißt lautet".split())
+_ARTICLES = frozenset(
+    "the a an der die das den dem des ein eine einen einem einer le la les l' un une el los las una o os as um"
+    " uma".split()
+)
+
+
+def _is_article(token: str) -> bool:
+    return _fold(token) in _ARTICLES
+
+
+def _find_last_value(mine: Sequence[str], *, capitalized: bool = False) -> str | None:
+    """Return the last word of a statement if a word such as "is", "with" or "called" is before it."""
+    if len(mine) < 3 or not _is_linking(mine[-2]) or _is_article(mine[-2]) or _form(mine[-1]) not in ("word", "name"):
+        return None
+    return mine[-1] if not capitalized or mine[-1][0].isupper() else None
+
+
+def _find_denied(old: str, sentence: str) -> ValueChange | None:
+    """As in "Mondays, not Fridays", "not 7001 but 7002", "landing-events instead of raw-events"."""
+    patterns = _patterns()
+    tail = patterns.tail.search(sentence)
+    whole = sentence[: tail.start()] if tail else sentence
+    lead = patterns.lead.match(whole)
+    # "No, no es 7001 sino 7002" begins with a negation that is no introduction.
+    bodies = dict.fromkeys((whole, whole[lead.end() :] if lead else whole))
+    return next((change for body in bodies if (change := _find_denied_in(old, body)) is not None), None)
+
+
+_IS_OPPOSED = re.compile(r"(?:[,;:(–—-]|(?<!\w)(?:and|und|et|y|e))\s*$", re.IGNORECASE)
+"""Before a negation that comes after the new value: "Mondays, not Fridays"."""
+_CONTRAST = re.compile(r"[,;]|(?<!\w)(?:but|sondern|mais|sino|mas|e sim)(?!\w)", re.IGNORECASE)
+
+
+def _is_instead(negation: re.Match[str]) -> bool:
+    return " " in negation[0] or _fold(negation[0]).endswith("statt")
+
+
+def _find_denied_in(old: str, body: str) -> ValueChange | None:
+    mine, tokens = _tokenize(old), _tokenize(_patterns().change.sub(" ", body))
+    known = {_fold(token) for token in mine}
+    rest = [token for token in _content(tokens) if _fold(token) not in known]
+    if (
+        len(rest) != 1
+        or not _may_be_value(rest[0])
+        or is_order(tokens[0]) is True
+        or _patterns().negation.search(" ".join(one for one in mine if _fold(one) != "no"))
+    ):
+        return None
+    new = rest[0]
+    before_new = tokens[max(tokens.index(new) - 1, 0)]
+    for negation in _find_negations(body, known):
+        clause = re.split(_CONTRAST, body[negation.end() :], maxsplit=1)[0]
+        after = _tokenize(clause)
+        is_first = body.find(new) < negation.start()
+        if new in after or (
+            is_first and not _IS_OPPOSED.search(body[: negation.start()]) and not _is_instead(negation)
+        ):
+            continue
+        denied = [one for one in _content(after[:6]) if _fold(one) in known and _fold(one) not in _UNIT]
+        alike = [one for one in denied if one in after[1:] and after[after.index(one) - 1] == before_new]
+        if len(denied) > 1 and is_order(denied[0]) is True:
+            denied = denied[1:]  # "we don't deploy from …"
+        same_case = [one for one in denied if one[0].isupper() == new[0].isupper()]
+        for one in (*alike, *(same_case or denied)[:1]):
+            gone = [token for token in mine if _fold(token) == _fold(one)]
+            if len(gone) == 1 and _fits(gone[0], new):
+                return ValueChange(old=gone[0], new=new, is_named=True)
+    return None
+
+
+_DENIED_FIRST_ZH = re.compile(
+    r"^(?P<before>.*?)(?:并|已经|而)?(?:不是|不叫|不在|不用|不由|不再是|并非)\s*(?P<old>.+?)"
+    r"(?:[，,]\s*(?:而是|而在|而用|而叫|而由|而|是|叫|用|在|由|改为|改成|应该是)|而是|而在|而用|而叫)\s*(?P<new>.+)$"
+)
+_DENIED_LAST_ZH = re.compile(r"^(?P<new>.+?)[，,]?\s*(?:而)?(?:不是|不叫|不在|不用|并非)\s*(?P<old>.+)$")
+_DENIED_FIRST_JA = re.compile(
+    r"^(?P<before>.*?)(?:では|じゃ)(?:なくて?|ありません|ない(?:です)?)[、,。]?\s*(?P<new>.+)$"
+)
+_DENIED_LAST_JA = re.compile(r"^(?P<new>.+?)[、,]\s*(?P<old>\S.*?)\s*(?:では|じゃ)(?:ありません|ない(?:です)?|なく)$")
+_PARTICLE = re.compile(r"[はがをも、,]")
+_COPULA_JA = re.compile(r"\s*(?:です|でした|だ|である|に変わりました|になりました|にしてください|に変更しました)$")
+_END = re.compile(r"[\s。！!.]+$")
+
+
+def _find_denied_cjk(old: str, sentence: str) -> ValueChange | None:
+    lead = _patterns().lead_cjk.match(sentence)
+    plain = _END.sub("", old)
+    for text in dict.fromkeys((sentence, sentence[lead.end() :] if lead else sentence)):
+        body = _END.sub("", text)
+        for pattern in (_DENIED_LAST_JA, _DENIED_FIRST_JA, _DENIED_FIRST_ZH, _DENIED_LAST_ZH):
+            found = pattern.match(body)
+            if found is None:
+                continue
+            parts = found.groupdict()
+            before, gone = parts.get("before") or "", parts.get("old") or ""
+            if not gone:  # Japanese names the old value before the negation
+                gone = _PARTICLE.split(before)[-1].strip()
+                before = before[: len(before) - len(gone)] if gone else before
+            change = _align_cjk(plain, gone.strip(), parts["new"].strip())
+            if change is not None and _is_all_in(before, plain):
+                return change
+    return None
+
+
+def _is_all_in(text: str, old: str) -> bool:
+    """Whether all content of a text is in a statement, apart from words that join."""
+    for run in _CONTENT_RUN.findall(text):
+        left = run
+        for word in _patterns().linking_cjk if run not in old else ():
+            left = left.replace(word, " ")
+        if run not in old and not all(part in old for part in left.split()):
+            return False
+    return True
+
+
+def _align_cjk(old: str, gone: str, new: str) -> ValueChange | None:
+    """Return the change of a statement from one value to another, each with a few words of the statement around it."""
+    named = [token for token in _ASCII_TOKEN.findall(gone) if token in old]
+    instead = [token for token in _ASCII_TOKEN.findall(new) if token not in old]
+    if len(named) == 1 and len(instead) == 1 and _fits(named[0], instead[0]):
+        if old.count(named[0]) == 1 and _is_all_in(new.replace(instead[0], " "), old):
+            return ValueChange(old=named[0], new=instead[0], is_named=True)
+        return None
+    if named or instead or not gone:
+        return None
+    gone = gone if gone in old else _COPULA_JA.sub("", gone)
+    if old.count(gone) != 1:
+        return None
+    before, after = old.split(gone)
+    value = new.removesuffix(after) if after else new
+    value = _COPULA_JA.sub("", value.removeprefix(before))
+    if not value or len(value) > 2 * len(gone) + 2 or value in old or re.search(r"[，,、\s]", value):
+        return None
+    return ValueChange(old=gone, new=value, is_named=True)
+
+
+def _find_new_value_cjk(old: str, sentence: str) -> ValueChange | None:
+    patterns = _patterns()
+    lead = patterns.lead_cjk.match(sentence)
+    tail = patterns.tail_cjk.search(sentence)
+    body = _END.sub("", sentence[lead.end() if lead else 0 : tail.start() if tail else len(sentence)])
+    plain = patterns.change_cjk.sub(" ", body)
+    is_corrected, is_changed = bool(lead or tail), plain != body
+    body = plain
+    if not is_corrected and not is_changed:
+        return None
+    mine = _ASCII_TOKEN.findall(old)
+    new = [token for token in _ASCII_TOKEN.findall(body) if token not in mine]
+    if len(new) != 1:
+        return None
+    named = [token for token in _ASCII_TOKEN.findall(body) if token in mine and _fold(token) not in _UNIT]
+    shared = bool(named)
+    for run in _CJK_RUN.findall(body):
+        left = run
+        if run in old and len(run) > 1:
+            shared = shared or any(map(_is_content_cjk, _CONTENT_RUN.findall(run)))
+            continue
+        for piece in sorted(set(_CONTENT_RUN.findall(run)) & set(_CONTENT_RUN.findall(old)), key=len, reverse=True):
+            shared = shared or _is_content_cjk(piece)
+            left = left.replace(piece, "")
+        for word in patterns.linking_cjk:
+            left = left.replace(word, "")
+        if left.strip() and left not in old:
+            return None
+    form = _form(new[0])
+    found = {token for token in mine if _fits(token, new[0]) and _fold(token) not in _UNIT} - set(named)
+    if form in ("name", "word") and len(found) > 1:
+        found = {token for token in found if _form(token) == form}
+    if len(found) != 1:
+        return None
+    gone = found.pop()
+    if old.count(gone) != 1 or not (is_corrected or shared):
+        return None
+    return ValueChange(old=gone, new=new[0], is_named=shared)
+
+
+def _is_content_cjk(run: str) -> bool:
+    return len(run) > 1 and run not in _UNIT

@@ -1,0 +1,117 @@
+"""Corrections that say little more than the new value: when one replaces a value, and when clio asks."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.memory.consolidation.value_corrections import find_corrected_value, read_value_corrections
+from tests.support.chat_server import ChatServer, text
+from tests.support.harness import Harness, make_repository
+
+
+def replace(old: str, message: str) -> str:
+    """What a statement is after a message; "" if the message corrects nothing of it."""
+    changes = (find_corrected_value(old, sentence) for sentence in read_value_corrections(message))
+    return next((change.apply(old) for change in changes if change), "")
+
+
+@pytest.mark.parametrize(
+    ("old", "message", "new"),
+    [
+        ("the retry limit is 3", "it should be 5, my mistake", "the retry limit is 5"),
+        ("fixtures live in tests/data", "Oops. tests/fixtures", "fixtures live in tests/fixtures"),
+        ("Anna owns the billing module", "sorry, I meant Bernd", "Bernd owns the billing module"),
+        ("the image is based on alpine", "debian, not alpine", "the image is based on debian"),
+        ("the docs are built with sphinx", "the docs aren't built with sphinx but with mkdocs",
+         "the docs are built with mkdocs"),
+        ("we deploy from the release branch", "we don't deploy from release any more, it's trunk now",
+         "we deploy from the trunk branch"),
+        ("der Nachtlauf startet um 02:00", "Berichtigung: 03:30", "der Nachtlauf startet um 03:30"),
+        ("das Review ist montags", "das Review ist nicht montags, sondern dienstags", "das Review ist dienstags"),
+        ("la base s'appelle app_test", "La base s'appelle maintenant app_ci", "la base s'appelle app_ci"),
+        ("Lena se ocupa del gateway", "no es Lena quien se ocupa del gateway, es Omar", "Omar se ocupa del gateway"),
+        ("os builds rodam no Jenkins", "desculpa, os builds rodam no Woodpecker", "os builds rodam no Woodpecker"),
+        ("评审在周一进行", "评审不在周一，而在周二", "评审在周二进行"),
+        ("プールサイズは 10 です", "正しくは 12 です", "プールサイズは 12 です"),
+    ],
+)  # fmt: skip
+def test_a_value_is_replaced(old: str, message: str, new: str) -> None:
+    assert replace(old, message) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "message"),
+    [
+        ("the metrics port is 9100", "actually 3 tests fail"),
+        ("the retry limit is 3 minutes", "actually 5 seconds"),
+        ("the linter is flake8", "no, later"),
+        ("the linter is flake8", "no mocks please"),
+        ("the linter is flake8", "use ruff instead of flake8"),
+        ("the tests run with unittest", "for now don't bother with tests"),
+        ("the tests run with pytest", "the tests run with coverage now"),
+        ("the cache lives in Redis", "the bug is not in the cache but in the proxy"),
+        ("HTTP 404 means the job is gone", "actually 409"),
+        ("SELECT FOR UPDATE is banned in jobs", "--no-verify is banned"),
+        ("die API hat Version 3", "bitte keine Änderungen an der API"),
+        ("la documentación se genera con sphinx", "el error no viene de sphinx sino de mypy"),
+        ("上限是 20 MB", "等等，少了 25 个文件"),
+    ],
+)
+def test_other_sentences_replace_nothing(old: str, message: str) -> None:
+    assert not replace(old, message)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+def converse(folder: Path, server: ChatServer, *sessions: list[str]) -> tuple[list[str], list[str]]:
+    """Run whole turns, and return the facts afterwards and the questions that would be asked."""
+    make_repository(folder / "p", {"calc.py": "x = 1\n"})
+    server.add(*[text("Ok.")] * sum(map(len, sessions)))
+
+    async def run() -> tuple[list[str], list[str]]:
+        harness = Harness(folder / "p", folder / "home", server)
+        questions: list[str] = []
+        for number, messages in enumerate(sessions):
+            if number:
+                await harness.app.close()
+                harness.app = harness.build()
+            for message in messages:
+                await harness.turn(message)
+                questions += [asked for asked, _ in harness.app.learner.pop_suggestions()]
+        facts = [one.content for one in harness.app.memory.store.records() if one.kind == "fact"]
+        await harness.app.close()
+        return facts, questions
+
+    return asyncio.run(run())
+
+
+def test_a_correction_right_after_the_statement_replaces_it(tmp_path: Path, server: ChatServer) -> None:
+    facts, questions = converse(tmp_path, server, ["remember that we install packages with npm", "no, pnpm"])
+    assert (facts, questions) == (["we install packages with pnpm"], [])
+
+
+def test_a_correction_of_something_else_in_the_conversation_replaces_nothing(
+    tmp_path: Path, server: ChatServer
+) -> None:
+    said = ["remember that the worker port is 7001", "write a server that listens on 8000", "make that 8005"]
+    assert converse(tmp_path, server, said) == (["the worker port is 7001"], [])
+
+
+def test_clio_asks_if_it_is_not_certain_what_is_corrected(tmp_path: Path, server: ChatServer) -> None:
+    said = ["remember that the worker port is 7001", "explain the parser", "actually 8005"]
+    facts, questions = converse(tmp_path, server, said)
+    assert facts == ["the worker port is 7001"]
+    assert questions == ["Replace “the worker port is 7001” by “the worker port is 8005” in memory?"]
+
+
+def test_a_correction_that_fits_several_memories_replaces_none(tmp_path: Path, server: ChatServer) -> None:
+    stated = ["remember that staging listens on port 9090", "remember that production listens on port 9191"]
+    facts, questions = converse(tmp_path, server, stated, ["actually 9292"])
+    assert len(facts) == 2
+    assert not questions
