@@ -126,7 +126,7 @@ def list_items(
         PluginItem(
             kind="hook",
             name=hook.event + (f" ({'|'.join(hook.match)})" if hook.match else ""),
-            detail=_show_command(hook.run),
+            detail=_show_whole(hook.run),
             digest=_hash(hook.event, *hook.match, hook.run),
         )
         for hook in plugin.hooks
@@ -136,7 +136,7 @@ def list_items(
         PluginItem(
             kind="MCP server",
             name=server.name,
-            detail=_show_command(describe_server(server, whole=True)),
+            detail=_show_whole(describe_server(server, whole=True)),
             digest=_hash(repr(server)),
             own_name=server.name.removeprefix(f"{plugin.name}.") if server.name not in _names_of(plugin) else "",
         )
@@ -154,7 +154,7 @@ def list_items(
                 PluginItem(
                     kind=kind,
                     name=f"{plugin.name}:{one.name}" if is_taken else one.name,
-                    detail=_shorten(one.description),
+                    detail=_show_whole(one.description),  # the model reads all of it in every conversation
                     digest=_hash_file(plugin, one.displayed_path),
                     own_name=one.name if is_taken else "",
                 )
@@ -191,7 +191,7 @@ def _list_commands(
                 name="/" + (f"{plugin.name}:{name}" if is_taken else name),
                 detail=" · ".join(
                     filter(
-                        None, [_show_command(tr("runs {runs}", runs=runs)) if runs else "", _shorten(file.description)]
+                        None, [_show_whole(tr("runs {runs}", runs=runs)) if runs else "", _shorten(file.description)]
                     )
                 ),
                 digest=_hash(text),
@@ -211,8 +211,8 @@ def _shorten(text: str) -> str:
     return truncate(to_safe_line(text), _MAX_DETAIL_CHARS)
 
 
-def _show_command(text: str) -> str:
-    """Return what would be run, whole: an end that is left out could be what the user would not have agreed to."""
+def _show_whole(text: str) -> str:
+    """Return what would be run or read by the model: an end left out could be what the user would not agree to."""
     return shorten_asked_text(to_safe_line(text))
 
 
