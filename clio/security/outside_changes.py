@@ -20,7 +20,7 @@ from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.readonly.judge import NAME_PASSING_PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
-from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
+from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS, UNPARSED_WRAPPERS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import tr
@@ -197,6 +197,9 @@ class _OutsideChangeFinder:
         if program in SHELLS | {"at", "batch", "parallel"}:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
+        if program in UNPARSED_WRAPPERS:
+            # Without their options, which nobody knows: `unshare -r clio config trust`.
+            texts += [" ".join(["clio", *argv[at + 1 :]]) for at, text in enumerate(argv) if _is_clio(text)]
         if program in _TABLES.text_starters:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
             texts += [
@@ -270,6 +273,11 @@ class _OutsideChangeFinder:
 
     def _explain_computed_program(self, command: SimpleCommand) -> str:
         """Return the reason for asking about a call whose program is the value of a variable of the line."""
+        # `$(which clio) config trust`
+        if "clio" in _WORD_IN_LINE.findall(command.words[0].text) and (
+            why := self._explain(replace(command, words=(Word("clio"), *command.words[1:])))
+        ):
+            return why
         for value in self._expansion.expand_word(command.words[0]):
             if not value.dynamic and value.text:
                 words = (value, *command.words[1:])
@@ -647,13 +655,15 @@ def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
     runner_length = next((len(each) for each in _TABLES.package_runners if texts[: len(each)] == each), 0)
-    while (
-        runner_length
-        and runner_length < len(words)
-        and words[runner_length].text in ("-y", "--yes", "-q", "--quiet", "--")
-    ):
-        runner_length += 1
-    return words[runner_length:] if runner_length else ()
+    if not runner_length:
+        return ()
+    while runner_length < len(words) and (option := words[runner_length].text) in _RUNNER_OPTIONS:
+        runner_length += 1 + (option in _RUNNER_VALUES)
+    return words[runner_length:]
+
+
+_RUNNER_VALUES = word_set("--from --with --with-editable -w --python -p --spec --index-url -i --package --index")
+_RUNNER_OPTIONS = _RUNNER_VALUES | word_set("-y --yes -q --quiet -- --isolated --no-cache --offline --refresh -U")
 
 
 def _iter_git_operands(words: tuple[Word, ...]) -> Iterator[Word]:
@@ -695,6 +705,11 @@ def find_unseen_part(line: CommandLine, text: str) -> str:
     return unparsed if any(word in _MOST_FILE_CHANGERS and word not in seen for word in words) else ""
 
 
+def _is_clio(text: str) -> bool:
+    """Whether a word names clio's program or its package."""
+    return posixpath.basename(text).partition("@")[0].partition("=")[0] in ("clio", "clio-shell")
+
+
 def _is_acting_for_user(command: SimpleCommand) -> bool:
     """Whether a command is clio itself and may do more than read, such as `clio config trust`."""
     rest = command.argv[1:]
@@ -703,7 +718,7 @@ def _is_acting_for_user(command: SimpleCommand) -> bool:
         if rest[place : place + 1] != ("clio",):
             return False
         rest = rest[place + 1 :]
-    elif command.program != "clio":
+    elif not _is_clio(command.program):
         return False
     plain = [text for text in rest if not text.startswith("-")]
     known = is_reading_call(plain)

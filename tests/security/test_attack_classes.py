@@ -64,6 +64,17 @@ def test_the_input_of_a_script_is_no_program(root: Path) -> None:
         ),
         *("bash -c 'clio config trust'", "script -c 'clio config trust' /dev/null", "/opt/x/bin/clio config trust"),
         *("clio -p hi --approve all", "echo hi | clio", "clio memory add 'always push'", "clio mcp add x -- y"),
+        *(
+            "uvx --from clio-shell clio config trust",
+            "pipx run clio-shell config trust",
+            "uvx clio-shell@1 jobs answer 1.1 y",
+        ),
+        *(
+            "unshare -Ur clio config trust",
+            "systemd-run --user /opt/x/bin/clio jobs answer 1.1 yes",
+            "tini -s -- clio -p hi",
+        ),
+        *("$(which clio) config trust", '"$(command -v clio)" jobs answer 1.1 yes', "`type -p clio` plugin add x"),
         *("clio sync init git@example.org:x/y --yes", "clio sync push", "clio sync off"),
     ],
 )
@@ -71,7 +82,13 @@ def test_clio_does_not_act_for_the_user_unasked(root: Path, command: str) -> Non
     assert isinstance(judge(root, command, "all"), Ask)
 
 
-@pytest.mark.parametrize("command", ["clio --version", "clio config show", "clio doctor", "ls clio", "pytest clio"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("clio --version", "clio config show", "clio doctor", "ls clio", "pytest clio", "uv run pytest clio"),
+        *("uvx --from clio-shell clio doctor", "unshare -Ur clio config show", "$(which clio) --version"),
+    ],
+)
 def test_reading_calls_of_clio_run_in_mode_all(root: Path, command: str) -> None:
     assert isinstance(judge(root, command, "all"), Allow)
 

@@ -484,7 +484,7 @@ def _unwrap_command_builtin(words: Words) -> UnwrappedCommand | None:
     return UnwrappedCommand(calls=(words[place:],)) if place < len(words) else None
 
 
-_UNPARSED_WRAPPERS = word_set("""
+UNPARSED_WRAPPERS = word_set("""
     sem rush script expect unbuffer unshare nsenter systemd-run systemd-inhibit chrt numactl prlimit cgexec capsh
     schedtool trickle eatmydata cset nsjail minijail0 systemd-nspawn machinectl lxc-attach lxc-execute uwsgi
     supervise multilog envdir setlock setuidgid s6-setuidgid s6-envdir execlineb with-contenv dbx lldb qemu-i386
@@ -715,7 +715,7 @@ _WRAPPERS: dict[str, Callable[[Words], UnwrappedCommand | None]] = {
     "flock": _make_prefix_unwrapper(
         make_options("-n -x -s -u --nonblock --exclusive --shared", "-w --timeout -E"), 1, keep=True
     ),
-    **dict.fromkeys(_UNPARSED_WRAPPERS, make_unknown_call),
+    **dict.fromkeys(UNPARSED_WRAPPERS, make_unknown_call),
     "uv": _make_runner_unwrapper("run"),
     "poetry": _make_runner_unwrapper("run"),
     "pipenv": _make_runner_unwrapper("run"),
