@@ -103,15 +103,15 @@ def _dispatch(argv: list[str]) -> int:
         return _run_subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
         from clio.entrypoints.acp.server import HELP
-        from clio.ui.terminal_text import print_text
+        from clio.ui.terminal_text import print_help
 
-        print_text(tr(HELP).rstrip("\n"))
+        print_help(tr(HELP))
         return 0
     if arguments.help:
         from clio.config.command_line import command_help_text, help_text
-        from clio.ui.terminal_text import print_text
+        from clio.ui.terminal_text import print_help
 
-        print_text((command_help_text(arguments.words) if arguments.words else help_text()).rstrip("\n"))
+        print_help(command_help_text(arguments.words) if arguments.words else help_text())
         return 0
     if arguments.version:
         print(_format_version_json() if arguments.json else f"clio {__version__}")
@@ -257,7 +257,9 @@ def _run_subcommand(arguments: "Arguments") -> int:
     from clio.entrypoints import subcommand
 
     if arguments.help:
-        print(subcommand.format_help(arguments.words[0]), end="")
+        from clio.ui.terminal_text import print_help
+
+        print_help(subcommand.format_help(arguments.words[0]))
         return 0
     from clio.config.layers import load_config
     from clio.config.options import make_options

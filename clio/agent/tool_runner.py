@@ -638,11 +638,12 @@ class ToolRunner:
     def _apply_answer(self, answer: Answer, request: ApprovalRequest) -> None:
         match answer.kind:
             case "no" if answer.interrupted:
-                raise CallRefused(tr("interrupted by the user without an answer"))
+                raise CallRefused("interrupted by the user without an answer", for_user=tr("interrupted"))
             case "no":
                 if answer.reason and self._support is not None:
                     self._support.hear(self._session, answer.reason)
-                raise CallRefused(tr("the user declined") + (f": {answer.reason}" if answer.reason else ""))
+                told = f": {answer.reason}" if answer.reason else ""
+                raise CallRefused(f"the user declined{told}", for_user=tr("declined") + told)
             case "session":
                 self._policy.allow_for_session(request.action)
             case "always":
@@ -749,7 +750,7 @@ def select_preview_lines(output: ToolOutput, safe_text: str) -> tuple[list[str],
         shown = [*lines[: _OUTPUT_LINES // 2], *lines[-(_OUTPUT_LINES - _OUTPUT_LINES // 2) :]]
     else:
         shown = lines
-    return shown, 0 if output.output is None else len(lines) - len(shown)
+    return shown, 0 if output.output is None else max(len(lines) - _OUTPUT_LINES, 0)
 
 
 def shorten_title(title: str) -> str:

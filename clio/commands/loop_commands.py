@@ -28,7 +28,7 @@ def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_text(argument, valued=_OPTIONS)
     text = given.text.strip()
     if not text:
-        return make_refusal(tr("What is to be repeated? Write /loop 10m TEXT, or /loop stop to end it"))
+        return make_refusal(tr("Nothing to repeat: write /loop 10m TEXT, or /loop stop to end a repetition"))
     if text.split()[0].lower() == "/loop":
         return make_refusal(tr("/loop cannot repeat itself"))
     times, limit, cost = (given.get_single(name) for name in _OPTIONS)

@@ -53,6 +53,7 @@ _HELP_GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("agents", mark("sub-agents")),
             ("jobs", mark("in the background")),
             ("schedule", mark("at set times")),
+            ("loop", mark("repeats a message")),
             ("effort", mark("reasoning")),
             ("scenario", mark("task type")),
         ),

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from posixpath import join, normpath
 
 from msgspec import Struct
@@ -566,9 +567,13 @@ def weigh_error_line(line: str) -> int:
     return 3 if _EXCEPTION.search(line) else 2 if _STATED_ERROR.search(line) else 1 if _COMPLAINT.search(line) else 0
 
 
+OMITTED = "…"
+"""Stands for lines that are left out."""
+
+
 def select_failure_lines(lines: Sequence[str], count: int) -> list[str]:
     """Return at most `count` of the lines of a failed command, in order: the one that states the error, what follows
-    it, and the end of the output.
+    it, and the end of the output. OMITTED stands between lines that were not next to each other.
     """
     if len(lines) <= count:
         return list(lines)
@@ -576,7 +581,10 @@ def select_failure_lines(lines: Sequence[str], count: int) -> list[str]:
     end = len(lines) - 1
     chosen = dict.fromkeys([end, cause, cause + 1, end - 1, cause + 2, end - 2, *range(cause, -1, -1)])
     places = sorted([place for place in chosen if 0 <= place < len(lines)][:count])
-    return [lines[place] for place in places]
+    selected = lines[places[0] : places[0] + 1]
+    for before, place in pairwise(places):
+        selected = [*selected, *[OMITTED] * (place > before + 1), lines[place]]
+    return list(selected)
 
 
 def _find_cause(lines: Sequence[str]) -> int:

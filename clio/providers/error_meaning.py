@@ -377,7 +377,7 @@ def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | N
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
         return ProviderRefused(
             tr(
-                "the model {model!r} at {at} does not support tools: choose another with --model, or set "
+                "the model {model!r} at {at} does not support tools: choose another with /model or --model, or set "
                 "`models: {{{model}: {{tools: false}}}}` in the configuration",
                 model=at.model,
                 at=at.name,
@@ -386,7 +386,7 @@ def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | N
     if status in (400, 404, 415, 422) and _NO_IMAGES.search(error.message):
         return ProviderRefused(
             tr(
-                "the model {model!r} at {at} does not support images: choose another with --model, or "
+                "the model {model!r} at {at} does not support images: choose another with /model or --model, or "
                 "set `models: {{{model}: {{images: false}}}}` in the configuration",
                 model=at.model,
                 at=at.name,
@@ -398,7 +398,11 @@ def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | N
         )
     if re.search(r"not a chat model", error.message, re.I):
         return ProviderRefused(
-            tr("{model!r} at {at} is not a chat model: choose another with --model", model=at.model, at=at.name)
+            tr(
+                "{model!r} at {at} is not a chat model: choose another with /model or --model",
+                model=at.model,
+                at=at.name,
+            )
         )
     return None
 
@@ -480,10 +484,15 @@ def _explain_not_found(failure: Failure, error: ErrorBody, at: Endpoint, models:
 
 
 def _explain_unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
-    near = find_similar_models(at.model, models)
+    near = find_similar_models(at.model, [model for model in models if model != at.model])
     rest = tr(", such as {models}", models=", ".join(map(repr, near))) if near else ""
     return ProviderRefused(
-        tr("{at} has no model {model!r}: choose another with --model{rest}", at=at.name, model=at.model, rest=rest)
+        tr(
+            "{at} has no model {model!r}: choose another with /model or --model{rest}",
+            at=at.name,
+            model=at.model,
+            rest=rest,
+        )
     )
 
 

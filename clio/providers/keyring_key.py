@@ -104,7 +104,10 @@ def _call(keyring: ModuleType, work: Callable[[], object]) -> object:
         return work()
     except keyring.errors.NoKeyringError:
         raise UserError(
-            tr("no keyring runs here, as on a machine without a desktop: use api_key_command, or a variable")
+            tr(
+                "no keyring is available, as on a machine without a desktop: use api_key_command "
+                "or an environment variable"
+            )
         ) from None
     except keyring.errors.KeyringError as error:
         raise UserError(

@@ -246,10 +246,12 @@ async def ask_about_hunks(prompt_io: PromptIO, proposal: EditableProposal, displ
 
 async def _ask_about_piece(prompt_io: PromptIO, piece: ChangePiece, name: str) -> str | None:
     title = Text(f"  {name}", prompt_io.theme.strong)
-    rows = prompt_io.render_diff(piece.diff_text)
+    rows = prompt_io.render_diff(piece.diff_text, piece.change.path.name)
     if prompt_io.questions.is_live:
         return await prompt_io.questions.ask_key(
-            {key: tr(label) for key, label in _HUNK_CHOICES.items()}, page=prompt_io.make_page(rows, title)
+            {key: tr(label) for key, label in _HUNK_CHOICES.items()},
+            page=prompt_io.make_page(rows),
+            head=prompt_io.render_head([Part(body=title, gap=True)]),
         )
     prompt_io.print_parts([title, *prompt_io.render_excerpt(rows, _MAX_HUNK_ROWS)])
     return await prompt_io.questions.ask_key({key: tr(label) for key, label in _HUNK_CHOICES.items()})
@@ -293,21 +295,26 @@ class ApprovalQuestion:
         it; only an answer that applies to later calls too is printed.
         """
         prompt_io = self._prompt_io
-        body = self._describe_action()
+        body = self._describe_action(brief=prompt_io.questions.is_live)
         answer = await self._decide(body, guarded)
         if not prompt_io.questions.is_live or answer.kind in ("session", "always") or answer.declined or answer.edited:
             prompt_io.print_remark(self._describe_answer(answer), mark="✗" if answer.kind == "no" else "✓")
         return answer
 
-    def _describe_action(self) -> Sequence[Text]:
-        """Return the rows that tell what the call would do: all of it that the title, which is one row, does not."""
+    def _describe_action(self, *, brief: bool) -> Sequence[Text]:
+        """Return the rows that tell what the call would do: all of it that the title, which is one row, does not.
+
+        brief: leave out what the text of a command tells, too.
+        """
         request, prompt_io = self._request, self._prompt_io
         action = request.action
         is_whole = _is_told_by_title(request, prompt_io)
-        body = prompt_io.render_action(action, self._display, named=not is_whole)
+        body = prompt_io.render_action(action, self._display, named=not is_whole, brief=brief)
         match action:
             case RunCommand():
                 return body[1:] if is_whole else body
+            case FetchUrl() if is_whole:
+                return [line for line in body if line.plain.strip() not in spell_out_line(request.title)]
             case ReadFiles() | TouchOwnState() if not is_whole:
                 return [*(HangingText(f"  {line}", hang=4) for line in spell_out_lines(request.title)), *body]
             case _:
@@ -325,7 +332,8 @@ class ApprovalQuestion:
             case "a":
                 return Answer("always")
             case "n":
-                reason = await self._prompt_io.questions.ask_line(tr("  why not? (Enter to skip): "))
+                question = tr("  why not? (Enter to skip): ")
+                reason = await self._prompt_io.questions.ask_line(question, erase=True)
                 return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
                 return Answer("no", interrupted=True)
@@ -383,11 +391,14 @@ class ApprovalQuestion:
         room = prompt_io.width - 2
         most = room * max(prompt_io.size()[1] // 4, 1)  # a longer reason would push away what it is about
         is_cut = count_cells(reason) > room
-        is_long = not prompt_io.fits_in_rows(body, max(prompt_io.size()[1] - _ROWS_AROUND, 1))
+        whole = self._describe_action(brief=False) if isinstance(request.action, RunCommand) else body
         while True:
+            is_long = not prompt_io.fits_in_rows(body, max(prompt_io.size()[1] - _ROWS_AROUND, 1))
             reasons = [truncate_to_cells(reason, room if is_cut else most)] if reason else []
             head = prompt_io.render_head([heading, *notes, *(_indent_line(text, faint, 2) for text in reasons)])
-            further = ({_DETAILS: "details"} if is_cut else {}) | ({"d": tr("show all")} if is_long else {})
+            further = ({_DETAILS: tr("details")} if is_cut or len(whole) > len(body) else {}) | (
+                {"d": tr("show all")} if is_long else {}
+            )
             key = await questions.ask_key(
                 {**choices, **further}, guarded=guarded, page=prompt_io.make_page(body), head=head, after_end=after_end,
                 default="n" if request.verdict.risk == "high" else "y",
@@ -398,7 +409,7 @@ class ApprovalQuestion:
                 return await questions.ask_key(choices)
             if key != _DETAILS:
                 return key
-            is_cut = False
+            is_cut, body = False, whole
 
 
 class ChangeApprovalQuestion(ApprovalQuestion):
@@ -453,8 +464,7 @@ def _render_heading(request: ApprovalRequest, prompt_io: PromptIO) -> Part:
     style = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
     risk = tr("{risk} risk", risk=tr(RISK_LABELS[verdict.risk]))
     is_whole = _is_told_by_title(request, prompt_io)
-    if not is_whole and (shorter := _leave_out_content(request)) != title:
-        title, risk = shorter, f"· {risk}"
+    title = title if is_whole else _leave_out_content(request)
     return prompt_io.make_title(spell_out_line(title), risk, style, whole=is_whole)
 
 
@@ -490,7 +500,7 @@ def _is_told_by_title(request: ApprovalRequest, prompt_io: PromptIO) -> bool:
         command = request.action.command
         if "\n" in command or not request.title.endswith(command):
             return False
-        cells += count_cells(" " + tr("{risk} risk", risk=tr(RISK_LABELS[request.verdict.risk])))
+        cells += count_cells(" · " + tr("{risk} risk", risk=tr(RISK_LABELS[request.verdict.risk])))
     return cells <= prompt_io.width
 
 
@@ -658,7 +668,7 @@ class CommitReviewer:
                 prompt_io.print_parts(prompt_io.render_diff(clean(diff())))
             if key == "r":
                 instructions = await prompt_io.questions.ask_line(
-                    tr("  what should it say? (Enter lets the model decide): ")
+                    tr("  what should it say? (Enter lets the model decide): "), erase=True
                 )
                 return (
                     CommitAnswer(kind="no")

@@ -432,15 +432,20 @@ def accept_completion(buffer: Buffer) -> bool:
     if state is None or not state.completions or buffer.text.startswith("/"):
         return False
     if state.current_completion is None:
-        first = state.completions[0]
-        before = buffer.document.text_before_cursor
-        if find_open_mention(before) in (None, "") or before.endswith(first.text):
+        if not accepts_first_completion(buffer):
             return False
-        if any(before.endswith(offer.text) for offer in state.completions):
-            return False  # the typed text is itself one of the completions
-        buffer.apply_completion(first)
+        buffer.apply_completion(state.completions[0])
     buffer.complete_state = None
     return True
+
+
+def accepts_first_completion(buffer: Buffer) -> bool:
+    """Whether Enter accepts the first completion of a path or mention, although none is selected."""
+    state, before = buffer.complete_state, buffer.document.text_before_cursor
+    if state is None or not state.completions or buffer.text.startswith("/") or not find_open_mention(before):
+        return False
+    # the typed text may itself be one of the completions
+    return not any(before.endswith(offer.text) for offer in state.completions)
 
 
 def get_last_word(text: str) -> str:

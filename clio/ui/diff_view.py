@@ -337,8 +337,9 @@ class _CodeSpans:
     A comment or string that begins before the hunk or the chunk is not recognized.
     """
 
-    def __init__(self, rows: Sequence[DiffRow]) -> None:
+    def __init__(self, rows: Sequence[DiffRow], file_name: str) -> None:
         self._rows = rows
+        self._file_name = file_name
         self._file_indexes = [index for index, row in enumerate(rows) if row.kind == "file"]
         self._chunks: dict[int, list[list[StyledSpan]]] = {}
 
@@ -370,9 +371,8 @@ class _CodeSpans:
     def _find_language(self, index: int) -> str:
         """Return the language of the file that a row belongs to."""
         place = bisect_right(self._file_indexes, index)
-        if not place:
-            return ""
-        return guess_language(self._rows[self._file_indexes[place - 1]].text.rpartition(" ")[2].rpartition("/")[2])
+        name = self._rows[self._file_indexes[place - 1]].text.rpartition(" ")[2] if place else self._file_name
+        return guess_language(name.rpartition("/")[2]) if name else ""
 
 
 class DiffRows(Sequence[Text]):
@@ -382,10 +382,18 @@ class DiffRows(Sequence[Text]):
         width: available columns.
         names: whether files are named; None names them if there are several.
         max_chars: limit of a row; the row then ends with how much is missing.
+        file_name: tells the language of a diff in which no file is named.
     """
 
     def __init__(
-        self, diff: str, theme: Theme, width: int, *, names: bool | None = None, max_chars: int | None = None
+        self,
+        diff: str,
+        theme: Theme,
+        width: int,
+        *,
+        names: bool | None = None,
+        max_chars: int | None = None,
+        file_name: str = "",
     ) -> None:
         self._parsed = parse_diff(diff)
         self._theme = theme
@@ -397,7 +405,7 @@ class DiffRows(Sequence[Text]):
         last = max((row.number for row in rows), default=0)
         gutter = len(str(last)) + 1 if last else 0
         self._gutter = gutter if width >= _MIN_TEXT_COLUMNS + gutter + len("  +") else 0
-        self._code = _CodeSpans(rows)
+        self._code = _CodeSpans(rows, file_name)
 
     def with_max_chars(self, max_chars: int) -> "DiffRows":
         """Return the same rows, each limited to `max_chars` characters."""
@@ -423,7 +431,7 @@ class DiffRows(Sequence[Text]):
             case "file":
                 added, removed = self._parsed.counts[index]
                 counts = [(f" +{added}", theme.added)] if added else []
-                counts += [(f" -{removed}", theme.removed)] if removed else []
+                counts += [(f" −{removed}", theme.removed)] if removed else []
                 return Text.assemble(("  " + row.text, theme.strong), *counts)
             case "hunk":
                 return Text("  " + row.text, theme.hunk)
@@ -539,15 +547,18 @@ FormatPath = Callable[[Path], str]
 
 
 def describe_action(
-    action: Action, theme: Theme, width: int, format_path: FormatPath, *, named: bool = False
+    action: Action, theme: Theme, width: int, format_path: FormatPath, *, named: bool = False, brief: bool = False
 ) -> Sequence[Text]:
-    """Return all rows; those of a diff are rendered when they are accessed. named: see `describe_changes`."""
+    """Return all rows; those of a diff are rendered when they are accessed.
+
+    named: see `describe_changes`. brief: see `list_command_facts`.
+    """
     match action:
         case ChangeFiles(changes=changes):
             return describe_changes(changes, theme, width, format_path, named=named)
         case RunCommand(command=command, cwd=cwd, note=note):
             return [
-                *_describe_command(command, format_path(cwd), theme),
+                *_describe_command(command, format_path(cwd), theme, brief=brief),
                 *([HangingText(f"    {note}", style=theme.warning, hang=4)] if note else []),
             ]
         case FetchUrl(url=url, query=query):
@@ -578,10 +589,12 @@ def describe_changes(
 _QUOTED_WORD = re.compile(r"""(?<!\S)(['"])(.*?)\1(?!\S)""", re.S)
 
 
-def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
+def list_command_facts(command: str, cwd: str, *, brief: bool = False) -> Iterator[tuple[CommandFact, str]]:
     """Yield the facts about a command that matter for approval, with nothing hidden.
 
     They are its lines, its directory, the programs it runs, the files it reads and writes, and what was not understood.
+
+    brief: leave out the programs if the command's lines name each of them as it is run, but for quotes.
     """
     for line in spell_out_lines(command):
         yield "line", line
@@ -589,7 +602,11 @@ def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, st
         yield "in", spell_out_line(cwd)
     parsed = parse_command_line(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
-    if len(runs) > 1 or (runs and runs[0] not in (command.strip(), _QUOTED_WORD.sub(r"\2", command.strip()))):
+    if brief:
+        is_told = all(run in command or _remove_quotes(run) in _remove_quotes(command) for run in runs)
+    else:
+        is_told = runs in ([], [command.strip()], [_QUOTED_WORD.sub(r"\2", command.strip())])
+    if not is_told:
         for run in runs:
             yield "runs", spell_out_line(run)
     for program in dict.fromkeys(simple.words[0].text for simple in parsed.commands if simple.words):
@@ -603,9 +620,13 @@ def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, st
         yield "not understood", spell_out_line(unknown)
 
 
-def _describe_command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
+def _remove_quotes(text: str) -> str:
+    return text.replace("'", "").replace('"', "")
+
+
+def _describe_command(command: str, cwd: str, theme: Theme, *, brief: bool) -> Iterator[Text]:
     mark = "$"
-    for kind, text in list_command_facts(command, cwd):
+    for kind, text in list_command_facts(command, cwd, brief=brief):
         match kind:
             case "line":
                 yield HangingText(f"  {mark} {text}", style=theme.strong, hang=4)

@@ -161,7 +161,7 @@ class StatusValues(Struct, frozen=True, kw_only=True):
 
 def render_context_bar(share: float) -> str:
     """Return a share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
-    full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
+    full = min(max(round(share * _BAR_CELLS), int(share >= 0.005)), _BAR_CELLS)  # none for "0 %"
     return f"{_FULL_CELL * full}{_EMPTY_CELL * (_BAR_CELLS - full)} {round(share * 100)} %"
 
 

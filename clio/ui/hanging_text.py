@@ -1,5 +1,7 @@
 """Text whose wrapped rows are indented, and the user's message as it is shown in the conversation."""
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -10,6 +12,8 @@ from clio.ui.painter import Part, count_cells, split_letters
 from clio.ui.safe_text import clean
 from clio.ui.theme import Theme
 
+_SEPARATOR = " · "  # between parts of a line
+_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
 _MIN_TEXT_CELLS = 12  # a deeper indentation would leave too little of a narrow screen for the text
 
 
@@ -39,7 +43,10 @@ class HangingText(Text):
 
 
 def _find_cuts(line: str, first_width: int, width: int) -> Iterator[int]:
-    """Yield where each row of a long line ends: behind the last blank that fits, or else within a word."""
+    """Yield where each row of a long line ends: behind the last " · " in its second half, else behind the last blank.
+
+    A word is broken if it fits on no row, or if there is only a sign, a number or an indentation before it.
+    """
     letters = list(split_letters(line))
     starts = [start for start, _ in letters]
     ends = list(accumulate(cells for _, cells in letters))
@@ -50,12 +57,18 @@ def _find_cuts(line: str, first_width: int, width: int) -> Iterator[int]:
         end = begin + 1
         while end < len(ends) and ends[end] - used <= available:
             end += 1
-        cut = end
+        separator = line.rfind(_SEPARATOR, starts[begin], (*starts, len(line))[end] + 1)
+        cut = bisect_left(starts, separator + len(_SEPARATOR) - 1) if separator > starts[begin] else end
+        if 2 * (ends[cut - 1] - used) <= available:
+            cut = end
         while cut > begin and not any(is_blank[cut - 1 : cut + 1]):
             cut -= 1
-        # a blank in the first half of the row is probably the line's indentation
-        if cut > begin and 2 * (ends[cut - 1] - used) > available:
-            end = cut
+        if cut > begin:
+            next_blank = next((place for place in range(cut, len(ends)) if is_blank[place]), len(ends))
+            fits_below = ends[max(next_blank, cut) - 1] - ends[cut - 1] <= width
+            has_words = bool(_TWO_LETTERS.search(line, starts[begin], starts[cut]))
+            if 2 * (ends[cut - 1] - used) > available or (has_words and fits_below):
+                end = cut
         while end < len(ends) and is_blank[end]:
             end += 1
         if end == len(ends):

@@ -106,4 +106,4 @@ def _select_preview(message: ToolMessage) -> tuple[list[str], int]:
     else:
         half = _OUTPUT_LINES // 2
         shown = lines if len(lines) <= _OUTPUT_LINES else [*lines[:half], *lines[-(_OUTPUT_LINES - half) :]]
-    return shown, len(lines) - len(shown) if is_command else 0
+    return shown, max(len(lines) - _OUTPUT_LINES, 0) if is_command else 0

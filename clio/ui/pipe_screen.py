@@ -82,7 +82,7 @@ def get_spinner_frame(seconds: float) -> str:
 ASCII_REPLACEMENTS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">", "❯": ">",
     "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↓": "v", "↵": "|",
-    "✓": "ok", "◆": "*", "☐": "o", "☑": "x",
+    "✓": "ok", "◆": "*", "☐": "o", "☑": "x", "−": "-",
 })  # fmt: skip
 # A closed pipe, a closed connection, a terminal whose window was closed.
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.ECONNRESET, errno.EIO)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from msgspec import structs
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.buffer import Buffer
@@ -458,8 +459,10 @@ class Picker:
         shown = self._preview(value)
         if not isinstance(shown, str):
             return [cast(StyleAndTextTuples, shown)]
-        row = self._lines[self._matching[self._selected]]
-        lines = [clean_line(line) for line in shown.splitlines() if line.strip() and clean_line(line) not in row]
+        number = self._matching[self._selected]
+        # of the list, or shown whole below it
+        told = f"{self._lines[number]}\n{clean_line(self._table.rows[number][self._table.wide_column])}"
+        lines = [clean_line(line) for line in shown.splitlines() if line.strip() and clean_line(line) not in told]
         return [[("class:hint", row)] for line in lines for row in wrap_cells(line, columns - 5)]
 
     def _make_key_bindings(self) -> KeyBindings:
@@ -751,6 +754,8 @@ class Questions:
         )
         session.app.ttimeoutlen = _ESCAPE_WAIT_S
         session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # Alt and a key arrive as Esc and the key
+        if erase:
+            _cover_printed_rows(session.app, self._printed)  # a long answer takes several rows
         try:
             return await run_question(session.app, lambda: session.prompt_async(prompt, handle_sigint=False))
         except (KeyboardInterrupt, EOFError):
@@ -1018,21 +1023,32 @@ class PromptIO:
         whole: False crops a name that does not fit on the line, because it is shown in full below.
         """
         theme = self.theme
-        name = name if whole else truncate_to_cells(name, max(self.width - count_cells(f"?  {more}"), _MIN_NAME))
-        return Part(body=assemble_text(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
+        name = name if whole else truncate_to_cells(name, max(self.width - count_cells(f"?  · {more}"), _MIN_NAME))
+        return Part(
+            body=assemble_text(("? ", theme.warning), (name, theme.strong), (" · ", theme.faint), (more, style)),
+            gap=True,
+        )
 
     def render_question(self, text: str) -> list[Part]:
         """Return a question from the model, rendered as Markdown."""
         from clio.ui.markdown import render_markdown
 
-        return [Part(body=""), *render_markdown(text, self.theme)]
+        first, *rest = render_markdown(text, self.theme) or [Part(body="")]
+        margin = len("? ")
+        rest = [structs.replace(part, margin=part.margin + margin) for part in rest]
+        return [Part(body=""), structs.replace(first, margin=first.margin + margin, sign="?"), *rest]
 
-    def render_action(self, action: Action, display: "FormatPath", *, named: bool = False) -> "Sequence[Text]":
-        """Return a full description of what a call would do. named: name the file of a diff, in any case."""
+    def render_action(
+        self, action: Action, display: "FormatPath", *, named: bool = False, brief: bool = False
+    ) -> "Sequence[Text]":
+        """Return a description of what a call would do.
+
+        named: name the file of a diff, in any case. brief: leave out what the text of a command tells, too.
+        """
         # The first prompt needs no diffs, and `diff_view` imports the shell parser.
         from clio.ui.diff_view import describe_action
 
-        return describe_action(action, self.theme, self.width, display, named=named)
+        return describe_action(action, self.theme, self.width, display, named=named, brief=brief)
 
     def render_changes(self, changes: Iterable[FileChange], display: "FormatPath") -> "Sequence[Text]":
         """Return the full diff of these changes."""
@@ -1040,11 +1056,11 @@ class PromptIO:
 
         return describe_changes(changes, self.theme, self.width, display)
 
-    def render_diff(self, text: str) -> "Sequence[Text]":
-        """Return the rows of a diff without file names."""
+    def render_diff(self, text: str, file_name: str = "") -> "Sequence[Text]":
+        """Return the rows of a diff without file names. file_name: tells the language of one that has none."""
         from clio.ui.diff_view import DiffRows
 
-        return DiffRows(text, self.theme, self.width, names=False)
+        return DiffRows(text, self.theme, self.width, names=False, file_name=file_name)
 
     def render_todos(self, todos: tuple[Todo, ...], width: int) -> "list[Text]":
         """Return the full task list, rendered for `width` columns."""

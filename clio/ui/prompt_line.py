@@ -41,7 +41,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from clio.context.message_parts import PendingInput
 from clio.text.translation import mark, tr
-from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
+from clio.ui.completer import LineCompleter, accept_completion, accepts_first_completion, find_open_mention
 from clio.ui.keyboard import (
     HeldTexts,
     pop_saved_text,
@@ -60,6 +60,7 @@ from clio.ui.line_rules import (
     fit_parts_counted,
     fit_placeholder,
 )
+from clio.ui.menu_rows import MenuRows
 from clio.ui.painter import FILL
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.printed_rows import PrintedRows, RowCover
@@ -153,12 +154,15 @@ class _LineLayout:
     below the input line, and the terminal scrolls. Rows that are left when fewer are needed than before are above the
     line, if it is at the bottom of the screen; it does not move then.
 
+    takes_first: see `MenuRows`.
+
     Attributes:
         menu_count: the entries of the open menu. menu_rows: its height.
     """
 
-    def __init__(self, app: Application[str], printed: PrintedRows) -> None:
+    def __init__(self, app: Application[str], printed: PrintedRows, takes_first: Callable[[Buffer], bool]) -> None:
         self._app = app
+        self._takes_first = takes_first
         self._printed = printed
         self._cover = RowCover(app, printed)
         self._rows = 1  # of the last drawing, without the rows above the input line
@@ -187,6 +191,7 @@ class _LineLayout:
         for menu in (one.content for one in menus):
             if isinstance(menu, CompletionsMenu) and isinstance(menu.content, Window):
                 is_cut = Condition(lambda: self.menu_count > self.menu_rows)
+                menu.content.content = MenuRows(self._takes_first)
                 menu.content.right_margins = [ConditionalMargin(ScrollbarMargin(), is_cut)]
         line.floats = menus
         held, text = line.content.children[:2]
@@ -378,7 +383,9 @@ class PromptLine:
         prepare_input(app.input)
         _keep_tmux_history_clean(app.output)
         self._printed = printed or PrintedRows(self._get_size)
-        self._layout = _LineLayout(app, self._printed)
+        self._layout = _LineLayout(
+            app, self._printed, lambda buffer: self._extras.is_searching or accepts_first_completion(buffer)
+        )
         app.before_render += self._reserve_menu_rows
         app.after_render += self._after_render
         app.ttimeoutlen = _ESCAPE_S

@@ -78,9 +78,9 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     """Return the heading and the rows, no line wider than `width` (at least 8); the heading is "" if it does not fit.
 
     The wide column is wrapped between words, or truncated if the table requests that. If it is too narrow for that,
-    each row becomes a short paragraph.
+    each row becomes a short paragraph. Columns without any text are left out, and numbers are aligned at their ends.
     """
-    width = max(width, 8)
+    width, table = max(width, 8), _leave_out_empty_columns(table)
     # The headings too: that of a memory's own page is its id, which may come from a file of others.
     table = structs.replace(table, columns=tuple(map(clean_line, table.columns)))
     rows = [tuple(map(clean_line, row)) for row in table.rows]
@@ -98,8 +98,9 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     if wide_cells < min(widths[table.wide_column], max(_MIN_COLUMN_CELLS, longest_word)):
         return "", [line for row in rows for line in _stack_row(table.columns, row, width)]
     widths[table.wide_column] = min(widths[table.wide_column], wide_cells)
-    lines = [line for row in rows for line in _render_row(row, widths, table)]
-    heading = _render_row(table.columns, widths, table)[0] if any(table.columns) else ""
+    numbers = _find_number_columns(table)
+    lines = [line for row in rows for line in _render_row(row, widths, table, numbers)]
+    heading = _render_row(table.columns, widths, table, numbers)[0] if any(table.columns) else ""
     return heading, lines
 
 
@@ -111,7 +112,7 @@ class TableRows:
     """
 
     def __init__(self, table: Table, width: int) -> None:
-        width = max(width, 8)
+        width, table = max(width, 8), _leave_out_empty_columns(table)
         table = structs.replace(table, columns=tuple(map(clean_line, table.columns)))
         sizes = [_measure_column((name, *cells)) for name, *cells in zip(table.columns, *table.rows, strict=True)]
         wide = table.wide_column
@@ -121,16 +122,53 @@ class TableRows:
             if count == wide:
                 break
         self._table = structs.replace(table, columns=table.columns[:count], is_truncated=True)
+        self._numbers = _find_number_columns(table)
         self._width = width
         self._sizes = [min(size, rest) if place == wide else size for place, size in enumerate(sizes[:count])]
         has_heading = count > wide and any(self._table.columns)
-        self.heading = _render_row(self._table.columns, self._sizes, self._table)[0] if has_heading else ""
+        columns = self._table.columns
+        self.heading = _render_row(columns, self._sizes, self._table, self._numbers)[0] if has_heading else ""
 
     def __getitem__(self, number: int) -> str:
         cells = tuple(map(clean_line, self._table.rows[number]))
         if not self._sizes[self._table.wide_column :]:
             return truncate_to_cells(" ".join(cells[: self._table.wide_column + 1]), self._width)
-        return _render_row(cells[: len(self._sizes)], self._sizes, self._table)[0]
+        return _render_row(cells[: len(self._sizes)], self._sizes, self._table, self._numbers)[0]
+
+
+def _leave_out_empty_columns(table: Table) -> Table:
+    """Return the table without the columns that have no text in any row; the wide one stays."""
+    kept = [
+        place
+        for place in range(len(table.columns))
+        if place == table.wide_column or not table.rows or any(row[place] for row in table.rows)
+    ]
+    if table.has_forms or len(kept) == len(table.columns):
+        return table
+    return structs.replace(
+        table,
+        columns=tuple(table.columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+        wide_column=kept.index(table.wide_column),
+    )
+
+
+_NUMBER = re.compile(r"[$€]?[\d.,]*\d[kMG]?%?(?: [a-z]+)?|<1%|")
+_MAX_EXAMINED_ROWS = 200
+
+
+def _find_number_columns(table: Table) -> frozenset[int]:
+    """Return the columns of numbers, such as "1,204", "$0.52", "87%" or "5.4k in"; not the wide one, nor a count."""
+    rows = table.rows[:_MAX_EXAMINED_ROWS]
+    units = [{row[place].partition(" ")[2] for row in rows if row[place]} for place in range(len(table.columns))]
+    return frozenset(
+        place
+        for place in range(len(table.columns))
+        if place != table.wide_column
+        and table.columns[place] != "#"
+        and len(units[place]) == 1
+        and all(_NUMBER.fullmatch(row[place]) for row in rows)
+    )
 
 
 def _measure_column(cells: Sequence[str]) -> int:
@@ -160,15 +198,19 @@ def _render_forms(columns: Sequence[str], rows: Iterable[Sequence[str]], width: 
     return f"{columns[0]:<{indent}}{columns[1]}" if has_columns and columns[0] else "", lines
 
 
-def _render_row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
-    """Return the lines of one row: one for each line of the wide cell."""
+def _render_row(cells: Sequence[str], widths: Sequence[int], table: Table, numbers: frozenset[int]) -> list[str]:
+    """Return the lines of one row: one for each line of the wide cell. numbers: the columns aligned at their ends."""
     size = widths[table.wide_column]
     wide = cells[table.wide_column]
     parts = [truncate_to_cells(wide, size)] if table.is_truncated else wrap_cells(wide, size)
     lines: list[str] = []
     for number, part in enumerate(parts):
         row_cells = [part if index == table.wide_column else "" if number else cell for index, cell in enumerate(cells)]
-        padded = [cell + " " * (size - count_cells(cell)) for cell, size in zip(row_cells, widths, strict=True)]
+        blanks = [" " * (size - count_cells(cell)) for cell, size in zip(row_cells, widths, strict=True)]
+        padded = [
+            blank + cell if place in numbers else cell + blank
+            for place, (cell, blank) in enumerate(zip(row_cells, blanks, strict=True))
+        ]
         lines.append(_GAP.join(padded).rstrip())
     return lines
 
@@ -201,11 +243,13 @@ _MIN_LISTED = 2
 def wrap_cells(text: str, width: int) -> list[str]:
     """Wrap the text at `width` cells; longer words are broken. No line begins with a "·".
 
-    A list of three or more short parts is wrapped between its parts.
+    In a list of three or more parts, those of up to two thirds of a line stay whole.
     """
     parts = text.split(" · ")
-    if len(parts) > _MIN_LISTED and all(2 * count_cells(part) <= width for part in parts):
-        text = " · ".join(part.replace(" ", _NO_BREAK_SPACE) for part in parts)
+    if len(parts) > _MIN_LISTED:
+        text = " · ".join(
+            part.replace(" ", _NO_BREAK_SPACE) if 3 * count_cells(part) <= 2 * width else part for part in parts
+        )
     return [
         line.replace(_NO_BREAK_SPACE, " ") for line in _wrap_words(text.replace(" · ", f"{_NO_BREAK_SPACE}· "), width)
     ]
@@ -291,7 +335,7 @@ def _describe_hidden(run: list[Todo]) -> Iterator[str]:
         yield tr("… {parts} hidden · /todo all to show", parts=tr(" and ").join(parts))
 
 
-STATUS_MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
+STATUS_MARKS: dict[TodoStatus, str] = {"pending": "☐", "in_progress": "▸", "completed": "☑", "blocked": "!"}
 _ACTIVE_CELLS = 16  # leaves room for the other parts of a running turn's status line in 90 columns
 _MIN_TODO_CELLS = 8
 _NARROWEST_LIST = 20
@@ -320,12 +364,9 @@ def render_pinned_todos(todos: tuple[Todo, ...], width: int, theme: Theme) -> "I
     for todo in todos[first : first + shown]:
         mark_style, style = _choose_todo_styles(todo.status, theme)
         title = truncate_to_cells(clean_line(todo.title), max(width - 4, _MIN_TODO_CELLS))
-        yield assemble_text("  ", (PINNED_MARKS[todo.status], mark_style), " ", (title, style))
+        yield assemble_text("  ", (STATUS_MARKS[todo.status], mark_style), " ", (title, style))
     if hides:
         yield assemble_text(tr("    {done} · /todo", done=count_done(todos)), style=theme.faint)
-
-
-PINNED_MARKS: dict[TodoStatus, str] = {"pending": "☐", "in_progress": "▸", "completed": "☑", "blocked": "!"}
 
 
 def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> "Iterator[Text]":

@@ -28,6 +28,22 @@ def print_text(text: str, stream: "TextIO | None" = None) -> None:
     stream.flush()
 
 
+_HELP_HEADING = re.compile(r"^[^\W\d_][^\n:]*:(?= |$)", re.MULTILINE)
+_BOLD, _NOT_BOLD = "\x1b[1m", "\x1b[22m"
+
+
+def print_help(text: str) -> None:
+    """Print a help text on standard output; on a terminal its headings are bold."""
+    stream = sys.stdout
+    if stream is None:  # pyright: ignore[reportUnnecessaryComparison]  # None under pythonw
+        return
+    text = wrap_for_stream(text.rstrip("\n"), stream)
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        text = _HELP_HEADING.sub(lambda heading: f"{_BOLD}{heading[0]}{_NOT_BOLD}", text)
+    stream.write(text + "\n")
+    stream.flush()
+
+
 def print_error(sentence: str) -> None:
     """Print a sentence on standard error, after the name of the program and in lower case."""
     stream = sys.stderr

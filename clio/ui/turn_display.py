@@ -12,7 +12,7 @@ from rich.text import Text
 
 from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted
 from clio.config.schema import ShowReasoning
-from clio.context.command_results import weigh_error_line
+from clio.context.command_results import OMITTED, weigh_error_line
 from clio.text.translation import tr, tr_count
 from clio.ui.diff_view import render_diff
 from clio.ui.hanging_text import HangingText
@@ -178,6 +178,7 @@ def _get_running_loop() -> asyncio.AbstractEventLoop | None:
 
 BULLET, APPROVED = "●", "✓"
 MAX_DIFF_ROWS = 20
+_COUNTS = re.compile(r"(\+\d+) -(\d+)")
 _SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
 _WIDE = 60  # columns from which on the progress bar has ten cells instead of five
@@ -209,6 +210,8 @@ def render_running_row(title: str, progress: str, seconds: float, width: int, th
 def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`, with ✓ if the user approved it."""
     summary = tr("failed") if _is_shown_below(event, width) else clean_line(event.summary)
+    if event.diff:
+        summary = _COUNTS.sub(r"\1 −\2", summary)
     mark = APPROVED if event.asked and event.ok else BULLET
     return _render_call_row(mark, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
@@ -227,6 +230,8 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
     for place, line in enumerate(lines):
         if place == gap:
             yield _make_more_part(event.hidden_lines, theme)
+            if line == OMITTED:
+                continue
         style = theme.bad if not event.ok and (shown_below or weigh_error_line(line) > 1) else theme.faint
         text = line.expandtabs(4)
         if shown_below:
@@ -239,8 +244,12 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
 
 
 def _find_gap(lines: Sequence[str], event: ToolFinished) -> int | None:
-    """Return the place of the first line after the hidden ones in the output of a successful command."""
-    return len(lines) // 2 if event.ok and event.hidden_lines and lines else None
+    """Return the place before which a row counts the hidden lines of a command's output: where the last ones are."""
+    if not event.hidden_lines or not lines:
+        return None
+    if event.ok:
+        return len(lines) // 2
+    return max((place for place, line in enumerate(lines) if line == OMITTED), default=0)
 
 
 def _make_more_part(hidden: int, theme: Theme) -> Part:

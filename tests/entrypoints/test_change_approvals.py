@@ -87,6 +87,9 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         assert "-line_39" not in clio.everything
         assert "scroll" not in without_header(clio.everything) and "no to all remaining" not in clio.everything
         assert "? overwrite app.py" not in clio.everything
+        # the row of the call says what became of it, and nothing else is left of the question
+        assert mentions(clio.everything, "overwrite app.py", "declined: leave it")
+        assert "why not" not in clio.everything and "failed" not in clio.everything
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_esc_among_the_hunks_changes_nothing_and_stops(place: Place, server: Cha
         session.clio.send("y")
         session.clio.wait_for("hunk 2 of 3")
         session.clio.key("escape")
-        session.clio.wait_for("interrupted by the user")
+        session.clio.wait_for("… interrupted")
         assert session.written == OLD
 
 

@@ -45,7 +45,7 @@ def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(pl
         clio.line("/commit")
         clio.wait_for("reword")
         shown = clio.text
-        assert "? commit 1 file, +1 −1 · on main" in shown
+        assert "? commit · 1 file, +1 −1 · on main" in shown
         assert "    fix: count to two\n\n    - and no further\n\n  M calc.py  +1 −1\n" in shown
         press_after_pause(clio, "d", "+two")
         press_after_pause(clio, "e", "By hand.")

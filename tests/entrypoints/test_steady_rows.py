@@ -162,3 +162,31 @@ def test_the_input_line_stays_where_it_is(place: Place, seed: int) -> None:
         acts = (watcher.open_menu, watcher.choose, watcher.run_turn, watcher.resize)
         for act in rng.choices(acts, weights=(6, 2, 3, 1), k=16):
             act()
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 20)])
+def test_a_declined_call_stays_above_the_next_question(place: Place, columns: int, lines: int) -> None:
+    """The line that asks for the reason is gone, however long the reason was, and it hides no other row."""
+    assert place.server is not None
+    reason = "use the package manager, and nothing else"
+    place.server.add(
+        text("\n\n".join(f"line {number}" for number in range(30))),
+        tool_calls((("run_command", {"command": "rm -rf build; seq 9"}),)),
+        tool_calls((("web_fetch", {"url": "https://example.org/a"}),)),
+        text("As you like."),
+    )
+    with place.clio(columns=columns, lines=lines, setup=STEADY) as clio:
+        clio.wait_for("for commands")
+        clio.line("fill it")
+        clio.wait_for_screen(r"line 29\s+1 request")
+        at_prompt(clio)
+        clio.line("clean up")
+        clio.wait_for_screen("deletes permanently")
+        clio.send("n")
+        clio.wait_for_screen(r"why not\?")
+        clio.line(reason)
+        shown = " ".join(clio.wait_for_screen(r"\? fetch[\s\S]*n no, and say why").split())
+        assert f"declined: {reason}" in shown and "● run rm -rf build; seq 9" in shown, shown
+        assert "why not" not in clio.everything and shown.count("https://example.org/a") == 1, shown
+        clio.key("escape")
+        at_prompt(clio)

@@ -343,7 +343,7 @@ CALL = CallServer(name="mcp_x_y", server="x", tool="y", arguments='{"path": "the
         (f"fetch {ADDRESS}", FetchUrl(url=ADDRESS), "?end"),
         (f"read {FORGED * 3} the end", ReadFiles(paths=(ROOT / "the end",)), "the end"),
         (f"save {FORGED * 3} the end", TouchOwnState(), "the end"),
-        (f"edit {FAR}", ChangeFiles(changes=(structs.replace(EDIT.changes[0], path=ROOT / FAR),)), "app.py +1 -1"),
+        (f"edit {FAR}", ChangeFiles(changes=(structs.replace(EDIT.changes[0], path=ROOT / FAR),)), "app.py +1 −1"),
     ],
 )
 def test_a_long_title_pushes_nothing_off_the_screen(columns: int, title: str, action: Any, end: str) -> None:

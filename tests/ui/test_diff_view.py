@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.files.diff import diff_texts
-from clio.ui.diff_view import DiffRows, parse_diff, render_diff
+from clio.ui.diff_view import DiffRows, list_command_facts, parse_diff, render_diff
 from clio.ui.painter import Painter, Part
 from clio.ui.palettes import get_builtin_palette
 from clio.ui.theme import CurrentPalette, Theme
@@ -87,7 +87,7 @@ def test_files_are_named_with_what_happens_to_them() -> None:
         + "Binary file logo.png: 3 kB → 4 kB\n"
     )
     rows = [row.plain for row in DiffRows(diff, THEME, 80)]
-    named = {"  x.py +1 -1", "  new y.py +1", "  delete z.py -1", "  move from.py → to.py", "  git.py +1 -1"}
+    named = {"  x.py +1 −1", "  new y.py +1", "  delete z.py −1", "  move from.py → to.py", "  git.py +1 −1"}
     assert named <= set(rows)
     assert rows[-1].strip() == "Binary file logo.png: 3 kB → 4 kB"
 
@@ -96,7 +96,7 @@ def test_a_hunk_that_lost_lines_to_redaction_does_not_swallow_the_next_file() ->
     diff = "--- a\n+++ a\n@@ -1,3 +1,9 @@\n one\n+[secret]\n--- b\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"
     assert [row.plain for row in DiffRows(diff, THEME, 40) if row.plain.startswith(("  a", "  b"))] == [
         "  a +1",
-        "  b +1 -1",
+        "  b +1 −1",
     ]
 
 
@@ -187,3 +187,25 @@ def test_only_the_displayed_part_of_a_huge_diff_is_highlighted() -> None:
 def test_a_file_of_an_unknown_kind_has_no_colours_of_code() -> None:
     screen = draw(diff_texts("def\n", "return\n", "x.unknown", "x.unknown").text, 40)
     assert screen.buffer[find_row(screen, "+return")][6].fg == "e4e4e4"
+
+
+def test_a_hunk_without_a_file_name_has_the_colours_of_its_file() -> None:
+    hunk = "@@ -1,2 +1,2 @@\n def total(a):\n-    return a - 1\n+    return a + 1\n"
+    theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette("dark")))
+    plain, coloured = (DiffRows(hunk, theme, 60, names=False, file_name=name) for name in ("", "prices.py"))
+    assert all(len(coloured[place].spans) > len(plain[place].spans) for place in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("rm -rf build && git push --force origin 'main'", False),
+        ("for file in $(git ls-files '*.py'); do wc \"$file\"; done", False),
+        ("r\\m -rf build; true", True),
+        ("$'\\x72m' -rf build; true", True),
+    ],
+)
+def test_programs_are_listed_if_the_command_does_not_name_them_as_they_run(command: str, told: bool) -> None:
+    briefly = [text for kind, text in list_command_facts(command, ".", brief=True) if kind == "runs"]
+    assert bool(briefly) is told
+    assert any(kind == "runs" for kind, _ in list_command_facts(command, "."))

@@ -58,3 +58,20 @@ def test_a_filled_row_counts_the_columns_of_its_text() -> None:
     theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette("dark")))
     rows = [Painter(theme, lambda: (40, 9)).render_rows(part) for part in render_user_message("abc", theme)]
     assert [count_row_cells(row) for part in rows for row in part] == [len("❯ abc")]
+
+
+def split(text: str, width: int) -> list[str]:
+    return [row.plain for row in HangingText(text, hang=2).split_rows(width)]
+
+
+def test_an_address_behind_a_few_words_goes_to_the_next_row_whole() -> None:
+    rows = split("can't connect to http://127.0.0.1:34327 (connection refused)", 38)
+    assert rows == ["can't connect to", "  http://127.0.0.1:34327 (connection", "  refused)"]
+    assert split("› " + "x" * 37, 38) == ["› " + "x" * 36, "  x"]  # behind a sign it is broken
+
+
+def test_a_line_of_parts_is_wrapped_between_them() -> None:
+    assert split("rate limited (error 429) · retrying in 6 s (1 of 4)", 48) == [
+        "rate limited (error 429) ·",
+        "  retrying in 6 s (1 of 4)",
+    ]

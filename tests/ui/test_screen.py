@@ -360,7 +360,7 @@ def test_a_diff_of_one_file_leaves_its_name_out_and_one_of_two_does_not() -> Non
     assert "clio/app.py" not in stage.everything()
     two = Stage(80, 40)
     two.play(*start(), finished("1", "patch", "+4 -2", diff=DIFF + DIFF), end())
-    assert two.everything().count("clio/app.py +2 -1") == 2
+    assert two.everything().count("clio/app.py +2 −1") == 2
 
 
 def test_the_input_line_is_drawn_before_the_first_event_of_a_turn() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from clio.commands.command import Table
 from clio.commands.registry import make_command_table
 from clio.ui.painter import count_cells
-from clio.ui.tables import TableRows, render_table
+from clio.ui.tables import TableRows, render_table, wrap_cells
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)
 
@@ -82,3 +82,22 @@ def test_rows_laid_out_one_by_one_are_those_of_the_table(
     heading, whole = render_table(table, width)
     if heading and one_by_one.heading.endswith(" x"):  # no column had to be left out
         assert [line.split() for line in (one_by_one.heading, *lines)] == [line.split() for line in (heading, *whole)]
+
+
+def test_numbers_end_below_one_another_and_empty_columns_are_left_out() -> None:
+    table = Table(
+        columns=("turn", "", "window", "cost"),
+        rows=(("1 begin", "5.4k in", "", "$0.0044"), ("session", "11k in", "", "$0.31")),
+    )
+    assert render_table(table, 60) == (
+        f"turn{'cost':>21}",
+        ["1 begin  5.4k in  $0.0044", "session   11k in    $0.31"],
+    )
+    assert TableRows(table, 60)[1] == "session   11k in    $0.31"
+
+
+def test_short_parts_of_a_list_stay_whole() -> None:
+    assert wrap_cells("8 count money in whole cents · 11k in · 8.2k cached · 192 out", 36) == [
+        "8 count money in whole cents ·",
+        "11k in · 8.2k cached · 192 out",
+    ]

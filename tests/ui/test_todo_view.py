@@ -21,7 +21,7 @@ def rows(shown: tuple[Todo, ...], width: int = 60, *, fold: bool = True) -> list
 
 def test_each_status_has_its_mark() -> None:
     shown = todos("completed", "in_progress", "blocked", "pending")
-    assert rows(shown) == ["  ✓ 1  item 1", "  ▸ 2  item 2", "  ! 3  item 3", "  ○ 4  item 4"]
+    assert rows(shown) == ["  ☑ 1  item 1", "  ▸ 2  item 2", "  ! 3  item 3", "  ☐ 4  item 4"]
     assert list(render_plain_todos(shown)) == [
         "1. done: item 1",
         "2. in progress: item 2",

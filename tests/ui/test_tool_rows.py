@@ -1,8 +1,10 @@
 """The row of a call, and what is below it."""
 
 import pytest
+from msgspec import structs
 
 from clio.agent.user_interface import Retrying, StepStarted, ToolStarted
+from clio.context.command_results import select_failure_lines
 from tests.ui.stage import Stage, end, finished, start
 
 REASON = "'missing.py' does not exist; did you mean 'clio/text/vocabulary.py'?"
@@ -58,3 +60,32 @@ def test_the_reason_of_a_retry_is_reported_once_a_step() -> None:
     told = [line for line in stage.everything().splitlines() if "retrying" in line]
     first = "↻ can't connect to x · retrying in 2 s (1 of 4)"
     assert told == [first, "↻ retrying in 2 s (2 of 4)", first]
+
+
+def test_hidden_lines_of_a_failed_command_are_counted_where_they_are() -> None:
+    lines = [*(f"passed {number}" for number in range(9)), "E  AssertionError", *(f"done {n}" for n in range(1, 21))]
+    preview = select_failure_lines(lines, 5)
+    event = structs.replace(
+        finished("1", "run check", "exit 1 in 0.5 s", ok=False, preview="\n".join(preview)),
+        name="run_command",
+        hidden_lines=25,
+    )
+    stage = Stage(60)
+    stage.play(*start(), event, end())
+    shown = [row.strip() for row in stage.everything().splitlines()]
+    first = shown.index("E  AssertionError")
+    assert shown[first : first + 6] == [
+        "E  AssertionError", "done 1", "done 2", "… +25 lines · ctrl-o", "done 19", "done 20",
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_failed_command_stands_below_what_is_hidden() -> None:
+    event = structs.replace(
+        finished("1", "run check", "exit 1 in 0.5 s", ok=False, preview="line 8\nline 9"),
+        name="run_command",
+        hidden_lines=7,
+    )
+    stage = Stage(60)
+    stage.play(*start(), event, end())
+    rows = [row.strip() for row in stage.everything().splitlines()]
+    assert rows[rows.index("line 8") - 1] == "… +7 lines · ctrl-o"

@@ -391,7 +391,9 @@ class ReaderPromptIO(PromptIO):
         first, *rest = speak_text(text) or [""]
         return [Part(body=Text(line)) for line in (f"{self._next_label()}: {first}", *rest)]
 
-    def render_action(self, action: Action, display: FormatPath, *, named: bool = False) -> Sequence[Text]:
+    def render_action(
+        self, action: Action, display: FormatPath, *, named: bool = False, brief: bool = False
+    ) -> Sequence[Text]:
         """Describe what a call would do, each line with a label."""
         match action:
             case ChangeFiles(changes=changes):
@@ -418,7 +420,7 @@ class ReaderPromptIO(PromptIO):
         diff = "".join(diff_change(change, lambda path: display(path).replace("\n", "\\n")).text for change in changes)
         return [Text(line) for line in speak_diff(diff, names=named)]
 
-    def render_diff(self, text: str) -> Sequence[Text]:
+    def render_diff(self, text: str, file_name: str = "") -> Sequence[Text]:
         """Describe how each line of one file changes."""
         return [Text(line) for line in speak_diff(text, names=False)]
 

@@ -27,6 +27,7 @@ from clio.agent.user_interface import (
 )
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
+from clio.context.command_results import OMITTED
 from clio.text.formatting import begin_lower
 from clio.text.translation import tr
 from clio.ui.footer import Activity
@@ -117,7 +118,7 @@ def speak_call(event: ToolFinished) -> Iterator[str]:
     if event.diff and not event.asked:
         yield from speak_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=tr(", slash diff to read all"))
     elif not event.ok:
-        output = [line for line in lines if line and clean_line(line) != summary]
+        output = [line for line in lines if line not in ("", OMITTED) and clean_line(line) != summary]
         yield from (tr("output: {line}", line=line) for line in output)
 
 
