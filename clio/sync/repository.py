@@ -56,6 +56,19 @@ _SAFETY = (
 )
 
 
+_ON_THE_OTHER_SIDE = shlex.join(
+    (
+        *("git", *NO_HOOKS, "-c", "core.alternateRefsCommand=true", "-c", "core.fsmonitor=false"),
+        # A remote with files would check out what is pushed, with its own filters.
+        *("-c", "receive.denyCurrentBranch=refuse", "-c", "receive.autogc=false"),
+        # A remote with a remote of its own would fetch what it lacks from there, with its own programs.
+        *(part for name in ("", ".file", ".ssh", ".https", ".http", ".git", ".ext")
+          for part in ("-c", f"protocol{name}.allow=never")),
+    )
+)  # fmt: skip
+"""How git is started in a remote that is a folder: its hooks and settings would run as the user, and not on a server."""
+
+
 class RemoteUnreachable(ClioError):
     """The remote cannot be reached or refuses access; nothing was changed."""
 
@@ -136,7 +149,7 @@ class SyncRepository:
     def fetch(self) -> str:
         """Download the remote's commits; return its newest one, "" if it has none. Raises RemoteUnreachable."""
         for _ in range(5):
-            listed = self._call_remote("ls-remote", "--", self.remote, BRANCH)
+            listed = self._call_remote("ls-remote", *self._list_options("upload-pack"), "--", self.remote, BRANCH)
             commit = listed.split("\t")[0].strip()
             if not commit:
                 return ""
@@ -144,7 +157,8 @@ class SyncRepository:
                 raise RemoteUnreachable(tr("the remote answered something that is not a git repository's list"))
             if self._has_object(commit):
                 return commit
-            self._call_remote("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", self.remote, BRANCH)
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", *self._list_options("upload-pack"))
+            self._call_remote("fetch", *options, "--", self.remote, BRANCH)
             if self._has_object(commit):
                 return commit
             # The branch was replaced between the two calls.
@@ -153,12 +167,18 @@ class SyncRepository:
     def push(self, commit: str) -> None:
         """Make a commit the remote's newest one. Raises PushRejected, RemoteUnreachable."""
         try:
-            self._call_remote("push", "--quiet", "--no-verify", "--", self.remote, f"{commit}:{BRANCH}")
+            options = ("--quiet", "--no-verify", *self._list_options("receive-pack"))
+            self._call_remote("push", *options, "--", self.remote, f"{commit}:{BRANCH}")
         except RemoteUnreachable as error:
             text = str(error)
             if any(word in text for word in ("rejected", "fetch first", "cannot lock ref", "failed to update ref")):
                 raise PushRejected(text) from error
             raise
+
+    def _list_options(self, program: str) -> tuple[str, ...]:
+        """Return the option that says how the remote's side of a transfer is started, if that is on this machine."""
+        is_folder = self.remote.startswith("file://") or Path(self.remote).is_absolute()
+        return (f"--{program}={_ON_THE_OTHER_SIDE} {program}",) if is_folder else ()
 
     def tidy(self) -> None:
         """Pack the objects once there are many; git's own `gc` would do it whenever it likes."""

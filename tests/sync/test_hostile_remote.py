@@ -172,6 +172,55 @@ def test_a_record_with_the_last_possible_time_can_be_forgotten_everywhere(tmp_pa
         assert (report.sent, report.received, report.problems) == (0, 0, ())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="hooks of POSIX")
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_a_remote_that_is_a_folder_runs_nothing(one: Machine, tmp_path: Path, address: str) -> None:
+    remote, other = tmp_path / "remote.git", tmp_path / "other.git"
+    settings = one.files.settings()
+    one.files.save_settings(msgspec.structs.replace(settings, remote=address.format(remote)))
+    git(tmp_path, "init", "--quiet", "--bare", str(other))
+    git(tmp_path, "--git-dir", str(other), "fetch", "--quiet", str(remote), "main:main")
+    (remote / "objects" / "info" / "alternates").write_text(f"{other / 'objects'}\n", encoding="utf-8")
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "push-to-checkout"):
+        hook = remote / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran-{name}'\n", encoding="utf-8")
+        hook.chmod(0o755)
+    for name in ("core.alternateRefsCommand", "core.fsmonitor", "uploadpack.packObjectsHook", "core.sshCommand"):
+        git(remote, "config", name, f"touch '{tmp_path}/ran-{name}'; true #")
+    add(one, "a second memory")
+    assert one.synchronize().sent == 1
+    assert list(tmp_path.glob("ran-*")) == []
+    commit(remote, [seal(Key(PROJECT, "memory", "m1"), memory("m1", content="it arrives"))])
+    for ran in tmp_path.glob("ran-*"):  # by the git of the other machine
+        ran.unlink()
+    assert one.synchronize().received == 1
+    assert list(tmp_path.glob("ran-*")) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="programs of POSIX")
+def test_a_remote_with_files_checks_nothing_out(one: Machine, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    (tmp_path / "place").mkdir()
+    remote.rename(tmp_path / "place" / ".git")
+    place = tmp_path / "place"
+    for name, value in {
+        "core.bare": "false",
+        "receive.denyCurrentBranch": "updateInstead",
+        "filter.x.smudge": f"touch '{tmp_path}/ran-smudge'; cat",
+    }.items():
+        git(place, "config", name, value)
+    (place / ".git" / "info").mkdir(exist_ok=True)
+    (place / ".git" / "info" / "attributes").write_text("* filter=x\n", encoding="utf-8")
+    git(place, "read-tree", "HEAD")
+    git(place, "-c", "filter.x.smudge=", "checkout", "--quiet", "-f", "HEAD")
+    one.files.save_settings(msgspec.structs.replace(one.files.settings(), remote=str(place)))
+    add(one, "a second memory")
+    with pytest.raises(ClioError):
+        one.synchronize()
+    assert not (tmp_path / "ran-smudge").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX")
 def test_a_tree_that_lists_millions_of_files_fills_no_memory(
     one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
