@@ -66,7 +66,7 @@ _ON_THE_OTHER_SIDE = shlex.join(
           for part in ("-c", f"protocol{name}.allow=never")),
     )
 )  # fmt: skip
-"""How git is started in a remote that is a folder: its hooks and settings would run as the user, and not on a server."""
+"""How git is started in a remote that is a folder: its hooks and settings would run as the user, not on a server."""
 
 
 class RemoteUnreachable(ClioError):
