@@ -92,6 +92,7 @@ language-servers: $(READY) ## tests with the real pyright and typescript-languag
 	npm install --no-audit --no-fund --prefix build/language-servers typescript-language-server typescript@5
 	PATH="$(CURDIR)/build/language-servers/node_modules/.bin:$$PATH" \
 		$(BIN)/python -m pytest tests/lsp tests/turns/test_code_lookup.py
+	PATH="$(CURDIR)/build/language-servers/node_modules/.bin:$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench.language_servers
 
 conformance: $(READY) ## the published MCP conformance suite, on both sides
 	$(BIN)/python -m bench.mcp.suite

@@ -111,7 +111,8 @@ class ServerSpec(Struct, frozen=True, kw_only=True):
         settings: answers to what the server asks for as `workspace/configuration`, by section.
         env: further variables while the project is not trusted, which keep it from running code of the project.
         runs_code: it runs code of the project, whatever its options: build scripts, plug-ins, compilers it names.
-        confined_shell: shell command that runs it when it is confined, where it must write a cache.
+        confined_shell: shell command that runs it when it is confined, for one that writes other files than a cache in
+            $XDG_CACHE_HOME.
         replaces: name of the checker after edits that reports the same.
         file_list: file of the project, or of its folder `build`, without which it knows only files it is shown; clio
             shows it those with the name that is looked up.
@@ -207,11 +208,11 @@ SERVERS: tuple[ServerSpec, ...] = (
     ServerSpec(name="ruby-lsp", suffixes=(".rb",), root_markers=("Gemfile",), runs_code=True,
                install="gem install ruby-lsp"),
     ServerSpec(name="intelephense", arguments=("--stdio",), suffixes=(".php",), root_markers=("composer.json",),
-               install="npm install -g intelephense", options={"storagePath": "/tmp"}),
+               install="npm install -g intelephense", options={"storagePath": "/tmp"}, ready_text="Indexing finished"),
     ServerSpec(name="lua-language-server", suffixes=(".lua",), root_markers=(".luarc.json",), runs_code=True,
                install="the package lua-language-server of your system"),
     ServerSpec(name="bash-language-server", arguments=("start",), suffixes=(".sh", ".bash"),
-               install="npm install -g bash-language-server"),
+               install="npm install -g bash-language-server", ready_text="BackgroundAnalysis: Completed"),
     ServerSpec(name="sourcekit-lsp", suffixes=(".swift",), root_markers=("Package.swift",), runs_code=True,
                install="the Swift toolchain"),
     ServerSpec(name="metals", suffixes=(".scala",), root_markers=("build.sbt",), runs_code=True,

@@ -50,6 +50,7 @@ _MAX_SHOWN_FILES = 40
 """Number of files with a name, fewer than MAX_OPEN_FILES, that a server without a list of the files is shown."""
 _LINE_BREAKS = re.compile(r"\r\n|\r|\n")
 _NAME = re.compile(r"\w+")
+_EXECUTE = 'exec "$@"'
 _PULL_METHOD = "textDocument/diagnostic"
 _RETRY_CODES = (-32802, -32801)  # ServerCancelled, ContentModified: ask again
 _SYMBOL_KINDS: Mapping[int, str] = {
@@ -175,9 +176,9 @@ class LanguageServer:
             if found.needs_trust:
                 raise ServerFailed(tr("it can't be confined here"))
             return env, EnclosedCommand(argv=found.argv)
-        argv = found.argv
-        if shell := found.spec.confined_shell:
-            argv = ("/bin/sh", "-c", shell, "sh", *argv)
+        # Many write a cache; without one gopls reports no problems, and pylsp finds no references.
+        shell = f'export XDG_CACHE_HOME="$TMPDIR/cache"; {found.spec.confined_shell or _EXECUTE}'
+        argv = ("/bin/sh", "-c", shell, "sh", *found.argv)
         enclosed = self._confinement.enclose(argv, root, env)
         return env, enclosed or EnclosedCommand(argv=found.argv)
 
@@ -456,7 +457,9 @@ class LanguageServer:
         await self._show_files(paths)
         if not self._is_ready and not self.found.spec.ready_text:
             self._is_ready = True
-            await self._await_news(_BEGIN_S)
+            end = time.monotonic() + _BEGIN_S
+            while not self._loading and (left_s := end - time.monotonic()) > 0:
+                await self._await_news(left_s)  # of any kind: a report may come before the loading
         try:
             async with asyncio.timeout(LOADING_LIMIT_S):
                 while self._loading or not self._is_ready:

@@ -35,7 +35,7 @@ def command(mode: str, *more: object) -> str:
 class Fixture:
     """Servers of one mode for a project with one file, which are stopped at the end."""
 
-    def __init__(self, folder: Path, mode: str, *more: object) -> None:
+    def __init__(self, folder: Path, mode: str, *more: object, name: str = "pyright") -> None:
         self.root = (folder / "project").resolve()
         self.root.mkdir()
         self.file = self.root / "app.py"
@@ -46,7 +46,7 @@ class Fixture:
         confinement.use("off")
         self.servers = LanguageServers(
             ServerContext(
-                setting=("off", f"pyright {command(mode, *more)}"),
+                setting=("off", f"{name} {command(mode, *more)}"),
                 root=self.root,
                 owner=self.root,
                 home=folder / "home",
@@ -68,8 +68,8 @@ Make = Callable[..., Fixture]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def start(mode: str, *more: object) -> Fixture:
-        return Fixture(tmp_path, mode, *more)
+    def start(mode: str, *more: object, name: str = "pyright") -> Fixture:
+        return Fixture(tmp_path, mode, *more, name=name)
 
     return start
 
@@ -111,6 +111,19 @@ def test_problems_of_an_earlier_text_leave_the_server_with_the_present_one(make:
         await fixture.servers.close()
 
     asyncio.run(run())
+
+
+def test_a_server_is_asked_when_it_has_loaded_also_if_it_reports_before(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language_server, "_BEGIN_S", 5.0)  # the server says after 0.1 s that it loads
+
+    async def run() -> None:
+        fixture = make("loads", name="ty")  # which clio expects no words from when it has loaded
+        assert await fixture.references() == [1, 5]
+        await fixture.servers.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 def test_a_server_that_takes_changes_together_is_not_waited_for_in_vain(

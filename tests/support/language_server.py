@@ -5,7 +5,8 @@ message of a gigabyte; `nested` sends JSON that is nested deeply; `dies` exits a
 without end; `deaf` reads no input after the first message; `forger` answers with control characters and places outside
 the project; `child` starts another process and ignores SIGTERM; `refuses` answers every question with an error;
 `escapes` tries to write files and to open a socket, and answers what worked; `merges` takes changes that arrive
-together as one, and reports nothing if a text is again the last reported one, as clangd does.
+together as one, and reports nothing if a text is again the last reported one, as clangd does; `loads` reports on a file
+at once, then says that it loads, and knows no names before it has loaded.
 """
 
 import json
@@ -103,8 +104,10 @@ def report(uri: str, version: int | None = None) -> None:
 
 
 def try_to_escape() -> str:
-    """What a server must not be able to do, and whether it could."""
-    done = {"write": True, "network": True, "secret": "SERVER_TEST_TOKEN" in os.environ}
+    """What a server must not be able to do, and whether it could; and that it can write a cache."""
+    cache = Path(os.environ["XDG_CACHE_HOME"], "names")
+    cache.mkdir(parents=True)
+    done = {"cache": cache.is_dir(), "write": True, "network": True, "secret": "SERVER_TEST_TOKEN" in os.environ}
     for name in (Path("escaped"), Path("~/escaped").expanduser()):
         try:
             name.write_text("", encoding="utf-8")
@@ -150,6 +153,17 @@ def report_later(document: dict[str, Any], built: dict[str, str], changed: dict[
     threading.Timer(0.2, build).start()
 
 
+LOADED = threading.Event()
+
+
+def load(seconds: float) -> None:
+    """Say that the project is being loaded, and that it is after these seconds."""
+    send({"method": "$/progress", "params": {"token": "load", "value": {"kind": "begin", "title": "Loading"}}})
+    time.sleep(seconds)
+    LOADED.set()
+    send({"method": "$/progress", "params": {"token": "load", "value": {"kind": "end"}}})
+
+
 def main() -> None:
     mode = sys.argv[1]
     built: dict[str, str] = {}
@@ -173,7 +187,10 @@ def main() -> None:
         if method in ("textDocument/didOpen", "textDocument/didChange"):
             document = params["textDocument"]
             FILES[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][0]["text"]
-            if mode == "merges":
+            if mode == "loads" and method == "textDocument/didOpen":
+                report(document["uri"])
+                threading.Timer(0.1, load, (0.5,)).start()
+            elif mode == "merges":
                 report_later(document, built, changed)
             else:
                 report(document["uri"])
@@ -184,7 +201,9 @@ def main() -> None:
         elif method == "exit":
             return
         elif number is not None and method:
-            if mode == "escapes" and method != "initialize":
+            if mode == "loads" and method.startswith("textDocument/") and not LOADED.is_set():
+                send({"id": number, "result": []})
+            elif mode == "escapes" and method != "initialize":
                 send({"id": number, "error": {"code": -32603, "message": try_to_escape()}})
             elif mode == "refuses" and method != "initialize":
                 send({"id": number, "error": {"code": -32603, "message": "no \x1b[31midea"}})

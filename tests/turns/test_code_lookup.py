@@ -260,7 +260,7 @@ def test_a_server_is_confined(make_harness: MakeHarness, tmp_path: Path, monkeyp
         pytest.skip("the system confines nothing: no bwrap, landlock or Seatbelt")
     write(harness, {"use.py": "x = 1\n"})
     (answer,) = run(harness)
-    assert "write=False network=False secret=False" in answer
+    assert "cache=True write=False network=False secret=False" in answer
     assert not (harness.project / "escaped").exists()
 
 
