@@ -33,7 +33,7 @@ _EN = english_rules("preferences")
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
-    from clio.memory.consolidation.live_corrections import UnclearCorrection
+    from clio.memory.consolidation.live_corrections import UnclearCorrection, UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -263,7 +263,7 @@ class Learner:
         self._asks_model = asks_model
         self._unconfirmed: tuple[StatedPreference, ...] = ()
         self._session = ""
-        self._unclear: tuple[UnclearCorrection, ...] = ()
+        self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
@@ -312,23 +312,31 @@ class Learner:
                 self._unclear = (*self._unclear, one)
         return {one.quote for one in replaced}, done
 
-    def _confirm_correction(self, one: "UnclearCorrection") -> None:
-        """Replace what the user confirmed that a correction is about."""
+    def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
+        """Do what the user confirmed that a correction or a request to forget is about."""
         self._tell(one.apply(self._memory).describe())
 
     def _lift(self, session: Session, text: str) -> set[str]:
         """Lift what the message takes back, report it, and return the sentences that take something back."""
         if self._memory.is_silent or not (detect_language(text) or _MAY_LIFT.search(text)):
             return set()
-        from clio.memory.consolidation.live_corrections import lift_limits
+        from clio.memory.consolidation.live_corrections import Lifted, forget_stated, lift_limits
 
+        before = [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
+        context = "\n".join(one.content for one in before[-CONTEXT_MESSAGES:])
+        own = [one.content for one in before if isinstance(one, UserMessage) and one.origin == "user"]
         try:
-            lifted = lift_limits(self._memory, text, session.id)
+            lifted: list[Lifted | UnclearRequest] = [*lift_limits(self._memory, text, session.id)]
+            done = {one.quote for one in lifted if isinstance(one, Lifted) and one.describe()}
+            lifted += forget_stated(self._memory, text, session.id, context, own[-1] if own else "", done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
-        for line in filter(None, (one.describe() for one in lifted)):
-            self._tell(line)
+        for one in lifted:
+            if not isinstance(one, Lifted):
+                self._unclear = (*self._unclear, one)
+            elif line := one.describe():
+                self._tell(line)
         return {one.quote for one in lifted}
 
     def after_turn(self, session: Session, status: str) -> None:
@@ -386,7 +394,7 @@ class Learner:
         """Return and clear the questions about statements of the last turn, at most one for each scope."""
         unconfirmed, self._unconfirmed = self._unconfirmed, ()
         unclear, self._unclear = self._unclear, ()
-        corrections = ((one.question(), partial(self._confirm_correction, one)) for one in unclear)
+        corrections = ((one.question(), partial(self._confirm, one)) for one in unclear)
         return (*corrections, *self._questions(unconfirmed, self._session))
 
     def defer_suggestions(self) -> None:

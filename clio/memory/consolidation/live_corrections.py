@@ -13,6 +13,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.memory.consolidation.forget_requests import (
+    find_forget_requests,
+    is_meant,
+    is_stated_in,
+    list_named,
+    needs_confirmation,
+)
 from clio.memory.consolidation.stated_facts import (
     Correction,
     Stated,
@@ -501,6 +508,74 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
             memory.lift_held(held)
         done.append(Lifted(records=tuple(records), held=held, quote=one.quote))
     return done
+
+
+class UnclearRequest(Struct, frozen=True, kw_only=True):
+    """A request to forget something that may as well be about the current task, so that nothing was archived.
+
+    Attributes:
+        record: the memory that it names.
+        quote: the sentence as written.
+    """
+
+    record: MemoryRecord
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that names the memory."""
+        return Lifted(candidates=(self.record,), quote=self.quote).describe()
+
+    def question(self) -> str:
+        """Return the question whether the memory is meant."""
+        return tr("Forget “{content}”?", content=shorten_content(self.record))
+
+    def apply(self, memory: MemorySystem) -> Lifted:
+        """Archive the memory. Raises UserError, StorageError, OSError."""
+        memory.store.forget(self.record.id)
+        return Lifted(records=(self.record,), quote=self.quote)
+
+
+def forget_stated(
+    memory: MemorySystem, text: str, session: str, context: str, last_message: str, done: Collection[str]
+) -> list[Lifted | UnclearRequest]:
+    """Archive the memories that the user's message asks to forget; each sentence is one change to undo.
+
+    Args:
+        context: what was said just before.
+        last_message: the user's message before this one in the session, which "scratch that" takes back.
+        done: sentences of the message that have taken something back already.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest] = []
+    for request in find_forget_requests(text):
+        if request.quote in done:
+            continue
+        known = [record for _, record in _preferences(memory)]
+        known += [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
+        held: tuple[str, ...] = ()
+        if request.kind == "pointing":
+            records = [one for one in known if _session(one) == session and is_stated_in(one.content, last_message)]
+            held = tuple(one for one in memory.held_limits if is_stated_in(one, last_message))
+        else:
+            records = [known[place] for place in list_named([one.content for one in known], request)]
+            held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+            if len(records) > 1:
+                found.append(Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote))
+                continue
+            if records and needs_confirmation(request, records[0].content, context):
+                found.append(UnclearRequest(record=records[0], quote=request.quote))
+                continue
+        if records:
+            memory.store.forget(*[record.id for record in records])
+        if held:
+            memory.lift_held(held)
+        if records or held:
+            found.append(Lifted(records=tuple(records), held=held, quote=request.quote))
+    return found
+
+
+_FORGETTABLE = ("fact", "note", "discovery", "rule")
 
 
 def _search(

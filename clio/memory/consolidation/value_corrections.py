@@ -141,6 +141,13 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     return _find_denied(old, sentence) or _find_new_value(old, sentence)
 
 
+def list_content_words(text: str) -> frozenset[str]:
+    """Return the words of a text that tell what it is about, in lower case and without the plural "s"."""
+    if _CJK.search(text):
+        return frozenset(run.casefold() for run in _CONTENT_RUN.findall(text) if run not in _patterns().linking_cjk)
+    return frozenset(_fold(token).removesuffix("s") or token for token in _content(_tokenize(text)))
+
+
 def is_already_said(old: str, sentence: str) -> bool:
     """Whether a statement in memory already says what a sentence with a negation puts in place of something else."""
     if _CJK.search(old) or _CJK.search(sentence):

@@ -115,3 +115,13 @@ def test_a_correction_that_fits_several_memories_replaces_none(tmp_path: Path, s
     facts, questions = converse(tmp_path, server, stated, ["actually 9292"])
     assert len(facts) == 2
     assert not questions
+
+
+def test_scratch_that_takes_back_what_the_message_before_stated(tmp_path: Path, server: ChatServer) -> None:
+    said = ["remember that releases happen on Tuesdays", "remember that the cache lives in Redis", "scratch that"]
+    assert converse(tmp_path, server, said) == (["releases happen on Tuesdays"], [])
+
+
+def test_clio_asks_if_a_request_to_forget_may_be_about_the_task(tmp_path: Path, server: ChatServer) -> None:
+    said = ["remember that the cache lives in Redis", "look at the parser and the cache", "forget the cache"]
+    assert converse(tmp_path, server, said) == (["the cache lives in Redis"], ["Forget “the cache lives in Redis”?"])
