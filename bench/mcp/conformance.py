@@ -9,8 +9,9 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,7 +22,8 @@ from clio.mcp.values import CallFailed, ServerDown
 
 _SAMPLES: dict[str, Any] = {"number": 2, "integer": 2, "boolean": True, "string": "x", "array": [], "object": {}}
 _CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the suite knows no other
-_MAX_LOGINS = 3
+_MAX_LOGINS = 2
+T = TypeVar("T")
 
 
 async def main(url: str) -> int:
@@ -31,7 +33,8 @@ async def main(url: str) -> int:
         return ""
 
     context = msgspec.json.decode(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    oauth = await _make_oauth(os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), context, url)
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+    oauth = await _make_oauth(scenario, context, url)
     server = McpServer(
         name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0, oauth=oauth
     )
@@ -40,7 +43,7 @@ async def main(url: str) -> int:
             [server], [], project=Path.cwd(), env=os.environ, folder=None, home=Path(home), tell=print, ask=take_default
         )
         try:
-            return await _use(servers)
+            return await _use(servers, scenario, context)
         except (CallFailed, ServerDown, LoginFailed) as error:
             print(error, file=sys.stderr)
             return 1
@@ -82,27 +85,41 @@ async def _find_issuer(url: str) -> str:
     return ""
 
 
-async def _use(servers: McpServers) -> int:
-    try:
-        status = await servers.start("suite")
-    except ServerDown as error:
-        if "clio mcp login" not in str(error):
-            raise
-        await _log_in(servers)
-        status = await servers.start("suite")
-    for tool in status.catalog.tools if status.catalog else ():
-        schema = msgspec.json.decode(tool.schema)
-        given = {name: _SAMPLES.get(field.get("type"), "x") for name, field in schema.get("properties", {}).items()}
-        for remaining in reversed(range(_MAX_LOGINS)):
-            try:
-                print(tool.name, (await servers.call("suite", tool.name, given, print)).text[:200])
-                break
-            except CallFailed as error:
-                if "clio mcp login" not in str(error) or not remaining:
-                    raise
-                await _log_in(servers)
-                await servers.close()
+async def _use(servers: McpServers, scenario: str, context: dict[str, Any]) -> int:
+    status = await _with_logins(servers, lambda: servers.start("suite"))
+    tools = status.catalog.tools if status.catalog else ()
+    schemas = {tool.name: msgspec.json.decode(tool.schema) for tool in tools}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (name, {key: _SAMPLES.get(field.get("type"), "x") for key, field in schema.get("properties", {}).items()})
+        for name, schema in schemas.items()
+    ]
+    if "toolCalls" in context:  # what a model would call
+        calls = [(call["name"], call["arguments"]) for call in context["toolCalls"]]
+    elif scenario == "json-schema-2020-12-preservation":  # the suite looks at what clio made of the first tool
+        [first, echo] = schemas
+        calls = [(first, {}), (echo, {"schema": schemas[first]})]
+    elif scenario == "json-schema-ref-no-deref":  # its server has a tool that cannot be called
+        calls = []
+    for tool, given in calls:
+
+        async def call(tool: str = tool, given: dict[str, Any] = given) -> None:
+            print(tool, (await servers.call("suite", tool, given, print)).text[:200])
+
+        await _with_logins(servers, call)
     return 0
+
+
+async def _with_logins(servers: McpServers, work: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of the work, after logging in as often as the server wants it."""
+    for _ in range(_MAX_LOGINS):
+        try:
+            return await work()
+        except (CallFailed, ServerDown) as error:
+            if "clio mcp login" not in str(error):
+                raise
+        await _log_in(servers)
+        await servers.close()
+    return await work()
 
 
 async def _log_in(servers: McpServers) -> None:

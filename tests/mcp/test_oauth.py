@@ -112,6 +112,18 @@ def test_a_conversation_starts_no_login(peer: OAuthPeer, tmp_path: Path) -> None
     assert not any(path in ("/register", "/authorize") for _, path in peer.heard)
 
 
+def test_a_server_that_refuses_the_older_handshake_still_names_the_login(peer: OAuthPeer, tmp_path: Path) -> None:
+    peer.is_modern = True
+
+    async def work() -> None:
+        servers = make_servers(peer, tmp_path)
+        with pytest.raises(ServerDown, match="clio mcp login web"):
+            await servers.call("web", "add", {"a": 1}, lambda line: None)
+        await servers.close()
+
+    run(work)
+
+
 def test_a_login_belongs_to_a_name_and_an_address(peer: OAuthPeer, tmp_path: Path) -> None:
     run(lambda: make_servers(peer, tmp_path).log_in("web", visit))
     store = LoginStore(tmp_path)

@@ -34,6 +34,8 @@ class OAuthPeer:
         self.access, self.refresh, self.count = "", "", 0
         self.authorizations: list[str] = []
         """The Authorization headers of the requests for a token."""
+        self.is_modern = False
+        """Whether it refuses the handshake of older versions of the protocol, whoever asks."""
         self.error: Json = {}
         """The answer to requests for a token, instead of one."""
         self.forbidden_tool = False
@@ -92,6 +94,8 @@ class OAuthPeer:
                     self._send(200, b"")
                 elif peer.redirects_to:
                     self._send(307, b"", {"Location": peer.redirects_to})
+                elif peer.is_modern and b'"initialize"' in body:
+                    self._json(400, {"error": "Missing MCP-Protocol-Version header"})
                 elif not peer.access or self.headers.get("Authorization") != f"Bearer {peer.access}":
                     where = f"{peer.base}/.well-known/oauth-protected-resource/mcp"
                     self._send(401, b"", {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
