@@ -57,6 +57,8 @@ async def _make_oauth(scenario: str, context: dict[str, str], url: str) -> OAuth
     if scenario.startswith("auth/client-credentials"):
         key = context.get("private_key_pem", "")
         return OAuthClient(grant="client_credentials", client_id=client_id, client_secret=secret, private_key=key)
+    if "valid_jwt" in context:
+        return OAuthClient(grant="workload_identity", client_id=client_id, assertion=context["valid_jwt"])
     if "idp_token_endpoint" in context:
         provider = IdentityProvider(
             token_endpoint=context["idp_token_endpoint"],

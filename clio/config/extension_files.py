@@ -493,6 +493,9 @@ def _check_login(oauth: OAuthClient, headers: Mapping[str, str]) -> None:
         raise ConfigError(tr("oauth.{key} needs grant: client_credentials", key=given[0]))
     if (oauth.identity_provider is not None) != (oauth.grant == "identity_assertion"):
         raise ConfigError(tr("oauth.identity_provider and grant: identity_assertion need each other"))
+    assertions = bool(oauth.assertion) + bool(oauth.assertion_file)
+    if assertions and oauth.grant != "workload_identity":
+        raise ConfigError(tr("oauth.assertion and oauth.assertion_file need grant: workload_identity"))
     if oauth.key_id and not is_key:
         raise ConfigError(tr("oauth.key_id needs a private_key or private_key_file"))
     if oauth.needs_user:
@@ -502,6 +505,8 @@ def _check_login(oauth: OAuthClient, headers: Mapping[str, str]) -> None:
     if any(name.lower() == "authorization" for name in headers):
         raise ConfigError(tr("it has both an Authorization header and oauth.grant; keep one of them"))
     provider = oauth.identity_provider
+    if oauth.grant == "workload_identity" and not (oauth.client_id and not given and assertions == 1):
+        raise ConfigError(tr("oauth.grant workload_identity needs a client_id, and either assertion or assertion_file"))
     if oauth.grant == "client_credentials" and not (oauth.client_id and given):
         raise ConfigError(
             tr(

@@ -62,8 +62,9 @@ class IdentityProvider(Struct, frozen=True, kw_only=True):
     id_token_file: str = ""
 
 
-Grant = Literal["authorization_code", "client_credentials", "identity_assertion"]
-"""How the token of an MCP server is got: the user logs in; with clio's own credentials; with a company's ID token."""
+Grant = Literal["authorization_code", "client_credentials", "workload_identity", "identity_assertion"]
+"""How the token of an MCP server is got: the user logs in; with clio's own credentials; with a token of the platform
+that clio runs on; with a company's ID token."""
 
 
 class OAuthClient(Struct, frozen=True, kw_only=True):
@@ -76,6 +77,7 @@ class OAuthClient(Struct, frozen=True, kw_only=True):
         client_id: of a client that the server's operator registered, or the https URL of a client metadata document.
         client_secret_file, private_key_file: files of the user, with absolute paths; read for each token.
         private_key: in PEM format, instead of a secret. key_id: the name the authorization server knows it by.
+        assertion, assertion_file: the platform's token, such as a CI job's; the file is read for each token.
         issuer: the authorization server that gets the credentials; "" for one on the MCP server's own host.
         callback_port: port on 127.0.0.1 that the browser comes back to; 0 for any.
         scope: permissions to ask for, separated by blanks; besides those the server names if a user logs in, and
@@ -89,6 +91,8 @@ class OAuthClient(Struct, frozen=True, kw_only=True):
     private_key: str = ""
     private_key_file: str = ""
     key_id: str = ""
+    assertion: str = ""
+    assertion_file: str = ""
     issuer: str = ""
     identity_provider: IdentityProvider | None = None
     callback_port: int = 0

@@ -1,4 +1,4 @@
-"""Get tokens of MCP servers without the user: with clio's own credentials, or with a company's ID token.
+"""Get tokens of MCP servers without the user: with clio's own credentials, or a token of its platform or a company.
 
 The SDK's providers find the authorization server and exchange the credentials. Here are the rules for where these may
 be sent, the files they are read from, and errors that say what to do. Tokens are kept in memory only.
@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -175,12 +175,14 @@ def _make_credentials_auth(
     learn_secret: Callable[[str], None],
     write_log: Callable[[str], None],
 ) -> "httpx2.Auth":
-    """Return the authentication of the grant client_credentials, by secret or by key."""
+    """Return the authentication by a client's secret or key, or by a token of the platform."""
+    import httpx2
     from mcp.client.auth import OAuthClientProvider
     from mcp.client.auth.extensions.client_credentials import (
         ClientCredentialsOAuthProvider,
         PrivateKeyJWTOAuthProvider,
     )
+    from mcp.shared.auth import JWT_BEARER_GRANT_TYPE
 
     class CarefulProvider(OAuthClientProvider):
         def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
@@ -221,9 +223,23 @@ def _make_credentials_auth(
     class KeyProvider(CarefulProvider, PrivateKeyJWTOAuthProvider):
         pass
 
+    class WorkloadProvider(SecretProvider):
+        async def _exchange_token_client_credentials(self) -> "httpx2.Request":
+            request = await super()._exchange_token_client_credentials()
+            assertion = await asyncio.to_thread(_read_secret, oauth.assertion, oauth.assertion_file, "assertion_file")
+            learn_secret(assertion)
+            form = dict(parse_qsl(request.content.decode())) | {
+                "grant_type": JWT_BEARER_GRANT_TYPE,
+                "assertion": assertion,
+                "client_id": oauth.client_id,
+            }
+            return httpx2.Request("POST", request.url, data=form)
+
     storage = _MemoryStorage(learn_secret)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the SDK warns of a missing issuer, which is checked above
+        if oauth.grant == "workload_identity":
+            return WorkloadProvider(url, storage, oauth.client_id, "", issuer=oauth.issuer or None)
         if not (oauth.private_key or oauth.private_key_file):
             secret = read_client_secret(oauth)
             learn_secret(secret)

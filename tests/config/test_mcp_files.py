@@ -135,6 +135,9 @@ def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oa
         ("{client_id: x, issuer: 'https://i'}", "oauth.issuer needs a grant"),
         ("{grant: client_credentials, client_id: x, client_secret: y, key_id: z}", "oauth.key_id needs"),
         ("{grant: client_credentials, client_id: x, client_secret: y, issuer: 'ftp://i'}", "must begin with https://"),
+        ("{grant: workload_identity, client_id: x}", "either assertion or assertion_file"),
+        ("{grant: workload_identity, client_id: x, client_secret: y, assertion: z}", "needs a client_id, and either"),
+        ("{client_id: x, assertion_file: /z}", "need grant: workload_identity"),
         ("{grant: identity_assertion, client_id: x, client_secret: y}", "identity_provider"),
         (
             "{grant: identity_assertion, client_id: x, client_secret: y, issuer: 'https://i', identity_provider: "

@@ -158,6 +158,34 @@ def test_a_key_signs_an_assertion_for_the_issuer(
     assert all(form["client_assertion_type"] == JWT_BEARER and "client_secret" not in form for form in peer.forms)
 
 
+def test_a_token_of_the_platform_is_enough(peer: OAuthPeer, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("of-the-job-1\n", encoding="utf-8")
+    learned: list[str] = []
+    fields: dict[str, Any] = {"grant": "workload_identity", "assertion_file": str(token), "scope": "read"}
+    servers = make_servers(peer, tmp_path, learned, **fields)
+
+    async def work() -> None:
+        assert await add(servers) == "4"
+        token.write_text("of-the-job-2\n", encoding="utf-8")
+        peer.access = "another"
+        assert await add(servers) == "4"
+
+    run(servers, work)
+    assert [form["assertion"] for form in peer.forms] == ["of-the-job-1", "of-the-job-2"]
+    assert {form["grant_type"] for form in peer.forms} == {"urn:ietf:params:oauth:grant-type:jwt-bearer"}
+    assert {(form["client_id"], form["resource"], form["scope"]) for form in peer.forms} == {
+        ("robot", peer.url, "read")
+    }
+    assert set(peer.authorizations) == {""}
+    assert {"of-the-job-1", "of-the-job-2"} <= set(learned)
+    # It is not sent again where it was refused.
+    peer.forms.clear()
+    peer.access, peer.error = "another", {"error": "invalid_grant"}
+    assert "invalid_grant" in fail(make_servers(peer, tmp_path, **fields))
+    assert len(peer.forms) == 1
+
+
 def test_credentials_go_to_another_host_only_if_it_is_configured(peer: OAuthPeer, tmp_path: Path) -> None:
     other = OAuthPeer()
     peer.metadata = {"token_endpoint": "https://tokens.example/t"}
