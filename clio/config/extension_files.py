@@ -543,7 +543,8 @@ def describe_server(server: McpServer, *, whole: bool = False) -> str:
     whole: for the question whether the user trusts it. Nothing is left out that could name a program.
     """
     head = shlex.join((server.command, *server.args)) if server.command else mask_secrets("base_url", server.url)
-    pairs = [f"{key}={_mask_value(key, value, whole=whole)}" for key, value in {**server.env, **server.headers}.items()]
+    pairs = [f"{key}={_mask_value(key, value, whole=whole, runs=True)}" for key, value in server.env.items()]
+    pairs += [f"{key}={_mask_value(key, value, whole=whole)}" for key, value in server.headers.items()]
     parts = [
         head,
         *([tr("with {pairs}", pairs=", ".join(pairs))] if pairs else []),
@@ -555,16 +556,16 @@ def describe_server(server: McpServer, *, whole: bool = False) -> str:
     return line if line.isprintable() else json.dumps(line)
 
 
-def _mask_value(name: str, value: str, *, whole: bool) -> str:
+def _mask_value(name: str, value: str, *, whole: bool, runs: bool = False) -> str:
     """Mask a literal secret; a `${NAME}` names its source and is not a secret.
 
-    whole: a value that could be a command, given to a shell by the name of its variable, is no secret either.
+    runs: with `whole`, a value that a shell could be given by the name of its variable is no secret either.
     """
     rest = _VARIABLE_REFERENCE.sub("", value).strip()
     if (
         _SECRET_NAME.search(name)
         and rest not in ("", "Bearer", "Basic")
-        and (not whole or _LITERAL_SECRET.search(rest))
+        and not (whole and runs and not _LITERAL_SECRET.search(rest))
     ):
         return "…"
     return format_asked_value("", value) if whole else format_value("", value)

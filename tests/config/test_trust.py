@@ -230,12 +230,14 @@ def test_the_question_shows_the_whole_of_what_would_run(harness: Harness) -> Non
     servers = {
         "long": {"command": "sh", "args": ["-c", LONG]},
         "hidden": {"command": "sh", "args": ["-c", "eval $X_TOKEN"], "env": {"X_TOKEN": LONG, "Y_KEY": "ab12-cd_34"}},
+        "web": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer ab/cd+ef=="}},
         "path": {"command": "sh", "args": ["-c", "$X_TOKEN"], "env": {"X_TOKEN": "./evil.sh"}},
     }
     (harness.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     shown = {value.key: value.value for value in harness.load().withheld}
     assert LONG in shown["hooks.session_start"]
     assert LONG in shown["mcpServers.long"] and LONG in shown["mcpServers.hidden"]
+    assert "ab/cd" not in shown["mcpServers.web"]
     assert "./evil.sh" in shown["mcpServers.path"] and "ab12-cd_34" not in shown["mcpServers.hidden"]
 
 
