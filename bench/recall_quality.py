@@ -8,7 +8,7 @@ FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"t
 "queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat may be
 missing. Each history has an index of its own.
 --mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
---minilm: also with vectors of all turns, made by the weights of all-MiniLM-L6-v2 in this folder.
+--minilm: also with vectors of all turns, made by all-MiniLM-L6-v2: by the installed weights, or those in FOLDER.
 --brief: only one line for each set. --half: only the sets of one half.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
@@ -18,11 +18,12 @@ hit@k: share of questions with a gold turn (session) among the first k. recall@1
 import argparse
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
+from msgspec import structs
 
 from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
@@ -31,6 +32,7 @@ from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_fo
 from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
+from clio.text.embedding import Row
 from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
 
 DEPTH = 50
@@ -100,14 +102,23 @@ def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]
     return find
 
 
-def everything_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+def everything_finder(
+    docs: list[SessionDoc], mode: Mode, near_of: "NearOf | None" = None
+) -> Callable[[str], list[Key]]:
     """What a search of everything that is remembered makes of the index's answers, as `clio recall` shows them."""
     index = RecallIndex.open(None)
     index.put(docs)
     now = max((doc.updated for doc in docs), default=0.0)
 
     def find(query: str) -> list[Key]:
-        candidates = make_turn_candidates(index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT)))
+        distances = near_of(query) if near_of else {}
+        near = {place: compute_meaning(distance) for place, distance in distances.items()}
+        candidates = [
+            structs.replace(one, distance=distances.get((one.where.session, one.id)) if one.where else None)
+            for one in make_turn_candidates(
+                index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT), near=near or None)
+            )
+        ]
         counts = index.count_words(query)
         transcribed = Transcribed(passages=counts.passages, words=counts.words)
         found, _ = rank(
@@ -116,7 +127,7 @@ def everything_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], lis
             now=now,
             limit=DEFAULT_LIMIT,
             transcribed=transcribed,
-            vectors=False,
+            vectors=near_of is not None,
             is_search=True,
         )
         return [(one.candidate.where.session, one.candidate.id) for one in found if one.candidate.where]
@@ -162,33 +173,60 @@ def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[
     return find
 
 
-def model_finder(folder: Path) -> "Finder":
-    """Clio's own answer where a model in the folder made vectors of all turns; only turns are asked for."""
-    from clio.memory.vectors.model_embedders import MiniLmEmbedder
-    from clio.memory.vectors.semantic_index import split_turn
-    from clio.memory.vectors.vector_store import VectorItem, VectorStore
+NearOf = Callable[[str], dict[Key, float]]
+"""Returns the turns whose vectors are nearest to those of a query, with their distances."""
 
-    embedder = MiniLmEmbedder(folder)
-    embedder.embed(["a text"])  # raises EmbeddingFailed instead of falling back to hashed vectors
 
-    def make(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-        index, vectors = RecallIndex.open(None), VectorStore(None, embedder)
-        index.put(docs)
+class ModelVectors:
+    """Makes vectors of all turns with MiniLM, each text once. folder: of the weights; None for the installed ones."""
+
+    def __init__(self, folder: Path | None) -> None:
+        from clio.memory.vectors.model_embedders import MiniLmEmbedder
+
+        self._embedder = MiniLmEmbedder(folder)
+        self._rows: dict[str, Row] = {}
+        self.name, self.piece_words, self.remote = self._embedder.name, self._embedder.piece_words, False
+        self._embedder.embed(["a text"])  # raises EmbeddingFailed instead of falling back to hashed vectors
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        """See `Embedder`."""
+        new = sorted({text for text in texts if text not in self._rows}, key=len)
+        self._rows.update(zip(new, self._embedder.embed(new), strict=True))
+        return [self._rows[text] for text in texts]
+
+    def index(self, docs: list[SessionDoc]) -> NearOf:
+        """Return a function that finds the nearest turns of these sessions."""
+        from clio.memory.vectors.semantic_index import split_turn
+        from clio.memory.vectors.vector_store import VectorItem, VectorStore
+
+        vectors = VectorStore(None, self)
         vectors.put(
             VectorItem(id=f"{doc.id}/{turn.message_id}", group=doc.id, text=piece, role=turn.role, created=turn.created)
             for doc in docs
             for turn in doc.turns
-            for piece in split_turn(turn.text, embedder.piece_words)
+            for piece in split_turn(turn.text, self.piece_words)
         )
 
-        def find(query: str) -> list[Key]:
+        def find(query: str) -> dict[Key, float]:
             found = vectors.search(query, MAX_NEAREST_FUSED, groups=None)
-            near = {(item.group, item.id.partition("/")[2]): compute_meaning(distance) for item, distance in found}
+            return {(item.group, item.id.partition("/")[2]): distance for item, distance in found}
+
+        return find
+
+    def clio_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+        """Clio's own answer with the vectors; a search for sessions does not use them."""
+        index, near_of = RecallIndex.open(None), self.index(docs)
+        index.put(docs)
+
+        def find(query: str) -> list[Key]:
+            near = {place: compute_meaning(distance) for place, distance in near_of(query).items()}
             return [(hit.session_id, hit.message_id) for hit in index.search_turns(query, limit=DEPTH, near=near)]
 
         return find
 
-    return make
+    def everything_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+        """See `everything_finder`."""
+        return everything_finder(docs, mode, self.index(docs))
 
 
 Finder = Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
@@ -237,11 +275,15 @@ def main() -> None:
     parser.add_argument("--mode", choices=["turns", "sessions"])
     parser.add_argument("--brief", action="store_true", help="no lines for the kinds of question")
     parser.add_argument("--half", choices=["development", "test"])
-    parser.add_argument("--only", choices=[*FINDERS, "clio with MiniLM"])
-    parser.add_argument("--minilm", type=Path, metavar="FOLDER", help="also with the weights in this folder")
+    parser.add_argument("--only", choices=[*FINDERS, "clio with MiniLM", "everything with MiniLM"])
+    parser.add_argument(
+        "--minilm", type=Path, nargs="?", const=Path(), metavar="FOLDER", help="also with MiniLM; FOLDER: the weights"
+    )
     options = parser.parse_args()
-    if options.minilm:
-        FINDERS["clio with MiniLM"] = model_finder(options.minilm)
+    if options.minilm is not None:
+        model = ModelVectors(None if options.minilm == Path() else options.minilm)
+        FINDERS["clio with MiniLM"] = model.clio_finder
+        FINDERS["everything with MiniLM"] = model.everything_finder
     sets = all_sets()
     sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:

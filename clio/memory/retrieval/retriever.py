@@ -56,7 +56,7 @@ PASSAGES_PER_HIT = 3
 MIN_PASSAGES = 24
 """Number of session passages that are scored per answer, and in total at least: some only repeat others."""
 SNIPPET_CHARS = 300
-MAX_NEAREST, MAX_NEAREST_FUSED = 12, 60
+MAX_NEAREST, MAX_NEAREST_FUSED = 12, 160
 """Number of archived turns by the distance of their vectors: hashed ones, and those of a model."""
 _MAX_DISTANCE = 2.0
 """The distance of opposite vectors, so that no candidate is excluded."""
@@ -208,8 +208,11 @@ class Retriever:
         ):
             if count:
                 stores.add_message(f"{format_count(count, 'session')} {what}")
-        passages = make_turn_candidates(hits.turns)
-        found = _merge_distances(passages, turns)
+        found = _merge_distances(make_turn_candidates(hits.turns), turns)
+        if self._meaning.uses_model and not hits.unsearched:
+            # The index has compared the turns of all other sessions, and those around them. Alone, short turns and
+            # questions of other sessions are nearer to the query than its answer.
+            found = [one for one in found if one.engine or (one.where and one.where.session == current)]
         if at is None:
             found += stores.run(tr("documents are"), lambda: self._find_documents(query), list[Candidate]())
         return found

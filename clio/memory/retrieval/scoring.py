@@ -183,6 +183,8 @@ ALIAS_EVIDENCE = 0.7
 """Minimum evidence of a candidate if the query contains one of its keywords."""
 VECTOR_SHARE = 0.2
 """Share of the vector in the evidence. A larger one lets a weak embedder lower candidates that fit by their words."""
+NEAR_FACTOR = 0.5
+"""Share of its cosine that a text which is only near in meaning gets: it may share no word with the query."""
 ONLY_ASKS = 0.7
 """Factor for a message that only asks something."""
 MIN_RECENCY, MIN_STRENGTH = 0.7, 0.7
@@ -572,7 +574,7 @@ def _score_candidates(
     )
     # The index's scores are relative to its best passage. Multiplied with how well that one fits, they are comparable
     # with the evidence of other sources.
-    best_of_sessions = _measure_sessions(ranked, matcher)
+    best_of_sessions = _measure_sessions(ranked, matcher, near_distance)
     found: list[Scored] = []
     for candidate in candidates:
         meaning = compute_meaning(candidate.distance) if vectors and candidate.distance is not None else None
@@ -586,13 +588,11 @@ def _score_candidates(
         if not (by_words or near):
             continue
         relevance = min(by_words, 1.0)
-        if candidate.distance is not None and vectors:
-            cosine = max(compute_cosine(candidate.distance), 0.0)
-            # The transcript index has already included the vector in its score.
-            if candidate.engine is None:
-                relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
-            # A text that is only near in meaning gets half of its cosine: it may share no word with the query.
-            relevance = max(relevance, cosine / 2.0) if near else relevance
+        # The transcript index has already included the vectors in its scores.
+        if candidate.distance is not None and vectors and candidate.engine is None:
+            cosine = compute_meaning(candidate.distance)
+            relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
+            relevance = max(relevance, NEAR_FACTOR * cosine) if near else relevance
         relevance *= ONLY_ASKS if candidate.asks and candidate.engine is None else 1.0
         item = Scored(candidate, matcher, relevance, now, meaning)
         if fit is not None:
@@ -601,7 +601,7 @@ def _score_candidates(
     return found
 
 
-def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher) -> float:
+def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher, near_distance: float) -> float:
     """Return the evidence of the best of the index's first passages, 0.0 if none of them is sufficient."""
     best = 0.0
     for candidate in ranked[:_MEASURED_PASSAGES]:
@@ -613,6 +613,8 @@ def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher) -> floa
         )
         if engine.covered >= minimum or engine.is_dated:
             best = max(best, _NEIGHBOUR_FACTOR * engine.covered)
+        if candidate.distance is not None and is_near(candidate, near_distance):
+            best = max(best, NEAR_FACTOR * compute_meaning(candidate.distance))
     return best
 
 

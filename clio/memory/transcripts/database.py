@@ -543,15 +543,18 @@ class IndexReader:
 
     def find_turns_of_messages(self, messages: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Turn]:
         """Return the turns with a text of messages, given and returned by session id and message id."""
-        found: dict[tuple[str, str], int] = {}
+        wanted: dict[str, dict[object, tuple[str, str]]] = {}
         for session, message in messages:
+            wanted.setdefault(session, {})[short_id(message)] = (session, message)
+        found: dict[tuple[str, str], int] = {}
+        for session, places in wanted.items():
+            # One query per session: there is no index on the ids of messages.
             rows = self._database.rows(
-                "SELECT t.id FROM sessions s JOIN turns t ON t.session = s.id"
-                " WHERE s.name = ? AND t.message = ? AND t.text_size",
-                (session, short_id(message)),
+                "SELECT t.id, t.message FROM sessions s JOIN turns t ON t.session = s.id"
+                f" WHERE s.name = ? AND t.text_size AND t.message IN ({','.join('?' * len(places))})",
+                (session, *places),
             )
-            for (key,) in rows:
-                found[session, message] = key
+            found |= {places[message]: key for key, message in rows}
         turns = self.load_turns(found.values())
         return {place: turns[key] for place, key in found.items() if key in turns}
 

@@ -242,7 +242,8 @@ class Search:
                 created=turn.created or updated,
                 text=passage,
                 share=min(item.score / best, 1.0),
-                covered=sum(self._rarities[place] * certainty[place] for place in contained) / possible,
+                # Words that only an output contains count as unknown in `possible`.
+                covered=min(sum(self._rarities[place] * certainty[place] for place in contained) / possible, 1.0),
                 words=sum(certainty[place] == 1.0 for place in contained),
                 of_session=self._query.of_session,
                 is_dated=any(date.includes(turn.created) for date in self._query.dates),
@@ -255,7 +256,7 @@ class Search:
     def _rank_turns(self, limit: int) -> list[Scored]:
         scored = self._add_outputs(self._favour_work(self._score_turns()))
         if self._query.scope == "text":
-            scored = fuse_meaning(scored, self._find_near_turns())
+            scored = fuse_meaning(scored, self._find_near_turns(scored))
         titles = self._score_titles()
         if self._query.of_session:
             ranked = self._rank_with_context(scored, titles)
@@ -320,12 +321,25 @@ class Search:
     def _score_sessions(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[tuple[int, float]]:
         return rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities, SPREAD)
 
-    def _find_near_turns(self) -> dict[int, tuple[Turn, float]]:
+    def _find_near_turns(self, scored: Sequence[Scored]) -> dict[int, tuple[Turn, float]]:
+        """Return turns whose vectors are near the query's, with their cosines, if meaning helps to find the answer.
+
+        It does not in sessions of an agent at work, where the plan, the work and the notes about it are equally near,
+        unless the words of the query find little; nor for a query with a date or with words in quotes.
+        """
+        if not self._near or self._query.dates or self._query.phrases:
+            return {}
         found = self._reader.find_turns_of_messages(self._near)
+        turns = [*(item.turn for item in scored), *found.values()]
+        kinds = self._load_kinds(turn.session for turn in turns)
+        if len(scored) >= FEW_PASSAGES and _are_of_work(kinds.values()):
+            return {}
         return {
             turn.key: (turn, self._near[place])
             for place, turn in found.items()
-            if turn.session not in self._exclude and turn.created <= self._until
+            if turn.session not in self._exclude
+            and turn.created <= self._until
+            and not (turn.asks == ONLY_ASKS or (turn.asks and kinds.get(turn.session) == "people"))
         }
 
     def _add_outputs(self, scored: list[Scored]) -> list[Scored]:

@@ -93,6 +93,57 @@ def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() 
     assert "a-0" not in [hit.message_id for hit in left]
 
 
+def work(session: str, *steps: str) -> SessionDoc:
+    """A session in which an agent takes these steps after one request."""
+    turns = [TurnDoc(message_id=f"{session}-0", role="user", created=1.0, text="please go on")]
+    turns += [
+        TurnDoc(message_id=f"{session}-{number}", role="assistant", created=1.0, text=text)
+        for number, text in enumerate(steps, 1)
+    ]
+    return SessionDoc(id=session, title="", updated=1.0, stamp="1", turns=tuple(turns))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["the cache of the parser", '"parser cache"', "parser cache in March 2024", "which session did parser cache"],
+)
+def test_near_vectors_change_nothing_in_sessions_of_work_for_words_in_quotes_and_for_dates(query: str) -> None:
+    steps = [f"I changed the parser; its cache number {number} is new" for number in range(10)]
+    talk = said("talk", "the plan", "a parser cache it is", *[f"parser cache {number}" for number in range(10)])
+    index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(talk)
+    near = {("work", "work-0"): 0.9, ("talk", "talk-0"): 0.9}
+    with_vectors, without = index.search_turns(query, near=near), index.search_turns(query)
+    assert [(hit.message_id, hit.share) for hit in with_vectors] == [(hit.message_id, hit.share) for hit in without]
+
+
+def test_near_vectors_find_work_that_shares_hardly_a_word_with_the_query() -> None:
+    index = index_of(work("work", "the lexer reads commas", "committed the change"), work("other", "a parser", "done"))
+    found = [hit.message_id for hit in index.search_turns("parser of separators", near={("work", "work-1"): 0.8})]
+    assert found[:2] == ["other-1", "work-1"]
+
+
+def test_a_question_that_is_near_the_query_lifts_neither_itself_nor_what_follows() -> None:
+    turns = ("my knee hurts", "what helps you?", "I bought a lamp")
+    people = SessionDoc(
+        id="p",
+        title="",
+        updated=1.0,
+        stamp="1",
+        turns=tuple(
+            TurnDoc(message_id=f"p-{at}", role="user", created=1.0, text=text) for at, text in enumerate(turns)
+        ),
+    )
+    near = {("p", "p-0"): 0.5, ("p", "p-1"): 0.9}
+    first, *_ = index_of(people).search_turns("sickness", near=near)
+    assert first.message_id == "p-0"
+
+
+def test_a_query_covers_at_most_all_of_its_words() -> None:
+    index = index_of(called("a", "ran the tests → exit 1", "panic: untethered glyph run"), said("b", "hello there"))
+    found = index.search_turns("the session with the panic about an untethered glyph")
+    assert found and all(hit.covered <= 1.0 for hit in found)
+
+
 def test_asked_for_a_session_all_its_turns_count_together() -> None:
     work = said("work", "the importer, please", "I look at it", "go on", "repaired; it did not read all of the rows")
     later = said("later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0)

@@ -195,14 +195,20 @@ def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[in
     assert [(date.year, date.month, date.day) for date in find_named_dates(text)] == dates
 
 
-def test_vectors_are_a_fifth_of_the_score_and_add_turns_without_a_word_of_the_query() -> None:
-    words, both, near = (turn(place) for place in (1, 2, 3))
-    found = fuse_meaning(
-        [Scored(turn=words, score=2.0), Scored(turn=both, score=1.0)], {both.key: (both, 0.9), near.key: (near, 0.5)}
-    )
+def test_vectors_are_two_fifths_of_the_score_and_add_turns_without_a_word_of_the_query() -> None:
+    words, both, near, far = (turn(place) for place in (1, 2, 3, 4))
+    cosines = {both.key: (both, 0.9), near.key: (near, 0.5), far.key: (far, 0.1)}
+    found = fuse_meaning([Scored(turn=words, score=2.0), Scored(turn=both, score=1.0)], cosines)
     scores = {item.turn.place: item.score for item in found}
-    assert scores == pytest.approx({1: 0.8 * 2.0 + 0.2 * 2.0 * 0.5, 2: 0.8 + 0.2 * 2.0 * 0.9, 3: 0.2 * 2.0 * 0.5})
+    assert scores == pytest.approx({1: 0.6 * 2.0, 2: 0.6 * 1.0 + 0.4 * 2.0, 3: 0.4 * 2.0 * 0.5, 4: 0.0})
     assert fuse_meaning([Scored(turn=words, score=2.0)], {}) == [Scored(turn=words, score=2.0)]
+
+
+@pytest.mark.parametrize(("cosine", "share"), [(0.9, 1.0), (0.4, 0.5), (0.3, 0.0), (0.1, 0.0)])
+def test_a_single_near_turn_counts_by_how_near_it_is(cosine: float, share: float) -> None:
+    near = turn(1)
+    [found] = fuse_meaning([], {near.key: (near, cosine)})
+    assert found.score == pytest.approx(0.4 * share)
 
 
 @pytest.mark.parametrize(("date", "least"), [((2024, None, None), 0.7), ((2024, 3, None), 0.1), ((2024, 3, 1), 0.0)])
