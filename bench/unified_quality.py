@@ -1,8 +1,11 @@
 """How well one question to everything finds what was meant, and whether it is silent where nothing was.
 
-python -m bench.unified_quality [--misses] [--noise]. Questions and what they ask for are in `bench/data/unified.json`,
-the answer of each in one memory, entry, note, preference or session. Every second question was tuned on; the others
-were not. --noise: the sessions of `bench/data/recall_coding.json` lie among the others.
+    python -m bench.unified_quality [--misses] [--noise] [--minilm]
+
+Questions and what they ask for are in `bench/data/unified.json`, the answer of each in one memory, entry, note,
+preference or session. Every second question was tuned on; the others were not. --noise: the sessions of
+`bench/data/recall_coding.json` lie among the others.
+--minilm: with vectors of all turns, made by the installed weights of all-MiniLM-L6-v2.
 
 hit@k: share of questions whose answer is among the first k. silent: share of the questions about nothing remembered
 that brought nothing, and hits where something came.
@@ -20,6 +23,7 @@ from bench.recall_sets import CODING, File
 from clio.memory.retrieval.scoring import FUSIONS, Fusion, RecallHit
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
+from clio.memory.vectors.model_embedders import MiniLmEmbedder
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 
@@ -114,17 +118,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--misses", action="store_true", help="name the misses of the half that was tuned on")
     parser.add_argument("--noise", action="store_true")
+    parser.add_argument("--minilm", action="store_true")
     given = parser.parse_args()
     home = msgspec.json.decode(DATA.read_bytes(), type=Home)
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         store = SessionStore(project / ".clio" / "sessions")
-        memory = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home")
+        embedder = MiniLmEmbedder() if given.minilm else None
+        memory = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home", embedder=embedder)
         names = lay_out(home, memory, store, project)
         if given.noise:
             print(f"{add_noise(store, project)} sessions of others among them")
             while memory.recall_sessions("warm").unsearched:
                 pass
+        if given.minilm:
+            memory.refresh_index()
         for fusion in FUSIONS:
             report(home, memory, names, fusion, misses=given.misses)
 

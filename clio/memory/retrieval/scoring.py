@@ -185,6 +185,10 @@ VECTOR_SHARE = 0.2
 """Share of the vector in the evidence. A larger one lets a weak embedder lower candidates that fit by their words."""
 NEAR_FACTOR = 0.5
 """Share of its cosine that a text which is only near in meaning gets: it may share no word with the query."""
+MIN_MEANING = 0.4
+"""The cosine from which a passage of a session is sufficient for a search. What nothing was said about is nearer than
+0.35 to hardly any of thousands of turns.
+"""
 ONLY_ASKS = 0.7
 """Factor for a message that only asks something."""
 MIN_RECENCY, MIN_STRENGTH = 0.7, 0.7
@@ -574,7 +578,7 @@ def _score_candidates(
     )
     # The index's scores are relative to its best passage. Multiplied with how well that one fits, they are comparable
     # with the evidence of other sources.
-    best_of_sessions = _measure_sessions(ranked, matcher, near_distance)
+    best_of_sessions = _measure_sessions(ranked, matcher, vectors=vectors)
     found: list[Scored] = []
     for candidate in candidates:
         meaning = compute_meaning(candidate.distance) if vectors and candidate.distance is not None else None
@@ -601,10 +605,15 @@ def _score_candidates(
     return found
 
 
-def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher, near_distance: float) -> float:
+def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher, *, vectors: bool) -> float:
     """Return the evidence of the best of the index's first passages, 0.0 if none of them is sufficient."""
     best = 0.0
-    for candidate in ranked[:_MEASURED_PASSAGES]:
+    measured = list(ranked[:_MEASURED_PASSAGES])
+    if vectors:
+        # Those that are near in meaning may come before those with the words of the query.
+        by_words = sorted(ranked[_MEASURED_PASSAGES:], key=lambda one: -one.engine.covered if one.engine else 0.0)
+        measured += by_words[:_MEASURED_PASSAGES]
+    for candidate in measured:
         engine = candidate.engine or Engine(share=0.0)
         fit = matcher.fit(candidate.text)
         best = max(best, fit.share if fit.enough else 0.0)
@@ -612,9 +621,12 @@ def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher, near_di
             MIN_COVERED if engine.words > 1 or engine.of_session else MIN_COVERED_OWN if matcher.is_of_user else 1.0
         )
         if engine.covered >= minimum or engine.is_dated:
-            best = max(best, _NEIGHBOUR_FACTOR * engine.covered)
-        if candidate.distance is not None and is_near(candidate, near_distance):
-            best = max(best, NEAR_FACTOR * compute_meaning(candidate.distance))
+            # "What did Ann tell me in March?" has no other word that passages of that month contain.
+            covered = max(engine.covered, MIN_COVERED) if engine.is_dated else engine.covered
+            best = max(best, _NEIGHBOUR_FACTOR * covered)
+        cosine = compute_meaning(candidate.distance) if vectors and candidate.distance is not None else 0.0
+        if cosine >= MIN_MEANING:
+            best = max(best, NEAR_FACTOR * cosine)
     return best
 
 
@@ -679,7 +691,13 @@ def _rank_by_source(found: Sequence[Scored]) -> list[list[int]]:
     for source in dict.fromkeys(item.candidate.source for item in found):
         mine = [place for place, item in enumerate(found) if item.candidate.source == source]
         lists.append(sorted(mine, key=lambda place: (-found[place].evidence, -found[place].candidate.when)))
-        near = [(item.meaning, place) for place in mine if (item := found[place]).meaning is not None]
+        # The transcript index has already included the vectors in its ranking: counted again, its passages would come
+        # before memories, which have no vectors.
+        near = [
+            (item.meaning, place)
+            for place in mine
+            if (item := found[place]).meaning is not None and item.candidate.engine is None
+        ]
         if near:
             lists.append([place for _, place in sorted(near, key=lambda pair: -(pair[0] or 0.0))])
     return lists

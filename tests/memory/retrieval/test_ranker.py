@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.scoring import Candidate, Scored, rank
+from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
 
 NOW = 1_700_000_000.0
 DAY_S = 86_400.0
@@ -130,6 +130,57 @@ def test_a_vector_alone_is_a_reason_strictly_below_one() -> None:
     assert ids("which port does staging use", near, at) == ["near"]
     assert only("which port does staging use", near).reason == "close in meaning; 3 days old"
     assert "near" in ids("which port does the staging server listen on", near, PORT)
+
+
+def passage(
+    text: str, id: str, share: float, cosine: float | None = None, covered: float = 0.0, **engine: bool
+) -> Candidate:
+    """A passage as the transcript index returns it."""
+    distance = None if cosine is None else (2.0 - 2.0 * cosine) ** 0.5
+    return Candidate(
+        source="session",
+        id=id,
+        text=text,
+        when=NOW,
+        distance=distance,
+        engine=Engine(share=share, covered=covered, words=2 if covered else 0, **engine),
+    )
+
+
+def test_of_passages_the_order_of_the_index_stays_however_near_a_vector_is() -> None:
+    passages = [passage("my knee hurts", "first", 1.0, 0.45), passage("good for you", "near", 0.6, 0.9)]
+    found, _ = rank("sickness", passages, now=NOW, is_search=True)
+    assert [item.candidate.id for item in found] == ["first", "near"]
+
+
+@pytest.mark.parametrize(("cosine", "count"), [(0.41, 1), (0.39, 0), (None, 0)])
+def test_in_a_search_a_passage_that_is_near_enough_needs_no_word(cosine: float | None, count: int) -> None:
+    found, _ = rank("what is my profession?", [passage("a locksmith", "a", 1.0, cosine)], now=NOW, is_search=True)
+    assert len(found) == count
+    assert (
+        rank("my profession", [passage("a locksmith", "a", 1.0, 0.9)], now=NOW, is_search=True, vectors=False)[0] == []
+    )
+
+
+def test_passages_near_in_meaning_do_not_hide_that_others_have_the_words() -> None:
+    near = [passage(f"something else {number}", str(number), 1.0 - number / 100, 0.3) for number in range(9)]
+    found, _ = rank("port of staging", [*near, passage("the port of staging", "words", 0.5, 0.2, 1.0)], now=NOW)
+    assert "words" in [item.candidate.id for item in found]
+
+
+def test_a_passage_of_the_month_that_is_asked_for_needs_no_word() -> None:
+    found, _ = rank("what did Ann tell me in March 2024", [passage("my knee hurts", "a", 1.0, is_dated=True)], now=NOW)
+    assert len(found) == 1
+
+
+def test_ranks_count_the_vector_of_a_passage_once() -> None:
+    fact = memory("the port of staging is 8443", "fact")
+    passages = [passage("the port of staging", "a", 1.0, 0.8, 1.0)]
+    alone, both = (
+        rank("port of staging", [fact, *given], now=NOW, is_search=True, fusion="rrf")[0]
+        for given in ([passage("the port of staging", "a", 1.0, None, 1.0)], passages)
+    )
+    assert [(item.candidate.id, item.score) for item in alone] == [(item.candidate.id, item.score) for item in both]
 
 
 def test_the_distance_that_is_near_can_be_set() -> None:
