@@ -454,8 +454,13 @@ class MiniLmEmbedder:
             if self._model is None:
                 self._model = _load_model(self._folder)
             model = self._model
-        batches = (texts[start : start + _MINILM_BATCH] for start in range(0, len(texts), _MINILM_BATCH))
-        return [row for batch in batches for row in model.embed(batch)]
+        # Texts of about one length together: each text of a batch costs as much as its longest.
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        rows: dict[int, Row] = {}
+        for start in range(0, len(order), _MINILM_BATCH):
+            batch = order[start : start + _MINILM_BATCH]
+            rows.update(zip(batch, model.embed([texts[place] for place in batch]), strict=True))
+        return [rows[place] for place in range(len(texts))]
 
 
 class _Model:

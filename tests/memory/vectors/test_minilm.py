@@ -64,6 +64,12 @@ def test_a_text_has_the_same_vector_alone_and_beside_a_longer_one(made_up: MiniL
     assert math.hypot(*alone) == pytest.approx(1.0, abs=1e-5)
 
 
+def test_many_texts_get_their_vectors_in_their_own_order(made_up: MiniLmEmbedder) -> None:
+    texts = [" ".join(["port is open"] * (number * 7 % 23 + 1)) for number in range(40)]
+    alone = [list(made_up.embed([text])[0]) for text in texts]
+    assert [list(row) for row in made_up.embed(texts)] == [pytest.approx(row, abs=1e-5) for row in alone]
+
+
 def test_the_order_of_words_counts_and_capitals_do_not(made_up: MiniLmEmbedder) -> None:
     one, other, loud = made_up.embed(["the port is open", "is the port open", "THE PORT IS OPEN"])
     assert list(one) == list(loud)
