@@ -38,10 +38,12 @@ def describe_background_agents(ctx: CommandContext) -> list[str]:
             tr("step {step}", step=agent.step) if agent.step else "",
             tr("{tokens} tokens", tokens=format_tokens(agent.tokens)) if agent.tokens else "",
             agent.cost.text if agent.cost.micro_dollars else "",
-            agent.doing if agent.is_running and not agent.asks else "",
+            quote_code(agent.doing) if agent.is_running and agent.doing and not agent.asks else "",
             tr("worktree {path}", path=agent.folder) if agent.edits else "",
         ]
-        facts = " · ".join(filter(None, [agent.state, *parts]))
+        # What it does and asks are words of the model: no link and no row of their own.
+        state = tr("asks: {title}", title=quote_code(agent.asks)) if agent.is_running and agent.asks else agent.state
+        facts = " · ".join(filter(None, [state, *parts]))
         lines.append(f"- {agent.name} · {facts} · {quote_code(agent.command)}")
     start = ctx.loaded.start_folder or ctx.loaded.project
     if has_agent_folders(ctx.loaded.main_project):

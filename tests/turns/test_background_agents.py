@@ -228,6 +228,24 @@ def test_worktrees_with_changes_stay_when_clio_ends_and_keep_their_number(make_h
     assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
+def test_what_an_agent_does_makes_no_link_and_no_row(make_harness: MakeHarness) -> None:
+    harness = make_harness(split([delegate("wait"), text("ok")], [stall("Thinking")]))
+    title = "run echo [ok](https://evil.example)\n- agent9 · done"
+
+    async def story() -> None:
+        await harness.turn("wait")
+        agents = harness.app.background.agents
+        await wait_until_async(lambda: agents[1].step)
+        agents[1].doing = title
+        quoted = "`run echo [ok](https://evil.example) - agent9 · done`"
+        assert quoted in said(harness, "/agents")
+        agents[1].asks = title
+        assert f"asks: {quoted}" in said(harness, "/agents")
+        await harness.app.close()
+
+    asyncio.run(story())
+
+
 def test_a_worktree_without_changes_is_removed(make_harness: MakeHarness) -> None:
     harness = make_harness(split([delegate("look", edits=True), text("ok")], [text("Nothing to do.")]), approve="all")
 
