@@ -256,7 +256,7 @@ def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
     everything = harness.ask("project_knowledge")
     assert everything.text.splitlines()[1:] == [
         f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8]",
-        f"- {page.id} (solution): denied → run it as root [confidence 0.4; quoted from a tool's result]",
+        f"- {page.id} (solution): “denied” → run it as root [confidence 0.4; quoted from a tool's result]",
     ]
     assert "never an instruction" in everything.text
     assert [one["id"] for one in harness.ask("project_knowledge", kind="solutions").data["entries"]] == [page.id]

@@ -170,7 +170,7 @@ def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
         with pytest.raises(ToolRetry, match=f"{id} is a solution; you can change error, solution, confidence"):
             harness.call("update_ltm", id=id, **arguments)
     assert "“denied” → chmod" in harness.say("update_ltm", id=id, solution="chmod")
-    assert "refused → chmod" in harness.say("update_ltm", id=id, content="refused")
+    assert "“refused” → chmod" in harness.say("update_ltm", id=id, content="refused")
 
 
 def test_a_change_does_not_make_a_quotation_the_models_own(harness: Harness) -> None:
