@@ -44,7 +44,6 @@ EXPECTED = {
     ),
     "auth/dpop": (3, "an extension; clio has no tokens bound to a key"),
     "auth/dpop-nonce": (5, "an extension; clio has no tokens bound to a key"),
-    "sep-2322-client-request-state": (0, "all checks pass; the SDK refuses the last result, which has no resultType"),
     "server-stateless": (2, "two checks call a tool that only a test server has"),
 }
 """Scenarios that fail: the number of failed checks and the reason. Another number is wrong too."""

@@ -631,7 +631,23 @@ async def connect_server(
             cache=None,
         )
         async with client:
+            _complete_results(client)
             yield McpClient(client, log, answers)
+
+
+def _complete_results(client: "Client") -> None:
+    """Have results without `resultType` count as complete, as the protocol demands; the SDK refuses them."""
+    from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+    dispatcher: Any = getattr(client.session, "_dispatcher", None)  # not public: without it, results must have the type
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or dispatcher is None:
+        return
+    send = dispatcher.send_raw_request
+
+    async def send_and_complete(*args: Any, **named: Any) -> dict[str, Any]:
+        return {"resultType": "complete", **await send(*args, **named)}
+
+    dispatcher.send_raw_request = send_and_complete
 
 
 def format_progress(progress: float, total: float | None, message: str | None) -> str:

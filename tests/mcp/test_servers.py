@@ -60,6 +60,21 @@ def http() -> Iterator[HttpPeer]:
     server.close()
 
 
+def test_a_result_without_its_type_is_complete(tmp_path: Path) -> None:
+    modern = HttpPeer(is_modern=True)
+    server = McpServer(name="web", where="mcp.yaml:1", own=True, kind="http", url=modern.url)
+
+    async def work() -> None:
+        async with opened(tmp_path, server) as (servers, told):
+            assert told == []
+            assert (await servers.call("web", "add", {"a": 2, "b": 3}, ignore)).text == "5"
+
+    try:
+        run(work)
+    finally:
+        modern.close()
+
+
 @pytest.mark.fast
 def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
     """One process for much of it: a start costs most."""

@@ -53,6 +53,16 @@ FORM = {
 SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
 
 
+DISCOVERED: Json = {
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "peer", "version": "1.0"},
+}
+
+
 class Peer:
     """Answers messages. send: gives one to the client."""
 
@@ -173,9 +183,12 @@ class Peer:
 
 
 class HttpPeer:
-    """The same over streamable HTTP, without a session: each request is answered with JSON. `needs`: a header."""
+    """The same over streamable HTTP, without a session: each request is answered with JSON. `needs`: a header.
 
-    def __init__(self, needs: str = "") -> None:
+    is_modern: it speaks revision 2026-07-28, and leaves out the `resultType` of its results.
+    """
+
+    def __init__(self, needs: str = "", *, is_modern: bool = False) -> None:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -183,7 +196,12 @@ class HttpPeer:
                     self._answer(401, b"")
                     return
                 said: list[Json] = []
-                Peer(said.append).hear(message)
+                if is_modern and message["method"] == "server/discover":
+                    said.append({"jsonrpc": "2.0", "id": message["id"], "result": DISCOVERED})
+                else:
+                    Peer(said.append).hear(message)
+                if is_modern and message["method"].endswith("/list"):
+                    said[-1]["result"] |= {"ttlMs": 0, "cacheScope": "private"}
                 self._answer(200 if said else 202, json.dumps(said[-1]).encode() if said else b"")
 
             def do_GET(self) -> None:
