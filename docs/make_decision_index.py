@@ -22,7 +22,7 @@ SUBJECTS: dict[str, tuple[int, ...]] = {
     "Approvals and security": (4, 14, 55, 56, 57, 58, 79, 61, 62, 66, 67, 73),
     "Servers and costs": (41, 63, 68, 69, 70),
     "Commands and screen": (9, 21, 22, 42, 51, 52, 53, 71, 72, 82),
-    "Extensions and other programs": (45, 46, 47, 48, 50, 84, 85, 86, 87, 88),
+    "Extensions and other programs": (45, 46, 47, 48, 50, 84, 85, 86, 87, 88, 89),
     "Start-up and memory use": (11, 59, 64, 65),
 }
 """The numbers of the records on each subject, in the order of the page. Every record belongs to exactly one."""

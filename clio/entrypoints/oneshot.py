@@ -260,6 +260,8 @@ def _open_requested_session(app: App, options: Options) -> None:
     session_id = app.store.find_requested(options.resume, continue_latest=options.continue_latest)
     if session_id is None:
         return
+    if options.resume is None and (note := app.store.describe_newer_foreign(session_id)):
+        app.runtime.warn(note)
     app.open_session(app.store.fork(session_id) if options.fork and not app.config.incognito else session_id)
 
 

@@ -273,6 +273,23 @@ class SessionStore:
             return latest
         raise SessionNotFound(self.explain_no_latest(tr("leave out -c") if selector is None else tr("leave out -r")))
 
+    def describe_newer_foreign(self, latest: str, infos: Sequence[SessionInfo] | None = None) -> str:
+        """Return a sentence that names a conversation newer than `latest` that -c leaves out; "" if there is none.
+
+        It came with the project, or without encryption from another machine: anyone may have continued it.
+        """
+        for info in self.list() if infos is None else infos:
+            if info.id == latest:
+                break
+            if info.is_conversation and info.came_with_project:
+                return tr(
+                    "A newer session was last continued elsewhere, so -c leaves it out: {title}. "
+                    "Open it with clio -r {id}",
+                    title=info.name or info.first_words,
+                    id=info.id[-SHOWN_END_CHARS:],
+                )
+        return ""
+
     def explain_no_latest(self, alternative: str) -> str:
         """Return a sentence that says why `latest` found nothing and what to do instead.
 
@@ -281,8 +298,8 @@ class SessionStore:
         if any(info.is_conversation and info.came_with_project for info in self.list()):
             return tr(
                 "no session to continue in this project: its sessions are not in the list of sessions "
-                "that your clio wrote (~/.clio/own_sessions.txt), because they came with the project or "
-                "the list was lost; name one with --resume, or {alternative}",
+                "that your clio wrote (~/.clio/own_sessions.txt), because they came with the project, were continued "
+                "on another machine, or the list was lost; name one with --resume, or {alternative}",
                 alternative=alternative,
             )
         return tr("no session to continue in this project; {alternative}", alternative=alternative)

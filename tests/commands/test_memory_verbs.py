@@ -325,3 +325,8 @@ def test_memories_of_all_kinds_are_forgotten_as_one_change_and_come_back_with_on
     assert {(one.id, one.content) for one in harness.memory.store.records()} == {
         (one.id, one.content) for one in before
     }
+
+
+def test_the_files_named_as_examples_are_told_when_a_memory_is_saved(harness: Harness) -> None:
+    result = ok(harness, "/memory remember We deploy with make ship --type fact --example Makefile")
+    assert "Makefile" in result.text

@@ -146,3 +146,16 @@ def test_a_misspelt_option_stores_nothing(tmp_path: Path) -> None:
     assert json.loads(printed(place, "memory", "count", "--json"))["total"] == 0
     printed(place, "memory", "remember", "--", "--verbose prints the plan")
     assert json.loads(printed(place, "memory", "count", "--json"))["total"] == 1
+
+
+def test_calls_of_tools_are_left_out_after_a_memory_that_has_all_words(harness: Harness) -> None:
+    harness.memory.store.add(MemoryDraft(content="staging listens on port 9090", kind="fact"))
+    call = ToolCall(id="c1", name="run_command", arguments='{"command": "grep staging port"}')
+    harness.session.append(AssistantMessage(tool_calls=(call,)))
+    harness.session.append(ToolMessage(tool_call_id="c1", name="run_command", content="nothing of use"))
+    harness.session.append(AssistantMessage(content="Done."))
+    harness.start()
+    found = [hit["text"] for hit in data(harness, "staging port")["hits"]]
+    assert found[0] == "staging listens on port 9090"
+    assert not any(text.startswith("ran ") for text in found)
+    assert any(hit["text"].startswith("ran ") for hit in data(harness, "staging port --all")["hits"])

@@ -96,6 +96,21 @@ def test_a_session_that_was_continued_elsewhere_is_no_longer_the_users_own(two: 
     assert [machine.synchronize().sent for machine in two] == [0, 0]
 
 
+def test_the_latest_session_is_not_one_that_was_continued_elsewhere_and_the_user_is_told(two: list[Machine]) -> None:
+    one, other = two
+    talk(mine := store_of(one).new(one.project), "mine")
+    talk(session := store_of(one).new(one.project), "first")
+    assert store_of(one).latest() == session.id and not store_of(one).describe_newer_foreign(session.id)
+    meet(one, other)
+    talk(store_of(other).open(session.id), "continued elsewhere")
+    meet(other, one)
+    store = store_of(one)
+    assert store.latest() == mine.id
+    note = store.describe_newer_foreign(mine.id)
+    assert "first" in note
+    assert store.find(note.rsplit(" ", 1)[1]) == session.id
+
+
 def test_a_session_continued_on_both_machines_is_kept_twice(two: list[Machine]) -> None:
     one, other = two
     session = store_of(one).new(one.project)

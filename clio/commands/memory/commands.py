@@ -1,5 +1,6 @@
 """The table of /memory with all its sub-commands, and /recall, /memory prune, consolidate, log, on and off."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,7 @@ from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, Mem
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_stored_time, truncate
 from clio.text.translation import mark, tr, tr_count
+from clio.text.vocabulary import parse_question_words, stem_word, tokenize
 from clio.time_expressions import parse_when
 
 if TYPE_CHECKING:
@@ -203,15 +205,24 @@ def _quote_key(key: str) -> str:
     return f'"{key}"' if any(character.isspace() for character in key) else key
 
 
+_TOOL_CALL = re.compile(r"(?:ran|read|searched|listed|fetched|looked for files|opened) ")
+"""The beginning of the line that stands for a call in the search of sessions."""
+
+
 def leave_out_noise(answer: RecallAnswer, query: str) -> RecallAnswer:
     """Return the answer without hits that are far weaker than the best, and without lookups that found nothing.
 
-    Such a lookup contains the words of the query only because someone searched for them before.
+    Such a lookup contains the words of the query only because someone searched for them before. After a memory with all
+    words of the query, calls of tools that only have the same words are left out too.
     """
     if not answer.hits:
         return answer
-    least = answer.hits[0].score * WEAK_SHARE
+    best = answer.hits[0]
+    least = best.score * WEAK_SHARE
     hits = [hit for hit in leave_out_futile_lookups(answer.hits, query) if hit.score >= least]
+    wanted = {word.stem for word in parse_question_words(query) if not word.is_common}
+    if best.layer != "L0" and wanted and wanted <= {stem_word(word) for word in tokenize(best.text)}:
+        hits = [hit for hit in hits if hit.kind != "assistant" or not _TOOL_CALL.match(hit.text)]
     left = len(answer.hits) - len(hits)
     said = tr("{weak_hits} not shown, see --all", weak_hits=tr_count(left, "weak hit")) if left else ""
     return msgspec.structs.replace(answer, hits=tuple(hits), left_out=(*([said] if said else []), *answer.left_out))

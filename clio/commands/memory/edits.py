@@ -359,6 +359,8 @@ def parse_scope(name: str | None) -> Scope | None:
 def _describe_saved(done: Saved, owner: Scope) -> str:
     """Return the line that says where a memory was saved, or why it was not."""
     text, old = quote_code(shorten_content(done.record)), done.other
+    if done.record.examples:
+        text += tr(" (e.g. {examples})", examples=", ".join(done.record.examples))
     saved = tr("Saved to {memory_of}: {text}", memory_of=tr(SCOPE_LABELS[owner]), text=text)
     match done.action:
         case "merged" | "confirmed":

@@ -84,7 +84,13 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
     latest = store.latest(infos)
     if latest is None:
         raise SessionNotFound(store.explain_no_latest(tr("start clio without -c and -r")))
-    return _ask_for_session(store, infos, ask, terminal) if options.resume is not None else latest
+    if options.resume is not None:
+        return _ask_for_session(store, infos, ask, terminal)
+    if note := store.describe_newer_foreign(latest, infos):
+        from clio.ui.terminal_text import print_text
+
+        print_text(note)
+    return latest
 
 
 def _settle_open_session(store: "SessionStore", session_id: str, ask: Ask, *, offers_next: bool) -> str | None:
