@@ -14,7 +14,7 @@ HEADINGS = ("Status and date", "Context", "Decision", "Alternatives considered",
 """The parts of every record, in this order."""
 SUBJECTS: dict[str, tuple[int, ...]] = {
     "Agent and context window": (1, 2, 10, 12, 13, 49),
-    "Sessions and files on disk": (6, 23, 43, 54, 60),
+    "Sessions and files on disk": (6, 23, 43, 54, 60, 89),
     "Memory": (8, 15, 16, 19, 20, 25, 26, 28, 29, 34, 35, 37, 44, 75, 76, 77, 78),
     "Search and recall": (17, 18, 30, 31, 32, 33, 36, 74, 81),
     "Feedback and response styles": (38, 39),
@@ -22,7 +22,7 @@ SUBJECTS: dict[str, tuple[int, ...]] = {
     "Approvals and security": (4, 14, 55, 56, 57, 58, 79, 61, 62, 66, 67, 73),
     "Servers and costs": (41, 63, 68, 69, 70),
     "Commands and screen": (9, 21, 22, 42, 51, 52, 53, 71, 72, 82),
-    "Extensions and other programs": (45, 46, 47, 48, 50, 84, 85, 86, 87, 88, 89),
+    "Extensions and other programs": (45, 46, 47, 48, 50, 84, 85, 86, 87, 88),
     "Start-up and memory use": (11, 59, 64, 65),
 }
 """The numbers of the records on each subject, in the order of the page. Every record belongs to exactly one."""
