@@ -432,7 +432,7 @@ class DiffRows(Sequence[Text]):
                 added, removed = self._parsed.counts[index]
                 counts = [(f" +{added}", theme.added)] if added else []
                 counts += [(f" −{removed}", theme.removed)] if removed else []
-                return Text.assemble(("  " + row.text, theme.strong), *counts)
+                return HangingText(hang=4).append("  " + row.text, theme.strong).append_text(Text.assemble(*counts))
             case "hunk":
                 return Text("  " + row.text, theme.hunk)
             case "note":

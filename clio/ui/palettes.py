@@ -326,7 +326,7 @@ _LIGHT = _MARKS | {
     "heading": "bold #5f00af",
     "quote": "italic #585858",
     "link": "underline #005faf",
-    "code": "#870000",
+    "code": "#6f4e00",
     "code_comment": "italic #6c6c6c",
     "code_keyword": "#5f00af",
     "code_type": "#005f87",

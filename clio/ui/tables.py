@@ -71,6 +71,7 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _BLANKS = re.compile(rf"[^\S{_NO_BREAK_SPACE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
 _FORM_COLUMNS_FROM, _FORM_INDENT = 60, 4
+_MAX_STACKED_ROWS = 2  # of the wide cell in a paragraph, if it would be truncated in a table
 _MAX_WORD_CELLS = 40  # longer ones, such as addresses, are broken rather than stack the rows of the whole table
 
 
@@ -96,6 +97,9 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
         words = (count_cells(word) for row in rows for word in row[table.wide_column].split())
         longest_word = max((cells for cells in words if cells <= _MAX_WORD_CELLS), default=0)
     if wide_cells < min(widths[table.wide_column], max(_MIN_COLUMN_CELLS, longest_word)):
+        if table.is_truncated:
+            room, wide = _MAX_STACKED_ROWS * width, table.wide_column
+            rows = [(*row[:wide], truncate_to_cells(row[wide], room), *row[wide + 1 :]) for row in rows]
         return "", [line for row in rows for line in _stack_row(table.columns, row, width)]
     widths[table.wide_column] = min(widths[table.wide_column], wide_cells)
     numbers = _find_number_columns(table)
@@ -125,7 +129,8 @@ class TableRows:
         self._numbers = _find_number_columns(table)
         self._width = width
         self._sizes = [min(size, rest) if place == wide else size for place, size in enumerate(sizes[:count])]
-        has_heading = count > wide and any(self._table.columns)
+        # The name of a single column would only repeat the title.
+        has_heading = count > wide and sum(map(bool, self._table.columns)) > 1
         columns = self._table.columns
         self.heading = _render_row(columns, self._sizes, self._table, self._numbers)[0] if has_heading else ""
 

@@ -279,9 +279,11 @@ def _render_call_row(mark: str, mark_style: str, title: str, tail: str, width: i
     tail = truncate_to_cells(tail, max(available - len(separator) - min(count_cells(title), _MIN_TITLE), 0))
     if not tail:
         return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
-    if count_cells(title) > available - len(separator) - count_cells(tail):
+    room = available - len(separator) - count_cells(tail)
+    if count_cells(title) > room:
         separator = " "  # the cropped title already ends with an ellipsis
-    title = truncate_to_cells(title, available - len(separator) - count_cells(tail))
+        room = min(room + 2, count_cells(title) - 1)
+    title = truncate_to_cells(title, room)
     return Text.assemble((mark, mark_style), " ", title, (separator + tail, theme.faint))
 
 

@@ -205,7 +205,7 @@ def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness
     ok(harness, "/memory remember staging listens on 5433 --type fact")
     ok(harness, "/memory remember released on Friday --type event --scope user")
     ok(harness, "/memory remember I prefer tabs --type preference")
-    ok(harness, "/note set plan first this")
+    ok(harness, "/note set plan ## Steps: first this")
     listed = ok(harness, "/memory")
     assert listed.text.startswith("7 memories.")
     assert listed.table is not None and listed.table.columns[:4] == ("id", "kind", "what", "scope")
@@ -216,7 +216,7 @@ def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness
         ("preference", "I prefer tabs (9 of 10)", "user"),
         ("event", "released on Friday", "user"),
         ("note", "the office cat is called Miso", "project"),
-        ("keyed note", "first this", "project"),
+        ("keyed note", "Steps: first this", "project"),
     ]
     found = data(harness, "/memory list")
     assert (len(found["entries"]), found["memories"], found["notes"]) == (2, 4, 1)

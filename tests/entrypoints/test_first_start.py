@@ -1,5 +1,6 @@
 """The three lines of the very first start: what is there, and what to do about what is not."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from clio import __version__
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.repl.welcome import describe_start
-from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.entrypoints.repl_support import Place, at_prompt, clio, make_place
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import git
 
@@ -124,3 +125,26 @@ def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
             session.line("/exit")
             assert session.wait_exit() == 0
             assert ("help for commands" in session.everything) is greeted
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_no_first_screen_below_a_message_that_was_sent_at_once(tmp_path: Path) -> None:
+    """The very first start still tells where the key is from."""
+    waits = (
+        "import os, time\nimport clio.entrypoints.repl.welcome as welcome\nrender = welcome.render_welcome\n"
+        "def render_later(*given, **named):\n"
+        f"    while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)\n"
+        "    return render(*given, **named)\nwelcome.render_welcome = render_later\n"
+    )
+    with ChatServer([text("It adds.")]) as server:
+        place = make_place(tmp_path, server, visited=False)
+        with place.clio(setup=waits) as clio:
+            clio.wait_for("❯")
+            clio.line("what is it?")
+            clio.wait_for("❯ what is it?")
+            (tmp_path / "go").touch()
+            clio.wait_for("It adds.")
+            at_prompt(clio)
+            shown = clio.everything
+    assert "key from OPENAI_API_KEY" in shown and "It adds." in shown
+    assert not re.search(r"(?m)^clio \d", shown) and "for commands" not in shown, shown

@@ -101,3 +101,17 @@ def test_short_parts_of_a_list_stay_whole() -> None:
         "8 count money in whole cents ·",
         "11k in · 8.2k cached · 192 out",
     ]
+
+
+def test_a_long_text_is_truncated_in_a_paragraph_too() -> None:
+    table = Table(
+        columns=("id", "what", "age"), rows=(("a1b2c3d4", "word " * 50, "12 d"),), wide_column=1, is_truncated=True
+    )
+    heading, rows = render_table(table, 24)
+    assert heading == "" and len(rows) <= 4 and "…" in " ".join(rows) and rows[-1].endswith("12 d")
+
+
+def test_a_list_with_one_named_column_has_no_heading() -> None:
+    rows = (("→", "dark", "for dark backgrounds"), ("", "light", "for light ones"))
+    assert TableRows(Table(columns=("", "theme", ""), rows=rows, wide_column=2), 60).heading == ""
+    assert TableRows(Table(columns=("", "theme", "what"), rows=rows, wide_column=2), 60).heading

@@ -89,3 +89,11 @@ def test_the_end_of_a_failed_command_stands_below_what_is_hidden() -> None:
     stage.play(*start(), event, end())
     rows = [row.strip() for row in stage.everything().splitlines()]
     assert rows[rows.index("line 8") - 1] == "… +7 lines · ctrl-o"
+
+
+@pytest.mark.parametrize("columns", range(30, 50))
+def test_a_title_and_its_result_are_always_separated(columns: int) -> None:
+    stage = Stage(columns)
+    stage.play(*start(), finished("1", "run make all the things", "exit 0 in 1.5 s"), end())
+    row = next(row for row in stage.everything().splitlines() if row.startswith("●"))
+    assert row.count("…") == 1 and row.endswith("exit 0 in 1.5 s") and len(row) < columns

@@ -251,8 +251,9 @@ def add_score(text: str, score: float | None) -> str:
 
 
 def make_note_row(note: MemoryRecord) -> ListedMemory:
-    """Make the row of a keyed note."""
-    text = " ".join(note.content[:_NOTE_CHARS].split())
+    """Make the row of a keyed note; its text may be Markdown, whose headings lose their marks."""
+    words = note.content[:_NOTE_CHARS].split()
+    text = " ".join(word for word in words if word.strip("#"))
     return ListedMemory(id=shorten_key(note.key), kind=KEYED_NOTE, text=text, at=note.updated)
 
 

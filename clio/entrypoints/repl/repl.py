@@ -401,9 +401,12 @@ class Repl:
             with_header=self._terminal.live and not app.session.messages and not self._terminal.for_screen_reader,
             user_home=user_home(os.environ),
         )
-        # A message that was entered meanwhile is on the screen; the header would be below it.
-        if header and (self._first_start or self._line.is_reading):
+        # A message that was entered meanwhile is on the screen; the header would be below it. What only the first start
+        # tells is a note then.
+        if header and (self._line.is_reading or not self._terminal.live):
             await self._line.print_above(lambda: parts.screen.show_header(header))
+        elif self._first_start:
+            notes = [*header[1:-1], *notes]
         if notice := "\n".join([*notes, *filter(None, (self._colours.problem,))]):
             await self._line.print_above(lambda: parts.screen.print_note(notice))
         self._line.redraw()
