@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import hashlib
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,8 @@ class TeamToolServer:
                 call = functools.partial(self._call, caller, name, arguments, read_only)
                 return redact_answer(self._database.read(call), self._redact)
             # A key of its own lets a call recognise that it was carried out, if the connection broke at its commit.
-            keyed = functools.partial(self._call_once, caller, caller.key or new_id(), name, arguments)
+            key = f"{caller.key}:{_digest_call(name, arguments)}" if caller.key else new_id()
+            keyed = functools.partial(self._call_once, caller, key, name, arguments)
             return self._database.write(keyed)
         except ClioError as error:
             return self._redact(replace_slash_commands(error.for_model))
@@ -169,3 +171,8 @@ class TeamToolServer:
             (msgspec.json.encode(answer).decode(), caller.name, key),
         )
         return answer
+
+
+def _digest_call(name: str, arguments: dict[str, Any] | None) -> str:
+    """Return the same text for the same call, so that a key used again for another call does not hold that one up."""
+    return hashlib.sha256(msgspec.json.encode([name, arguments], order="deterministic")).hexdigest()[:32]

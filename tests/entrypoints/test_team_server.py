@@ -110,6 +110,20 @@ def test_members_have_their_own_tokens_and_rights(team: TeamServer, tmp_path: Pa
     assert team.data("export", str(tmp_path / "out"))["memories"] == 2
 
 
+def test_a_repeated_key_counts_for_the_same_call_only(team: TeamServer) -> None:
+    token = team.data("token", "add", "anna")["token"]
+    team.start("--write")
+    caller = Caller(team.port, token)
+    first = caller.call("remember", key="k1", content="Releases are on Tuesday", type="fact")
+    again = caller.call("remember", key="k1", content="Releases are on Tuesday", type="fact")
+    assert again["structuredContent"] == first["structuredContent"]
+    caller.call("remember", key="k1", content="The port of staging is 9090", type="fact")
+    assert sorted(one["content"] for one in team.call(token, "recall")["memories"]) == [
+        "Releases are on Tuesday",
+        "The port of staging is 9090",
+    ]
+
+
 def test_a_server_for_reading_lets_no_one_write_and_misuse_is_explained(team: TeamServer) -> None:
     token = team.data("token", "add", "anna")["token"]
     team.start()
