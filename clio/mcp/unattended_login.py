@@ -156,7 +156,7 @@ def make_unattended_auth(
     """
     if why := explain_unsafe_url(url, url):
         raise LoginFailed(tr("a login needs an encrypted connection: {why}", why=why))
-    if oauth.issuer and (why := explain_unsafe_url(oauth.issuer, url if is_loopback(url_host(url)) else oauth.issuer)):
+    if oauth.issuer and (why := explain_unsafe_url(oauth.issuer, url)):
         raise LoginFailed(tr("oauth.issuer cannot be used: {why}", why=why))
     if oauth.grant == "identity_assertion":
         return _make_identity_auth(server, url, oauth, open_client, learn_secret, write_log)
@@ -218,12 +218,16 @@ def _make_credentials_auth(
             return await super()._perform_authorization()
 
     class SecretProvider(CarefulProvider, ClientCredentialsOAuthProvider):
-        pass
+        async def _exchange_token_client_credentials(self) -> "httpx2.Request":
+            assert self.context.client_info
+            self.context.client_info.client_secret = await asyncio.to_thread(read_client_secret, oauth)
+            learn_secret(self.context.client_info.client_secret)
+            return await super()._exchange_token_client_credentials()
 
     class KeyProvider(CarefulProvider, PrivateKeyJWTOAuthProvider):
         pass
 
-    class WorkloadProvider(SecretProvider):
+    class WorkloadProvider(CarefulProvider, ClientCredentialsOAuthProvider):
         async def _exchange_token_client_credentials(self) -> "httpx2.Request":
             request = await super()._exchange_token_client_credentials()
             assertion = await asyncio.to_thread(_read_secret, oauth.assertion, oauth.assertion_file, "assertion_file")
@@ -241,9 +245,7 @@ def _make_credentials_auth(
         if oauth.grant == "workload_identity":
             return WorkloadProvider(url, storage, oauth.client_id, "", issuer=oauth.issuer or None)
         if not (oauth.private_key or oauth.private_key_file):
-            secret = read_client_secret(oauth)
-            learn_secret(secret)
-            return SecretProvider(url, storage, oauth.client_id, secret, issuer=oauth.issuer or None)
+            return SecretProvider(url, storage, oauth.client_id, "", issuer=oauth.issuer or None)
 
         async def sign(audience: str) -> str:
             pem = await asyncio.to_thread(_read_secret, oauth.private_key, oauth.private_key_file, "private_key_file")
@@ -274,22 +276,26 @@ def _make_identity_auth(
             self._expiry = None  # as in CarefulProvider
             return _follow_flow(super()._auth_flow(request), request, server, oauth, write_log)
 
+        async def use_secret(self) -> None:
+            self._client.client_secret = await asyncio.to_thread(read_client_secret, oauth)
+            learn_secret(self._client.client_secret)
+
     async def exchange(audience: str, resource: str) -> str:
         assert oauth.identity_provider
+        await auth.use_secret()
         return await _exchange_id_token(oauth, oauth.identity_provider, audience, resource, open_client, learn_secret)
 
-    secret = read_client_secret(oauth)
-    learn_secret(secret)
-    return IdentityProviderAuth(
+    auth = IdentityProviderAuth(
         url,
         _MemoryStorage(learn_secret),
         oauth.client_id,
-        secret,
+        "read for each token",
         oauth.issuer,
         exchange,
         scope=oauth.scope or None,
         token_endpoint_auth_method="client_secret_basic",
     )
+    return auth
 
 
 class _ExchangeAnswer(Struct):

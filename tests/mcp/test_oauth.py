@@ -177,6 +177,16 @@ def test_a_client_of_the_users_own_is_not_registered(peer: OAuthPeer, tmp_path: 
     assert peer.forms[0]["client_id"] == "mine"
 
 
+def test_the_secret_of_a_login_may_be_in_a_file_of_the_user(peer: OAuthPeer, tmp_path: Path) -> None:
+    oauth = OAuthClient(client_id="${NO_SUCH:-mine}", client_secret_file=str(tmp_path / "secret"))
+    with pytest.raises(LoginFailed, match=r"oauth\.client_secret_file"):
+        run(lambda: make_servers(peer, tmp_path, oauth=oauth).log_in("web", visit))
+    (tmp_path / "secret").write_text("quiet\n", encoding="utf-8")
+    run(lambda: make_servers(peer, tmp_path, oauth=oauth).log_in("web", visit))
+    assert peer.forms[0]["client_id"] == "mine"
+    assert peer.authorizations == ["Basic bWluZTpxdWlldA=="]
+
+
 _ADDRESSES = (
     ("https://a.example/t", "https://b.example/mcp", ""),
     ("http://a.example/t", "https://b.example/mcp", "https://"),
