@@ -31,14 +31,22 @@ _FLOAT32_ERROR = 1e-5
 """An upper bound for the rounding error of a float32 product: all rows within it are measured again in float64."""
 
 
+_THREADS = "OPENBLAS_NUM_THREADS"
+
+
 def load_numpy() -> Any:
     """Import and return numpy, set to one thread: on a busy machine more threads only wait for each other.
 
     Raises ImportError if it is not installed: it belongs to the extra `vectors`.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import numpy
-
+    is_ours = "numpy" not in sys.modules and _THREADS not in os.environ
+    if is_ours:
+        os.environ[_THREADS] = "1"  # read once, when the library is loaded
+    try:
+        import numpy
+    finally:
+        if is_ours:  # commands that the user or the model runs must not inherit it
+            os.environ.pop(_THREADS, None)
     return numpy
 
 

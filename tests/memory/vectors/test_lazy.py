@@ -1,5 +1,6 @@
 """Nothing of vectors is imported or made before there is something to find."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,21 @@ print(documents.search("on which port does production listen")[0].path)
 """
     output = subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True, cwd=ROOT)
     assert output.splitlines() == ["the staging database listens on port 5433", "manual.md"]
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_numpy_gets_one_thread_and_commands_do_not_inherit_that(given: str | None) -> None:
+    code = """
+import os
+from clio.memory.vectors.vector_index import load_numpy
+
+numpy = load_numpy()
+rows = numpy.ones((1500, 1500), dtype=numpy.float32)
+rows @ rows
+threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+print(os.environ.get("OPENBLAS_NUM_THREADS"), threads if os.environ.get("OPENBLAS_NUM_THREADS") is None else "")
+"""
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    found = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT, env=env).split()
+    assert found == ([given] if given else ["None", "1"])
