@@ -308,9 +308,10 @@ class Learner:
         for one in (*replaced, *swapped):
             if isinstance(one, Replaced) or len(one.candidates) > 1:
                 self._tell(one.describe())
-            else:
+            elif one.candidates:
                 self._unclear = (*self._unclear, one)
-        return {one.quote for one in replaced}, done
+        about_memory = (one for one in swapped if isinstance(one, Replaced) or one.candidates)
+        return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
     def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
         """Do what the user confirmed that a correction or a request to forget is about."""

@@ -365,7 +365,7 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
     """A correction of which it is not certain what it corrects, so that nothing was replaced.
 
     Attributes:
-        candidates: the memories it may be about.
+        candidates: the memories it may be about; none if it is about something else that was said before.
         contents: what each would be after it.
         quote: the sentence as written.
         session: where the user wrote it.
@@ -416,9 +416,9 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         changes = [
             (record, change) for record in known.values() if (change := find_corrected_value(record.content, clean))
         ]
-        chosen, is_certain = _choose_change(changes, context)
-        if not chosen:
+        if not changes:
             continue
+        chosen, is_certain = _choose_change(changes, context)
         records = tuple(record for record, _ in chosen)
         contents = tuple(change.apply(record.content) for record, change in chosen)
         if is_certain:
@@ -441,7 +441,7 @@ def _choose_change(
         return said, len(said) == 1 and not is_rivalled
     if named:
         return named[:MAX_LISTED], False
-    formed = [one for one in changes if one[1].is_alike or not one[1].new.isalpha()]
+    formed = [one for one in changes if one[1].is_alike or re.search(r"[^\W\d].*[./_-]|[/_].*[^\W\d]", one[1].new)]
     if any(has_rival(change, record.content, context) for record, change in formed):
         return (), False  # it is about what was said before
     alike = [one for one in formed if one[1].is_alike]

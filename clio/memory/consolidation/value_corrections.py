@@ -45,6 +45,7 @@ class _ValueRules(Struct, frozen=True, kw_only=True):
         strong_cjk, tails_cjk: the same in Chinese and Japanese.
         change, change_cjk: words of a lasting change, with which a value is replaced if its subject is named.
         linking: words that may stand between a value and the rest: articles, prepositions, forms of "to be".
+        wish: searched anywhere; words that make a sentence a wish: "we should use pnpm instead of npm".
         negation, instead: words before a value that no longer holds.
         no_value: everyday words, which are no names of anything: "no, later".
         joining: words that belong to a negation.
@@ -59,6 +60,7 @@ class _ValueRules(Struct, frozen=True, kw_only=True):
     change: tuple[str, ...]
     change_cjk: str
     linking: tuple[str, ...]
+    wish: str
     negation: str
     instead: str
     joining: str
@@ -74,6 +76,7 @@ class _Patterns(Struct, frozen=True, kw_only=True):
     tail_cjk: re.Pattern[str]
     change: re.Pattern[str]
     change_cjk: re.Pattern[str]
+    wish: re.Pattern[str]
     negation: re.Pattern[str]
     linking: frozenset[str]
     joining: frozenset[str]
@@ -93,6 +96,7 @@ def _patterns() -> _Patterns:
         tail_cjk=re.compile(rf"(?:{rules.tails_cjk})[。！!\s]*$"),
         change=re.compile(rf"(?<!\w)(?:{'|'.join(rules.change)})(?!\w)", re.IGNORECASE),
         change_cjk=re.compile(rules.change_cjk),
+        wish=re.compile(rules.wish, re.IGNORECASE),
         negation=re.compile(f"{rules.negation}|{rules.instead}", re.IGNORECASE),
         linking=frozenset(" ".join(rules.linking).split()),
         joining=frozenset(rules.joining.split()),
@@ -327,6 +331,7 @@ def _find_capitalized(mine: Sequence[str]) -> str | None:
 
 
 _GERMAN_ARTICLES = frozenset("der die das den dem des ein eine einen einem einer zur zum im am vom beim".split())
+_JOINED_ARTICLES = frozenset("ins ans au aux du al do da no na ao dos das nos nas".split())
 _COPULAS = frozenset("is are was were ist sind war est sont es son está é são heißt lautet".split())
 _ARTICLES = frozenset(
     "the a an der die das den dem des ein eine einen einem einer le la les l' un une el los las una o os as um"
@@ -376,6 +381,8 @@ def _find_denied_in(old: str, body: str) -> ValueChange | None:
         or _patterns().negation.search(" ".join(one for one in mine if _fold(one) != "no"))
     ):
         return None
+    if _patterns().wish.search(body):
+        return None
     new = rest[0]
     before_new = tokens[max(tokens.index(new) - 1, 0)]
     for negation in _find_negations(body, known):
@@ -393,9 +400,23 @@ def _find_denied_in(old: str, body: str) -> ValueChange | None:
         same_case = [one for one in denied if one[0].isupper() == new[0].isupper()]
         for one in (*alike, *(same_case or denied)[:1]):
             gone = [token for token in mine if _fold(token) == _fold(one)]
-            if len(gone) == 1 and _fits(gone[0], new):
+            if len(gone) == 1 and _fits(gone[0], new) and _may_be_denied(gone[0], new, mine, tokens):
                 return ValueChange(old=gone[0], new=new, is_named=True)
     return None
+
+
+def _may_be_denied(gone: str, new: str, mine: Sequence[str], tokens: Sequence[str]) -> bool:
+    """Whether a denied word is a value of a statement, not its subject: "it's not the cache, it's the queue"."""
+    family = next((names for names in ALTERNATIVES if _fold(new) in names), frozenset[str]())
+    if _form(gone) != "word" or gone == mine[-1] or gone == _find_capitalized(mine) or _fold(gone) in family:
+        return True
+    said = set(map(_fold, tokens))
+    others = [_fold(token) for token in _content(mine) if token != gone]
+    shared = sum(other in said for other in others)
+    place = next((number for number, token in enumerate(tokens) if _fold(token) == _fold(gone)), 0)
+    before = _fold(tokens[place - 1]) if place else ""
+    is_thing = before in _ARTICLES or before in _GERMAN_ARTICLES or before in _JOINED_ARTICLES
+    return bool(shared) and shared * 10 >= len(others) * (6 if is_thing else 5)
 
 
 _DENIED_FIRST_ZH = re.compile(
@@ -457,6 +478,8 @@ def _align_cjk(old: str, gone: str, new: str) -> ValueChange | None:
     if old.count(gone) != 1:
         return None
     before, after = old.split(gone)
+    if not before and not new.endswith(after):
+        return None  # the topic of a statement is not its value
     value = new.removesuffix(after) if after else new
     value = _COPULA_JA.sub("", value.removeprefix(before))
     if not value or len(value) > 2 * len(gone) + 2 or value in old or re.search(r"[，,、\s]", value):

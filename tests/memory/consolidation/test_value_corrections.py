@@ -56,6 +56,11 @@ def test_a_value_is_replaced(old: str, message: str, new: str) -> None:
         ("SELECT FOR UPDATE is banned in jobs", "--no-verify is banned"),
         ("die API hat Version 3", "bitte keine Änderungen an der API"),
         ("la documentación se genera con sphinx", "el error no viene de sphinx sino de mypy"),
+        ("the cache lives in Redis", "not the cache, the queue"),
+        ("the metrics port is 9100", "it's not the port, it's the firewall"),
+        ("the cache lives in Redis", "we should use memcached instead of redis"),
+        ("der Cache liegt in Redis", "das liegt nicht am Cache, sondern am Port"),
+        ("キャッシュは Redis にあります", "キャッシュではなくネットワークの問題です"),
         ("上限是 20 MB", "等等，少了 25 个文件"),
     ],
 )
