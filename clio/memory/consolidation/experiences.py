@@ -550,7 +550,7 @@ class Experience(Struct, frozen=True, kw_only=True):
         importance: 0.0 to 1.0, see `compute_importance`.
         rewards: the user's ratings of the turn; the caller sets them.
         messages: all messages of the turn.
-        before: the end of the user's message of the turn before.
+        before: the end of the user's message of the turn before; the caller sets it.
     """
 
     session: str
@@ -560,9 +560,6 @@ class Experience(Struct, frozen=True, kw_only=True):
     rewards: tuple[float, ...] = ()
     messages: tuple[Message, ...]
     before: str = ""
-
-
-_BEFORE_CHARS = 500
 
 
 def find_own_start(messages: Sequence[Message]) -> int:
@@ -589,7 +586,6 @@ def split_into_turns(session_id: str, messages: Sequence[Message], after: str = 
         if any(isinstance(message, UserMessage) and message.memory_off for message in turn):
             continue
         began = turn[0]
-        earlier = messages[starts[starts.index(start) - 1]] if starts[0] != start else None
         found.append(
             Experience(
                 session=session_id,
@@ -597,7 +593,6 @@ def split_into_turns(session_id: str, messages: Sequence[Message], after: str = 
                 at=began.created or max((message.created for message in turn), default=0.0),
                 importance=compute_importance(turn),
                 messages=turn,
-                before=earlier.content[-_BEFORE_CHARS:] if isinstance(earlier, UserMessage) else "",
             )
         )
     return found

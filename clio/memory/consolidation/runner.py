@@ -258,6 +258,7 @@ class Replayed:
         return Progress(done=done, messages=info.messages, updated=info.updated_at)
 
 
+_BEFORE_CHARS = 500
 _SEEING = frozenset(("store", "retrieve"))
 
 
@@ -342,10 +343,13 @@ class Sessions:
         messages = self._read(session) or ()
         starts = [place for place, message in enumerate(messages) if is_turn_start(message)]
         found: list[Experience] = []
+        before = ""
         for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-            turn = wanted.get(messages[start].id)
+            began = messages[start]
+            turn = wanted.get(began.id)
             if turn is not None:
-                found.append(self._with_words(turn, messages[start:end]))
+                found.append(self._with_words(turn, messages[start:end], before))
+            before = began.content[-_BEFORE_CHARS:] if isinstance(began, UserMessage) else ""
         return found
 
     def _turn(self, turn: Experience, now: float) -> Turn:
@@ -353,7 +357,7 @@ class Sessions:
         priority = compute_replay_priority(turn.importance, days, turn.message in self._rewards)
         return Turn(turn.session, turn.message, priority, turn.at, turn.importance)
 
-    def _with_words(self, turn: Turn, messages: tuple[Message, ...]) -> Experience:
+    def _with_words(self, turn: Turn, messages: tuple[Message, ...], before: str) -> Experience:
         reward = self._rewards.get(turn.message)
         return Experience(
             session=turn.session,
@@ -362,6 +366,7 @@ class Sessions:
             importance=turn.importance,
             rewards=() if reward is None else (reward,),
             messages=messages,
+            before=before,
         )
 
     def _read(self, session: str) -> tuple[Message, ...] | None:

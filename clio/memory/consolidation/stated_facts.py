@@ -27,7 +27,12 @@ from clio.memory.consolidation.value_changes import (
     find_value_change,
     get_shape,
 )
-from clio.memory.consolidation.value_corrections import is_already_said
+from clio.memory.consolidation.value_corrections import (
+    find_corrected_value,
+    has_rival,
+    is_already_said,
+    is_said_before,
+)
 from clio.memory.preferences.rule_files import (
     FILLER,
     WrittenSentence,
@@ -365,12 +370,21 @@ def _list_readings(one: Correction) -> Iterator[Correction]:
 
 
 def _match_one(one: Correction, earlier: Sequence[Stated], context: str | None) -> list[Stated]:
+    earlier = [stated for stated in earlier if not _is_about_other_value(stated.text, one)]
     refuted = [stated for stated in earlier if is_refuted(stated.text, one)]
     if _POINTING.match(one.text):
         refuted = _choose_one(refuted, one, context)
     elif not _are_related(refuted):
         refuted = _choose_closest(refuted, one)
     return refuted or _match_short(earlier, one, context)
+
+
+def _is_about_other_value(statement: str, one: Correction) -> bool:
+    """Whether a replayed correction that only says a value is about a value of the message before it."""
+    change = find_corrected_value(statement, one.quote) if one.before else None
+    if change is None or change.is_named or is_said_before(statement, one.before):
+        return False
+    return has_rival(change, statement, one.before)
 
 
 def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None) -> list[Stated]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.consolidation.value_corrections import find_corrected_value, read_value_corrections
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness, make_repository
@@ -75,7 +76,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def converse(folder: Path, server: ChatServer, *sessions: list[str]) -> tuple[list[str], list[str]]:
-    """Run whole turns, and return the facts afterwards and the questions that would be asked."""
+    """Run whole turns, consolidate, and return the facts afterwards and the questions that would be asked."""
     make_repository(folder / "p", {"calc.py": "x = 1\n"})
     server.add(*[text("Ok.")] * sum(map(len, sessions)))
 
@@ -89,6 +90,9 @@ def converse(folder: Path, server: ChatServer, *sessions: list[str]) -> tuple[li
             for message in messages:
                 await harness.turn(message)
                 questions += [asked for asked, _ in harness.app.learner.pop_suggestions()]
+        await harness.app.close()
+        harness.app = harness.build()
+        run_consolidation(harness.app.memory.consolidation)
         facts = [one.content for one in harness.app.memory.store.records() if one.kind == "fact"]
         await harness.app.close()
         return facts, questions
@@ -106,6 +110,11 @@ def test_a_correction_of_something_else_in_the_conversation_replaces_nothing(
 ) -> None:
     said = ["remember that the worker port is 7001", "write a server that listens on 8000", "make that 8005"]
     assert converse(tmp_path, server, said) == (["the worker port is 7001"], [])
+
+
+def test_consolidation_does_not_read_it_as_a_correction_of_a_memory_either(tmp_path: Path, server: ChatServer) -> None:
+    said = ["remember that the upload limit is 20 MB", "generate a test file of 10 MB", "25 MB, sorry"]
+    assert converse(tmp_path, server, said) == (["the upload limit is 20 MB"], [])
 
 
 def test_clio_asks_if_it_is_not_certain_what_is_corrected(tmp_path: Path, server: ChatServer) -> None:
