@@ -332,8 +332,11 @@ class ApprovalQuestion:
             case "a":
                 return Answer("always")
             case "n":
-                question = tr("  why not? (Enter to skip): ")
-                reason = await self._prompt_io.questions.ask_line(question, erase=True)
+                question, prompt_io = tr("  why not? (Enter to skip): "), self._prompt_io
+                if prompt_io.questions.is_live:  # the row of the question is gone
+                    title = truncate_to_cells(spell_out_line(self._request.title), prompt_io.width - 2)
+                    question = f"\n✗ {title}\n{question}"
+                reason = await prompt_io.questions.ask_line(question, erase=True)
                 return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
                 return Answer("no", interrupted=True)

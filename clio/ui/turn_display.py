@@ -181,6 +181,7 @@ MAX_DIFF_ROWS = 20
 _COUNTS = re.compile(r"(\+\d+) -(\d+)")
 _SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
+_SHORT_SHARE = 3  # a reason of up to a third of the row is always beside the title
 _WIDE = 60  # columns from which on the progress bar has ten cells instead of five
 _TAIL_ROWS, _UNFOLDED_TAIL_ROWS = 3, 20  # last lines of a running command
 _MAX_UNFOLDED_LINES = 400
@@ -209,7 +210,9 @@ def render_running_row(title: str, progress: str, seconds: float, width: int, th
 
 def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`, with ✓ if the user approved it."""
-    summary = tr("failed") if _is_shown_below(event, width) else clean_line(event.summary)
+    summary = clean_line(event.summary)
+    if _is_shown_below(event, width):
+        summary = tr("declined") if summary.startswith(f"{tr('declined')}: ") else tr("failed")
     if event.diff:
         summary = _COUNTS.sub(r"\1 −\2", summary)
     mark = APPROVED if event.asked and event.ok else BULLET
@@ -235,6 +238,7 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
         style = theme.bad if not event.ok and (shown_below or weigh_error_line(line) > 1) else theme.faint
         text = line.expandtabs(4)
         if shown_below:
+            text = text.removeprefix(f"{tr('declined')}: ")  # which is beside the title
             yield Part(body=Padding(Text(text, style), (0, 0, 0, 2), expand=False))
         # the summary of a failed call may be the first line of its result: do not repeat it
         elif clean_line(line).strip("[]") != clean_line(event.summary):
@@ -262,6 +266,8 @@ def _is_shown_below(event: ToolFinished, width: int) -> bool:
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
     if not summary or not first.startswith(summary.removesuffix("…")):
         return False
+    if first == summary and count_cells(summary) <= width // _SHORT_SHARE:
+        return False  # the title is cropped instead
     return first != summary or count_cells(f"● {clean_line(event.title)} … {summary}") > width
 
 
@@ -275,14 +281,14 @@ def _render_call_row(mark: str, mark_style: str, title: str, tail: str, width: i
     available = max(width - 2, 1)
     if not tail:
         return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
-    separator = " … "
+    separator = " " if title.endswith("…") else " … "
     tail = truncate_to_cells(tail, max(available - len(separator) - min(count_cells(title), _MIN_TITLE), 0))
     if not tail:
         return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
     room = available - len(separator) - count_cells(tail)
     if count_cells(title) > room:
+        room = min(room + len(separator) - 1, count_cells(title) - 1)
         separator = " "  # the cropped title already ends with an ellipsis
-        room = min(room + 2, count_cells(title) - 1)
     title = truncate_to_cells(title, room)
     return Text.assemble((mark, mark_style), " ", title, (separator + tail, theme.faint))
 

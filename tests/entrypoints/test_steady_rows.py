@@ -168,7 +168,7 @@ def test_the_input_line_stays_where_it_is(place: Place, seed: int) -> None:
 def test_a_declined_call_stays_above_the_next_question(place: Place, columns: int, lines: int) -> None:
     """The line that asks for the reason is gone, however long the reason was, and it hides no other row."""
     assert place.server is not None
-    reason = "use the package manager, and nothing else"
+    reason = "the package manager does it better"
     place.server.add(
         text("\n\n".join(f"line {number}" for number in range(30))),
         tool_calls((("run_command", {"command": "rm -rf build; seq 9"}),)),
@@ -183,10 +183,12 @@ def test_a_declined_call_stays_above_the_next_question(place: Place, columns: in
         clio.line("clean up")
         clio.wait_for_screen("deletes permanently")
         clio.send("n")
-        clio.wait_for_screen(r"why not\?")
+        clio.wait_for_screen(r"✗ run rm -rf build; seq 9\n  why not\?")
         clio.line(reason)
         shown = " ".join(clio.wait_for_screen(r"\? fetch[\s\S]*n no, and say why").split())
-        assert f"declined: {reason}" in shown and "● run rm -rf build; seq 9" in shown, shown
+        assert f"… declined{':' if columns == 80 else ''} {reason}" in shown and "● run rm -rf build; seq 9" in shown, (
+            shown
+        )
         assert "why not" not in clio.everything and shown.count("https://example.org/a") == 1, shown
         clio.key("escape")
         at_prompt(clio)

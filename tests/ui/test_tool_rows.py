@@ -97,3 +97,22 @@ def test_a_title_and_its_result_are_always_separated(columns: int) -> None:
     stage.play(*start(), finished("1", "run make all the things", "exit 0 in 1.5 s"), end())
     row = next(row for row in stage.everything().splitlines() if row.startswith("●"))
     assert row.count("…") == 1 and row.endswith("exit 0 in 1.5 s") and len(row) < columns
+
+
+@pytest.mark.parametrize(
+    ("title", "summary", "rows"),
+    [
+        ("fetch https://example.org/rules/of/rounding", "declined", ["● fetch https://example.org/r… declined"]),
+        (
+            "run rm -rf build",
+            "declined: use the package manager",
+            ["● run rm -rf build … declined", "  use the package manager"],
+        ),
+        ("run python - <<'PY' …", "declined", ["● run python - <<'PY' … declined"]),
+    ],
+)
+def test_a_declined_call_says_so_beside_its_title(title: str, summary: str, rows: list[str]) -> None:
+    stage = Stage(40)
+    stage.play(*start(), finished("1", title, summary, ok=False, preview=summary), end())
+    shown = stage.everything().splitlines()
+    assert shown[1 : shown.index("", 1)] == rows
