@@ -23,18 +23,20 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import format_short_age, format_time_ago, requires_memory, suggest_options
 from clio.errors import ClioError, UsageError
-from clio.memory.styles.feedback import CATEGORIES, Category, classify_complaint
+from clio.memory.styles.feedback import classify_complaint
 from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
+from clio.memory.styles.trajectories import CATEGORIES, Category
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes
 from clio.text.scoring import DAY_S
 from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
-    from clio.memory.styles.feedback import Noted, Rating
+    from clio.memory.styles.feedback import Noted
     from clio.memory.styles.selection import ArmAccount, Choice
     from clio.memory.styles.style_state import Earned
     from clio.memory.styles.styles import Learned, Styles, StyleView
+    from clio.memory.styles.trajectories import Rating
 
 
 SIGNS = {1: "+", 0: "0", -1: "−"}

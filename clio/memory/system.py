@@ -424,7 +424,8 @@ class MemorySystem:
     def feedback(self) -> "Feedback":
         """Return the user's feedback on answers."""
         self.raise_if_off()
-        from clio.memory.styles.feedback import Feedback, Trajectories
+        from clio.memory.styles.feedback import Feedback
+        from clio.memory.styles.trajectories import Trajectories
 
         return Feedback(
             Trajectories(self._project / ".clio" / "trajectories.jsonl"),

@@ -42,7 +42,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
-from clio.memory.styles.feedback import Trajectories
+from clio.memory.styles.trajectories import Trajectories
 from clio.sessions.state import SessionInfo
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock

@@ -55,8 +55,8 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, decode_former, logged_changes
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import EndedVersion, make_archive_changes, make_version_changes
-from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
+from clio.memory.styles.trajectories import RatingLine, Trajectories
 from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
