@@ -32,6 +32,7 @@ from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
     has_rival,
     is_said_before,
+    list_content_words,
     read_value_corrections,
 )
 from clio.memory.preferences.rule_files import (
@@ -414,7 +415,9 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         correction = Correction(text=clean, quote=clean, session=session, message="", at=math.inf)
         _search(memory, context, known)(correction)
         changes = [
-            (record, change) for record in known.values() if (change := find_corrected_value(record.content, clean))
+            (record, change)
+            for record in _keep_related(known.values(), f"{clean} {context}")
+            if (change := find_corrected_value(record.content, clean))
         ]
         if not changes:
             continue
@@ -426,6 +429,14 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
+
+
+def _keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRecord]:
+    """Return the records that may be about what was said: all, unless there are many, else those that share a word."""
+    if len(records) <= MAX_ALL:
+        return list(records)
+    words = [word for word in list_content_words(said) if len(word) > 2]
+    return [one for one in records if any(word in one.content.casefold() for word in words)][:MAX_ALL]
 
 
 def _choose_change(
