@@ -158,7 +158,8 @@ def _leave_out_empty_columns(table: Table) -> Table:
     )
 
 
-_NUMBER = re.compile(r"[$€]?[\d.,]*\d[kMG]?%?(?: [a-z]+)?|<1%|")
+# Longer rows of digits are ids: large numbers have commas.
+_NUMBER = re.compile(r"[$€]?(?:\d{1,6}|\d{1,3}(?:,\d{3})+)(?:\.\d+)?[kMG]?%?(?: [a-z]+)?|<1%|")
 _MAX_EXAMINED_ROWS = 200
 
 
@@ -242,18 +243,20 @@ def _add_unit(column: str, cell: str) -> str:
     return f"{cell} {column[:-1] if cell == '1' else column}"
 
 
-_MIN_LISTED = 2
+_MIN_LISTED, _WHOLE_PART_CELLS = 2, 24
 
 
 def wrap_cells(text: str, width: int) -> list[str]:
     """Wrap the text at `width` cells; longer words are broken. No line begins with a "·".
 
-    In a list of three or more parts, those of up to two thirds of a line stay whole.
+    In a list of three or more parts, those of up to two thirds of a line, or 24 columns, stay whole.
     """
     parts = text.split(" · ")
     if len(parts) > _MIN_LISTED:
+        least = min(width, _WHOLE_PART_CELLS)
         text = " · ".join(
-            part.replace(" ", _NO_BREAK_SPACE) if 3 * count_cells(part) <= 2 * width else part for part in parts
+            part.replace(" ", _NO_BREAK_SPACE) if count_cells(part) <= max(2 * width // 3, least) else part
+            for part in parts
         )
     return [
         line.replace(_NO_BREAK_SPACE, " ") for line in _wrap_words(text.replace(" · ", f"{_NO_BREAK_SPACE}· "), width)

@@ -115,3 +115,18 @@ def test_a_list_with_one_named_column_has_no_heading() -> None:
     rows = (("→", "dark", "for dark backgrounds"), ("", "light", "for light ones"))
     assert TableRows(Table(columns=("", "theme", ""), rows=rows, wide_column=2), 60).heading == ""
     assert TableRows(Table(columns=("", "theme", "what"), rows=rows, wide_column=2), 60).heading
+
+
+def test_commands_in_a_narrow_help_keep_their_words() -> None:
+    assert wrap_cells("/docs documents · /recall search all · /feedback + or -", 26) == [
+        "/docs documents ·",
+        "/recall search all ·",
+        "/feedback + or -",
+    ]
+
+
+def test_an_id_of_digits_is_no_number() -> None:
+    table = Table(
+        columns=("id", "what", "size"), rows=(("19034426", "x", "1,204"), ("55012377", "y", "7")), wide_column=1
+    )
+    assert render_table(table, 40)[0] == "id        what   size"
