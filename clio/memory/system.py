@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from clio.memory.preferences.session_start import PendingLimits
     from clio.memory.preferences.stated_preferences import StatedPreference
     from clio.memory.retrieval.retriever import Retriever
+    from clio.memory.store.record import MemoryRecord
     from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.team.share import Sharing
     from clio.memory.transcripts.session_search import SessionRecall
@@ -162,6 +163,8 @@ class MemorySystem:
         self._held_at = 0.0
         self._held_in = ""
         self._last_held: tuple[str, ...] = ()
+        self.forgotten_now: tuple[MemoryRecord, ...] = ()
+        """What the user's present message made clio forget before the model was asked."""
         self._meaning = SemanticIndex(project, embedder, persist=not incognito, redact=redact, clock=clock)
         self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
         self._embedder = embedder

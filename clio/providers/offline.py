@@ -315,18 +315,26 @@ def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str
     if done:
         # The line names the memory: "Forgotten: d-3f9a12 (discovery): we deploy with make ship".
         forgotten = done[0].result.content.partition("\n")[0].removeprefix("Forgotten: ")
-        return tr(
-            "Moved to the archive: {memory}. `/memory undo`, or `clio memory undo` in a shell, restores it.",
-            memory=forgotten.partition("): ")[2] or forgotten,
-        )
+        return _describe_archived(forgotten.partition("): ")[2] or forgotten)
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
         return tr("Nothing was forgotten: {failure}.", failure=_describe_failure(failed))
     matches = find_matching_memories(plan, results)
+    if not matches and (gone := _FORGOTTEN_ALREADY.search("\n".join(item.result.content for item in results))):
+        return _describe_archived(gone["text"])
     if not matches:
         return tr("No memory contains all of *{subject}*; nothing was forgotten.", subject=plan.subject)
     listed = "\n".join(tr("- `forget {id}`: {text}", id=id, text=text[:200]) for id, text in matches)
     return tr("Several memories match; name one by its id:\n\n{listed}", listed=listed)
+
+
+_FORGOTTEN_ALREADY = LazyRegex(r"^Forgotten already, as the user's message asks: (?P<text>.+)", re.MULTILINE)
+
+
+def _describe_archived(memory: str) -> str:
+    return tr(
+        "Moved to the archive: {memory}. `/memory undo`, or `clio memory undo` in a shell, restores it.", memory=memory
+    )
 
 
 def format_earlier_passages(plan: LookupPlan, results: Sequence[LookupResult]) -> str:

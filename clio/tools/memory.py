@@ -72,7 +72,7 @@ def search_all_memory(memory: MemorySystem, call: MemoryCall, session: str) -> T
     found = structs.replace(found, hits=tuple(leave_out_futile_lookups(found.hits, call.query)))
     authors = memory_answers.describe_authors(memory) if found.hits else {}
     found = structs.replace(found, hits=_select_hits(found.hits, authors))
-    text = render_unified_answer(found, scores=call.scores, authors=authors)
+    text = render_unified_answer(found, scores=call.scores, authors=authors) + memory_answers.name_forgotten(memory)
     return ToolOutput(
         text=text, summary=tr("{count} found", count=len(found.hits)) if found.hits else tr("nothing found")
     )

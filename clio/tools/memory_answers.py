@@ -501,7 +501,7 @@ def search_notes(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Return notes and project memory that match the query, best first, with their keys and ids."""
     hits = memory.search(call.query, call.max_results)
     if not hits:
-        text = "No memory shares a word with that; search_sessions searches earlier sessions."
+        text = "No memory shares a word with that; search_sessions searches earlier sessions." + name_forgotten(memory)
         return ToolOutput(text=text, summary=tr("nothing found"))
     found = {hit.id for hit in hits if hit.id}
     labels = label_memories(memory, [one for one in memory.store.records(PROJECT_KINDS) if one.id in found])
@@ -582,7 +582,8 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     else:
         found = memory.store.recall("", call.limit, call.type)
     if not found:
-        return ToolOutput(text=_describe_no_match(memory.store, call), summary=tr("nothing found"))
+        text = _describe_no_match(memory.store, call) + name_forgotten(memory)
+        return ToolOutput(text=text, summary=tr("nothing found"))
     return ToolOutput(text=render_recalled(memory, found), summary=tr("{count:,} found", count=len(found)))
 
 
@@ -603,7 +604,7 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     the user stated: a model that is talked into it, or finds a limit in its way, must not be able to lift it.
     """
     if not call.ids:
-        raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}")
+        raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}{name_forgotten(memory)}")
     records = find_by_ids(memory, call.ids)
     refuse_preferences_of_user(records)
     memory.store.forget(*[record.id for record in records])
@@ -760,6 +761,12 @@ def _describe_no_match(store: MemoryStore, call: MemoryCall) -> str:
         f"No memory{kind}{reason}, of {_count_memories(total)}; recall without type searches all kinds, "
         "search_sessions earlier sessions."
     )
+
+
+def name_forgotten(memory: MemorySystem) -> str:
+    """Return a line on what the user's message has made clio forget already; "" if nothing."""
+    gone = "; ".join(truncate_line(record.content, _OLD_CHARS) for record in memory.forgotten_now)
+    return f"\nForgotten already, as the user's message asks: {gone}" if gone else ""
 
 
 def _memory_candidates(memory: MemorySystem, query: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.checks.checkers import CHECKER_PROGRAMS
 from clio.config.command_line import SUBCOMMANDS
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, error, text, tool_calls
@@ -46,7 +47,7 @@ _NAMES = frozenset(
     pyright langserver rust gopls clangd jdtls typescript
     notes pattern failure rule discovery keyed git-lfs http https json html markdown stream csv bytes
     """.split()
-).union(*(subcommand.name.split("-") for subcommand in SUBCOMMANDS))
+).union(*(subcommand.name.split("-") for subcommand in SUBCOMMANDS), (checker.name for checker in CHECKER_PROGRAMS))
 
 
 def plain_words(shown: str, data: frozenset[str] = frozenset()) -> list[str]:

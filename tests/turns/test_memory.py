@@ -239,3 +239,19 @@ def test_offline_forget_finds_memories_of_both_files(make_harness: MakeHarness) 
     assert said[0].splitlines()[-1] == "Remembered."
     assert said[1].startswith("Moved to the archive: we deploy with make ship. ")
     assert harness.app.memory.store.records() == ()
+
+
+def test_a_model_that_looks_for_what_was_just_forgotten_is_told_so(make_harness: MakeHarness) -> None:
+    look = call("recall", query="releases Mondays")
+    harness = make_harness([text("Noted."), tool_calls([look]), text("Done."), tool_calls([look]), text("Nothing.")])
+    asyncio.run(
+        session_of(
+            harness,
+            "remember that releases happen on Mondays",
+            "forget that releases happen on Mondays",
+            "when are releases?",
+        )
+    )
+    told = [one["content"] for one in harness.server.requests[-1].body["messages"] if one["role"] == "tool"]
+    assert "Forgotten already, as the user's message asks: releases happen on Mondays" in told[0]
+    assert "Forgotten already" not in told[1]

@@ -267,6 +267,7 @@ class Learner:
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
+        self._memory.forgotten_now = ()
         if not self._auto_remember:
             return
         heard = find_statements(self._memory, text)
@@ -337,6 +338,7 @@ class Learner:
             if not isinstance(one, Lifted):
                 self._unclear = (*self._unclear, one)
             elif line := one.describe():
+                self._memory.forgotten_now += one.records
                 self._tell(line)
         return {one.quote for one in lifted}
 
