@@ -77,11 +77,18 @@ class Message(Struct, kw_only=True):
     file: str
 
 
+def _parse(source: bytes) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SystemError:  # CPython before 3.11.8, by chance, if another thread parses (CPython issue 106905)
+        return ast.parse(source)
+
+
 def find_messages() -> Iterator[Message]:
     """Yield every message of the code, file by file."""
     for path in sorted((ROOT / "clio").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in ast.walk(_parse(path.read_bytes())):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
                 continue
             if node.func.id in ("tr", "mark"):
