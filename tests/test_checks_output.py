@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.checks.diagnostics import Diagnostic, find_new_diagnostics, find_syntax_error, parse_lines
+from clio.checks.diagnostics import Diagnostic, find_new_diagnostics, parse_lines
 from tests.support.rows import each_row
 
 
@@ -48,9 +48,3 @@ def test_a_place_in_a_message_does_not_make_it_new() -> None:
     before = Diagnostic(path="a.py", line=9, code="F811", message="Redefinition of unused `f` from line 3")
     after = Diagnostic(path="a.py", line=12, code="F811", message="Redefinition of unused `f` from line 6")
     assert find_new_diagnostics([before], [after], lambda each: False) == []
-
-
-def test_python_that_is_nested_too_deeply_for_the_parser_has_no_verdict(tmp_path: Path) -> None:
-    file = tmp_path / "deep.py"
-    file.write_text("-" * 200_000 + "1\n", encoding="utf-8")
-    assert find_syntax_error(file) is None

@@ -292,9 +292,6 @@ def _parse_python(text: str, path: Path) -> tuple[int, str] | None:
         return error.lineno or 1, f"{error.msg} (parsed by Python {version})"
     except ValueError as error:  # a NUL character
         return 1, str(error)
-    except (RecursionError, MemoryError, SystemError):
-        # Python 3.11's parser, for text that is nested too deeply, or by chance if another thread parses: no verdict.
-        return None
     return None
 
 
