@@ -235,6 +235,7 @@ class Caller:
     def __init__(self, port: int, token: str) -> None:
         self._port, self._token = port, token
         self._connection: http.client.HTTPConnection | None = None
+        self._used_at = 0.0
 
     def call(self, name: str, key: str = "", **arguments: Any) -> dict[str, Any]:
         """Return the result of a tool. Raises OSError if it was not answered."""
@@ -246,8 +247,10 @@ class Caller:
         }
         headers |= {"Idempotency-Key": key} if key else {}
         try:
-            if self._connection is None:
+            # The server closes connections that were idle for five seconds.
+            if self._connection is None or time.monotonic() - self._used_at > 4.0:
                 self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+            self._used_at = time.monotonic()
             self._connection.request("POST", "/mcp", json.dumps(message), headers)
             answer = self._connection.getresponse()
             body = answer.read()
@@ -454,7 +457,7 @@ def main() -> int:
     parser.add_argument("--memories", type=int, default=1_000_000)
     parser.add_argument("--writers", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--every", type=float, default=2.0, help="seconds between two memories of a writer")
+    parser.add_argument("--every", type=float, default=10.0, help="seconds between two memories of a writer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="load,kills,failover")
     options = parser.parse_args()

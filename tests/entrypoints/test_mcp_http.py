@@ -17,10 +17,12 @@ import pytest
 
 from clio.entrypoints.mcp_http import (
     _MAX_CONNECTIONS,  # pyright: ignore[reportPrivateUsage]
+    # pyright: ignore[reportPrivateUsage]
     FAILURE_BURST,
     Bucket,
     HttpOptions,
     find_token_file,
+    open_socket,
     parse_http_options,
     read_token,
 )
@@ -229,3 +231,12 @@ def test_a_bucket_is_empty_after_its_burst_and_fills_again() -> None:
     slow = Bucket(per_second=0.001, burst=2.0)
     assert [slow.take() > 0 for _ in range(3)] == [False, False, True]
     assert bucket.take() == bucket.take() == 0.0
+
+
+def test_an_answer_is_sent_at_once() -> None:
+    """Else its text waits until the client has confirmed its headers, 40 ms later."""
+    listener = open_socket(HttpOptions(port=0))
+    with listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

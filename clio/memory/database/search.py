@@ -12,6 +12,7 @@ ranks again by the function of the file store. Two ways lead to them:
 The words are clio's stems, not those of PostgreSQL, so that both stores find the same.
 """
 
+import math
 import time
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
@@ -155,8 +156,9 @@ def find_best(
     count = len(ordered)
     hits = next((least for least in range(1, count) if statistics.estimate_rows(shares, least) <= _MAX_ROWS), count)
     rows = statistics.estimate_rows(shares, hits)
+    any_share = 1.0 - math.prod(1.0 - share for share in shares)
     if rows > _MAX_ROWS * (2 if count > 1 else 1):  # memories with all of several words are worth more than others
-        return [one for _, one in search.in_order().values()]
+        return [one for _, one in search.in_order(any_share).values()]
     # All memories with a rare word, too, as long as they are few.
     rare = 0
     while rare < count and (rows := rows + shares[rare] * statistics.rows) <= _MAX_ROWS:
@@ -168,7 +170,7 @@ def find_best(
         missed = min(hits - 1, count - rare)
         best_missed = _HIT * missed + _MAX_OTHER_PARTS - _HIT * (1.0 - missed / max(len(terms), 1))
         if len(scores) < limit or scores[limit - 1] < best_missed:
-            found |= search.in_order()
+            found |= search.in_order(any_share)
     return [one for _, one in found.values()]
 
 
@@ -204,11 +206,17 @@ class _Search:
         rows = f"(select * from clio.memory where {_VISIBLE} and terms @@ %(query)s::tsquery)"
         return self._fetch(self._select_scored(rows), query=" | ".join(f"({query})" for query in queries))
 
-    def in_order(self) -> dict[str, tuple[float, Found]]:
+    def in_order(self, share: float) -> dict[str, tuple[float, Found]]:
         """Return the best of the memories with any of the terms that come first by importance and use.
 
-        Two indexes are read from their ends for each owner and kind, which is a fixed number of rows.
+        Two indexes are read from their ends for each owner and kind: so many rows that they probably contain several
+        times the wanted number with a term.
+
+        share: of the memories that contain a term.
         """
+        wanted = _SCANNED_FOR_ONE * self._values["limit"] / max(share, 1e-9)
+        of_kind = max(wanted / len(self._values["kinds"]), min(wanted, _MIN_SCANNED))  # most may be of one kind
+        scanned = min(math.ceil(of_kind), _MAX_SCANNED)
         more: dict[str, Any] = {"query": make_query_for(self._terms, 1)}
         first: list[str] = []
         for owner_number, owner in enumerate(self._values["owners"]):
@@ -217,7 +225,7 @@ class _Search:
                 more[f"k{kind_number}"] = kind
                 first += (
                     f"(select {_SCORED} from clio.memory where live and owner = %(o{owner_number})s "
-                    f"and kind = %(k{kind_number})s order by ({order}) desc limit {_SCANNED})"
+                    f"and kind = %(k{kind_number})s order by ({order}) desc limit {scanned})"
                     for order in (
                         "0.2 * importance + 0.3 / size + 0.2 * used_day / 30",
                         "0.2 * importance + 0.3 / size",
@@ -241,8 +249,10 @@ class _Search:
         return found
 
 
-_SCANNED = 800
+_MIN_SCANNED, _MAX_SCANNED = 200, 800
 """Memories of one owner and kind that are read in each of the two orders."""
+_SCANNED_FOR_ONE = 3
+"""Memories with a term to read in each order for each memory that is returned."""
 
 
 def find_strongest(
