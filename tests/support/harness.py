@@ -115,4 +115,5 @@ def _make_repository(project: Path, files: dict[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     git(project, "add", "--all")
-    git(project, "commit", "--quiet", "-m", "first")
+    # Without the collection of garbage, which may go on in the background while the repository is copied.
+    git(project, "-c", "gc.auto=0", "-c", "maintenance.auto=false", "commit", "--quiet", "-m", "first")
