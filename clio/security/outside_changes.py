@@ -198,7 +198,7 @@ class _OutsideChangeFinder:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
         if program in UNPARSED_WRAPPERS:
-            # Without their options, which nobody knows: `unshare -r clio config trust`.
+            # The options of these programs are not listed here: `unshare -r clio config trust`.
             texts += [" ".join(["clio", *argv[at + 1 :]]) for at, text in enumerate(argv) if _is_clio(text)]
         if program in _TABLES.text_starters:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
