@@ -1,7 +1,7 @@
 """Create, find, open and delete the sessions of a project, and tell which of them this user's clio wrote."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class OwnSessions:
         with suppress(OSError, ClioError):
             load_or_create_key(self._home)
 
-    def filter_own(self, ids: set[str]) -> set[str]:
+    def filter_own(self, ids: Set[str]) -> set[str]:
         """Return those ids whose sessions this user's clio wrote."""
         if not ids:
             return set()
@@ -195,7 +195,7 @@ class SessionStore:
         """Whether this user's clio wrote the session; False for one that came with the project."""
         return not self.find_foreign({session_id})
 
-    def find_foreign(self, ids: set[str]) -> set[str]:
+    def find_foreign(self, ids: Set[str]) -> Set[str]:
         """Return those ids whose sessions came with the project."""
         return set() if self._own is None else ids - self._own.filter_own(ids)
 

@@ -12,10 +12,11 @@ import string
 import threading
 import time
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import combinations
+from itertools import accumulate, combinations, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,8 @@ class Database:
         self._path = path
         # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
-        self._counts: dict[str, int] = {}
-        self._counted_state: tuple[int, int] = (0, 0)
+        self._cache = SearchCache()
+        self._cached_state: tuple[int, int] = (0, 0)
         with self._named_errors():
             # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
             self._connection = sqlite3.connect(
@@ -125,6 +126,23 @@ class Database:
             self._connection.executemany(sql, values)
 
     @contextmanager
+    def snapshot(self) -> Generator[None]:
+        """Let everything the block reads be of one state of the file; processes that write wait until it ends.
+
+        It also saves the locks that each query would take on its own.
+        """
+        with self._lock:
+            if self._connection.in_transaction:
+                yield
+                return
+            self.run("BEGIN")
+            try:
+                yield
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    @contextmanager
     def transaction(self) -> Generator[None]:
         """Commit everything the block changes, or nothing if it raises.
 
@@ -143,14 +161,14 @@ class Database:
                 raise
             self.run("COMMIT")
 
-    def known_counts(self) -> dict[str, int]:
-        """Return the counts that `IndexReader` stored since the file changed last: searches repeat words."""
+    def get_cache(self) -> "SearchCache":
+        """Return what searches have read since the file changed last."""
         with self._lock, self._named_errors():
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             state = (others, self._connection.total_changes)
-            if state != self._counted_state or len(self._counts) > MAX_KNOWN_COUNTS:
-                self._counted_state, self._counts = state, {}
-            return self._counts
+            if state != self._cached_state or self._cache.is_full():
+                self._cached_state, self._cache = state, SearchCache()
+            return self._cache
 
     def shrink(self) -> None:
         """Return the free pages of the file to the file system."""
@@ -238,11 +256,14 @@ EMPTY_REF = TextRef()
 
 
 class TextBlocks:
-    """The texts of the index. It caches all blocks it decompresses, so make one for one change or one search only."""
+    """The texts of the index.
 
-    def __init__(self, database: Database) -> None:
+    unpacked: a cache of decompressed blocks by id; all that are read are added. It is valid until the index changes.
+    """
+
+    def __init__(self, database: Database, unpacked: dict[int, bytes] | None = None) -> None:
         self._database = database
-        self._unpacked: dict[int, bytes] = {}
+        self._unpacked = unpacked if unpacked is not None else {}
 
     def append(self, session: int, kind: str, texts: Iterable[str]) -> list[TextRef]:
         """Append texts of a kind, "text" or "output", to those of a session, and return their locations."""
@@ -309,7 +330,10 @@ MAX_RANKED_PASSAGES = 3_000
 MAX_CANDIDATES = 200
 MAX_COUNTED = 5_000
 """Number of passages with a word up to which they are counted; beyond it the number is estimated from the newest."""
-MAX_KNOWN_COUNTS = 2_000
+MAX_CACHED_COUNTS = 2_000
+MAX_CACHED_BLOCKS = 1_000
+"""Decompressed blocks that are kept for the next search; most have about 6,000 bytes."""
+MAX_CACHED_TURNS = 5_000
 MAX_NEWEST_FOR_PHRASE = 2_000
 """The query word for word is searched only in that many of the newest passages with its rarest word."""
 MAX_COUNT_IN_RANK = 20_000
@@ -317,7 +341,8 @@ MAX_COUNT_IN_RANK = 20_000
 """
 MAX_EXACT_PASSAGES = 16
 """Number of passages with the whole query word for word, newest first."""
-MAX_TITLES = 100
+MAX_TITLES, MAX_RANKED_TITLES = 100, 500
+"""Number of titles that are found, and of those that FTS5 ranks."""
 MAX_OUTPUTS_OF_TERM = 200
 """Number of tool outputs up to which a word in them helps to find a session."""
 MAX_SELECTING_TERMS = 10
@@ -331,6 +356,33 @@ _MAX_COUNTED_PAIRS = 6
 _WORDS_BEFORE_PHRASE = 7
 """Number of a phrase's words that a passage must contain before the phrase itself is searched; more take longer."""
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class SearchCache(Struct):
+    """What searches have read and the next ones can use, as long as the index is unchanged: queries of one user repeat
+    words and find the same turns.
+
+    Attributes:
+        counts: the number of passages that match an FTS5 expression.
+        title_counts: the number of titles that match one, at most `MAX_RANKED_TITLES` + 1.
+        blocks: decompressed blocks, by id.
+        turns: turns and where their texts are, by key.
+        kinds: kinds of sessions, by key.
+    """
+
+    counts: dict[str, int] = {}
+    title_counts: dict[str, int] = {}
+    blocks: dict[int, bytes] = {}
+    turns: dict[int, tuple[Turn, TextRef]] = {}
+    kinds: dict[int, SessionKind] = {}
+
+    def is_full(self) -> bool:
+        """Whether it has so much that an empty one should take its place."""
+        return (
+            len(self.counts) > MAX_CACHED_COUNTS
+            or len(self.blocks) > MAX_CACHED_BLOCKS
+            or len(self.turns) > MAX_CACHED_TURNS
+        )
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -353,8 +405,8 @@ class IndexReader:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._blocks = TextBlocks(database)
-        self._counts: dict[str, int] | None = None
+        self._cache = database.get_cache()
+        self._blocks = TextBlocks(database, self._cache.blocks)
 
     def load_totals(self) -> Totals:
         """Return the number of passages and their mean length."""
@@ -505,18 +557,37 @@ class IndexReader:
 
     def find_titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
         """Return the titles that contain a term of the query, by session key, best first."""
+        chosen = self._choose_title_words(query)
         rows = self._database.rows(
             "SELECT s.id, s.title FROM (SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY rank LIMIT ?) f"
             " JOIN sessions s ON s.id = f.rowid",
-            (" OR ".join(map(_match_any_form, query.terms)), MAX_TITLES),
+            (" OR ".join(chosen), MAX_TITLES),
         )
         return {id: title for id, title in rows if id not in exclude}
 
+    def _choose_title_words(self, query: Query) -> list[str]:
+        """Return the words of a query that few titles contain, the rarest first, or else only the rarest one.
+
+        FTS5 would rank each title with a common word; the sessions with them are found by their turns.
+        """
+        counts = self._cache.title_counts
+        words = list(map(_match_any_form, query.terms))
+        for word in words:
+            if word not in counts:
+                ((counts[word],),) = self._database.rows(
+                    "SELECT count(*) FROM (SELECT 1 FROM titles WHERE titles MATCH ? LIMIT ?)",
+                    (word, MAX_RANKED_TITLES + 1),
+                )
+        words.sort(key=counts.__getitem__)
+        ranked = list(accumulate(counts[word] for word in words))
+        return words[: max(bisect_right(ranked, MAX_RANKED_TITLES), 1)]
+
     def load_turns(self, keys: Iterable[int]) -> dict[int, Turn]:
         """Return turns by their key, in the order of the keys, without those that no longer exist."""
-        unique = list(dict.fromkeys(keys))
-        found = {turn.key: turn for turn in self._load_turns_where(f"id IN ({','.join(map(str, unique))})")}
-        return {key: found[key] for key in unique if key in found}
+        unique, known = list(dict.fromkeys(keys)), self._cache.turns
+        if missing := [key for key in unique if key not in known]:
+            self._load_turns_where(f"id IN ({','.join(map(str, missing))})")
+        return {key: known[key][0] for key in unique if key in known}
 
     def find_neighbours(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
         """Return the given turns and those up to `reach` places before or after them, if they have a text."""
@@ -527,13 +598,18 @@ class IndexReader:
         return self._load_turns_where(f"({near}) AND text_size") if near else []
 
     def _load_turns_where(self, condition: str) -> list[Turn]:
-        rows: list[tuple[int, int, int, int, int, int, float]] = self._database.rows(
-            f"SELECT id, session, place, role, asks, tells, created FROM turns WHERE {condition}"
+        rows: list[tuple[int, int, int, int, int, int, float, int, int, int]] = self._database.rows(
+            "SELECT id, session, place, role, asks, tells, created, text_block, text_start, text_size FROM turns"
+            f" WHERE {condition}"
         )
-        return [
-            Turn(key=key, session=session, place=place, role=ROLES[role], asks=asks, tells=bool(tells), created=created)
-            for key, session, place, role, asks, tells, created in rows
-        ]
+        found: list[Turn] = []
+        for key, session, place, role, asks, tells, created, *ref in rows:
+            turn = Turn(
+                key=key, session=session, place=place, role=ROLES[role], asks=asks, tells=bool(tells), created=created
+            )
+            self._cache.turns[key] = (turn, make_ref(ref))
+            found.append(turn)
+        return found
 
     def find_statements(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the turns in which a user of these sessions with an assistant says something about themselves."""
@@ -568,19 +644,26 @@ class IndexReader:
 
     def load_texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
         """Return the texts of turns by key, or their tool outputs if `kind` is "output"."""
-        rows = self._database.rows(
-            f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
-        )
-        refs = {key: make_ref(ref) for key, *ref in rows}
+        wanted, known = list(keys), self._cache.turns
+        refs = {key: known[key][1] for key in wanted if key in known} if kind == "text" else {}
+        if missing := [key for key in wanted if key not in refs]:
+            rows = self._database.rows(
+                f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns"
+                f" WHERE id IN ({','.join(map(str, missing))})"
+            )
+            refs |= {key: make_ref(ref) for key, *ref in rows}
         self._blocks.load(refs.values())
         return {key: self._blocks.text(ref) for key, ref in refs.items()}
 
     def load_session_kinds(self, keys: Iterable[int]) -> dict[int, SessionKind]:
         """Return the kind of each session, by key."""
-        rows = self._database.rows(
-            f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, keys))})"
-        )
-        return {key: classify_session(users, replies) for key, users, replies in rows}
+        wanted, known = set(keys), self._cache.kinds
+        if missing := wanted - known.keys():
+            rows = self._database.rows(
+                f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, missing))})"
+            )
+            known.update((key, classify_session(users, replies)) for key, users, replies in rows)
+        return {key: known[key] for key in wanted if key in known}
 
     def find_turns_between(self, start: float, end: float, limit: int) -> list[Turn]:
         """Return the first `limit` turns with a text from `start` to before `end`, in seconds since the epoch."""
@@ -704,15 +787,15 @@ class IndexReader:
                 rare.append(term)
                 room -= count
         common = [term for term in terms if term not in rare]
-        together = list(
-            _take_while_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count_up_to)
-        )
-        if not rare and not together:
+        pairs = list(_take_while_fitting(combinations(common, 2), room, self._count_up_to))
+        if not rare and not pairs:
             return self._limit_to_newest(common[0])
-        chosen = " OR ".join([*rare, *together])
-        # The second half selects no further passage; it makes FTS5 include the common words in the rank.
+        chosen = " OR ".join([*rare, *map(_match_both, pairs)])
+        # The second half selects no further passage; it makes FTS5 include the common words in the rank. For each word
+        # in the expression FTS5 reads all passages that contain it, so no word is repeated without need.
         only_scored = [term for term in ranked if term not in rare]
-        return (f"({chosen}) AND ({' OR '.join([*ranked, *together])})" if only_scored else chosen), 0
+        others = [_match_both(pair) for pair in pairs if not set(pair) & set(ranked)]
+        return (f"({chosen}) AND ({' OR '.join([*ranked, *others])})" if only_scored else chosen), 0
 
     def _limit_to_newest(self, clause: str) -> tuple[str, int]:
         """Return the expression and the smallest row id that leaves the newest `MAX_RANKED_PASSAGES` matches."""
@@ -728,11 +811,10 @@ class IndexReader:
 
     def _estimate_count(self, clause: str) -> int:
         """Return the number of matches; if there are many, as if older passages matched as often as the newest."""
-        if self._counts is None:
-            self._counts = self._database.known_counts()
-        if clause not in self._counts:
-            self._counts[clause] = self._read_count(clause)
-        return self._counts[clause]
+        counts = self._cache.counts
+        if clause not in counts:
+            counts[clause] = self._read_count(clause)
+        return counts[clause]
 
     def _read_count(self, clause: str) -> int:
         start = self._find_newest_from(clause, MAX_COUNTED)
@@ -790,13 +872,19 @@ def _match_related(term: Term) -> str:
     return f"({' OR '.join(term.related)})"
 
 
-def _take_while_fitting(clauses: Iterator[str], room: int, count: Callable[[str, int], int]) -> Iterator[str]:
-    """Yield the clauses that match anything and together match at most `room` passages. Counts only the first six."""
-    for _, clause in zip(range(_MAX_COUNTED_PAIRS), clauses, strict=False):
-        found = count(clause, room + 1)
+def _match_both(pair: tuple[str, str]) -> str:
+    return f"({pair[0]} AND {pair[1]})"
+
+
+def _take_while_fitting(
+    pairs: Iterable[tuple[str, str]], room: int, count: Callable[[str, int], int]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that match anything and together match at most `room` passages. Counts only the first six."""
+    for pair in islice(pairs, _MAX_COUNTED_PAIRS):
+        found = count(_match_both(pair), room + 1)
         if found and found <= room:
             room -= found
-            yield clause
+            yield pair
 
 
 def _is_indexed_letter(character: str) -> bool:

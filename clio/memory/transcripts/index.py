@@ -162,12 +162,13 @@ class RecallIndex:
             until: turns created later are not found; seconds since the epoch.
             for_reading: group and order the results as `Search.for_reading` describes.
         """
-        search = Search(IndexReader(self._database), parse_query(query), exclude, until)
-        if mode == "turns":
-            return search.turns(max(limit, 0))
-        total = max(limit * passages if total is None else total, 0)
-        find = search.for_reading if for_reading else search.sessions
-        return find(max(limit, 0), max(passages, 0), total)
+        with self._database.snapshot():
+            search = Search(IndexReader(self._database), parse_query(query), exclude, until)
+            if mode == "turns":
+                return search.turns(max(limit, 0))
+            total = max(limit * passages if total is None else total, 0)
+            find = search.for_reading if for_reading else search.sessions
+            return find(max(limit, 0), max(passages, 0), total)
 
     def search_turns(
         self,
@@ -182,8 +183,9 @@ class RecallIndex:
 
         near: cosines of the nearest vectors that a model made, by session id and message id; see `fuse_meaning`.
         """
-        search = Search(IndexReader(self._database), parse_query(query), exclude, until, near)
-        return search.search_turns(max(limit, 0))
+        with self._database.snapshot():
+            search = Search(IndexReader(self._database), parse_query(query), exclude, until, near)
+            return search.search_turns(max(limit, 0))
 
     def add_commits(self, hit: SessionHit) -> SessionHit:
         """Return the hit with commits of its session; of many, the five nearest in time to its passages."""

@@ -360,7 +360,7 @@ def split_folded_words(text: str) -> list[str]:
 
 def extract_stems(text: str) -> list[str]:
     """Return the stems of the words of a text in order, as in the index; then those of the parts of compound words."""
-    return [porter_stem(word) for word in split_indexed_words(text)]
+    return list(map(porter_stem, split_indexed_words(text)))
 
 
 def split_indexed_words(text: str) -> list[str]:

@@ -216,7 +216,7 @@ def _list_matches(query: Query, rarities: Sequence[float]) -> dict[str, _Match]:
 def make_passage_scorer(
     query: Query, rarities: Sequence[float], mean_words: float
 ) -> Callable[[Sequence[str]], Weighing]:
-    """Return a function that scores a passage, given as its words in order, see `split_indexed_words`.
+    """Return a function that scores a passage, given as the stems of its words in order, see `extract_stems`.
 
     Args:
         rarities: the `idf` of each term of the query.
@@ -226,13 +226,12 @@ def make_passage_scorer(
     near = {frozenset(pair): PAIR * sum(rarities[place] for place in pair) for pair in query.pairs}
     possible = sum(rarities) or 1.0
 
-    def weigh(words: Sequence[str]) -> Weighing:
+    def weigh(stems: Sequence[str]) -> Weighing:
         counts: dict[int, float] = {}
         related: set[int] = set()
         last, last_at, pairs, tells_change = -1, -9, 0.0, False
         met: set[frozenset[int]] = set()
-        # Stems are cached for all queries: of the words of all passages few differ.
-        found = map(match_of, map(porter_stem, words))
+        found = map(match_of, stems)
         matched = [(at, match) for at, match in enumerate(found) if match is not None]
         for at, match in matched:
             tells_change = tells_change or match.tells_change
@@ -246,14 +245,14 @@ def make_passage_scorer(
                 met.add(pair)
                 pairs += near[pair] * (1.0 if at - last_at == 1 else 0.5)
             last, last_at = place, at
-        norm = K1 * (1.0 - B + B * len(words) / mean_words)
+        norm = K1 * (1.0 - B + B * len(stems) / mean_words)
         score = sum(rarities[place] * count * (K1 + 1.0) / (count + norm) for place, count in counts.items()) + pairs
         covered = sum(rarities[place] for place in counts) / possible
         is_whole = len(query.words) > 1 and len(counts) == len(query.terms)
         return Weighing(
             score=score * (1.0 - COVER + COVER * covered),
             covered=covered,
-            exact=is_whole and has_phrase(list(map(porter_stem, words)), query.words),
+            exact=is_whole and has_phrase(stems, query.words),
             found=frozenset(counts),
             related=frozenset(related.difference(counts)),
             sum=score,

@@ -18,7 +18,6 @@ from clio.memory.transcripts.query import (
     extract_stems,
     says_nothing,
     split_folded_words,
-    split_indexed_words,
 )
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
@@ -143,6 +142,8 @@ With 1.6 it is up to 93 %, but sessions that only planned something, or asked ab
 """
 WORK_SHARE = 0.25
 """Share of sessions of an agent at work from which a query with "I" or "we" is taken to ask about the work."""
+MAX_ONLY_TITLES = 20
+"""Number of sessions that are considered because of their titles alone."""
 MAX_SCORED_OUTPUTS = 60
 MAX_OUTPUT_TERMS = 10
 """Number of words of a query that are searched in outputs, the rarest first."""
@@ -310,8 +311,9 @@ class Search:
         scored = self._add_outputs(self._favour_work(self._score_turns()))
         titles = self._score_titles()
         known = {item.turn.session for item in scored}
-        # A session found only by its title is represented by its first turn.
-        firsts = self._reader.load_first_turns(titles.keys() - known)
+        # A session found only by its title is represented by its first turn. Only the best of them can be shown.
+        only_titles = sorted(titles.keys() - known, key=lambda session: (-titles[session], -session))
+        firsts = self._reader.load_first_turns(only_titles[: max(limit, MAX_ONLY_TITLES)])
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
         ranked = self._score_sessions(scored, titles)[:limit]
         chosen = {session for session, _ in ranked}
@@ -510,10 +512,10 @@ class Search:
             turns = [turn for turn in found if turn.created <= self._until][:MAX_SCORED_OUTPUTS]
             texts = self._reader.load_texts((turn.key for turn in turns), "output")
             # The table of outputs has no positions, so phrases are checked in the text.
-            words = {turn.key: split_indexed_words(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
+            stems = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
             if query.phrases:
-                turns = [turn for turn in turns if self._has_phrases(list(map(porter_stem, words[turn.key])))]
-            weighed = [(turn, weigh(words[turn.key])) for turn in turns]
+                turns = [turn for turn in turns if self._has_phrases(stems[turn.key])]
+            weighed = [(turn, weigh(stems[turn.key])) for turn in turns]
             return [_make_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
         if query.scope == "title":
             return []
@@ -592,7 +594,7 @@ class Search:
             texts = self._reader.load_texts(candidate.turn.key for candidate in batch)
             for candidate in batch:
                 passage = split_passages(texts[candidate.turn.key])[candidate.number]
-                weighing = weigh(split_indexed_words(passage))
+                weighing = weigh(_extract_passage_stems(passage))
                 weighed.passages[candidate.turn.key, candidate.number] = (candidate, weighing)
                 weighed.chars += len(passage)
                 weighed.covered = max(weighed.covered, weighing.covered)
@@ -644,7 +646,7 @@ class Search:
             created=item.turn.created,
             snippet=extract_snippet(text, passage, self._query),
             score=round(item.score, 3),
-            signals=self._compute_signals(extract_stems(passage), _extract_title_stems(title)),
+            signals=self._compute_signals(_extract_passage_stems(passage), _extract_title_stems(title)),
         )
 
     def _get_passage(self, item: Scored, text: str) -> str:
@@ -663,6 +665,12 @@ class Search:
             density=round(1.5 * sum(stem in query_stems for stem in text) / max(len(text), 1), 2),
             title=round(0.5 * sum(not title.isdisjoint(term.stems) for term in query.terms) / len(query.terms), 2),
         )
+
+
+@lru_cache(maxsize=1_024)
+def _extract_passage_stems(passage: str) -> tuple[str, ...]:
+    """Cached: a passage that is shown was scored before, and queries of one user find the same passages."""
+    return tuple(extract_stems(passage))
 
 
 @lru_cache(maxsize=1_024)

@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -144,11 +144,8 @@ class SessionFolder:
 
         Raises OSError if the folder cannot be read; a missing folder counts as empty.
         """
-        files = self._scan_files()
-        if files == self._files:
-            return set()
-        names = {name for name in files.keys() | self._files.keys() if files.get(name) != self._files.get(name)}
-        self._files = files
+        names = self._scan_files()
+        files = self._files
         ids = {id for name in names if is_session_id(id := _get_session_id(name))}
         for id in ids:
             snapshot, journal = files.get(id + _SNAPSHOT), files.get(id + JOURNAL_SUFFIX)
@@ -158,20 +155,30 @@ class SessionFolder:
                 self.stamps.pop(id, None)
         return ids
 
-    def _scan_files(self) -> dict[str, FileStamp]:
+    def _scan_files(self) -> set[str]:
+        """Update the files and return the names of those that were added, changed or deleted."""
         try:
             before = self._folder.stat()
         except (FileNotFoundError, NotADirectoryError):
-            return {}
+            return self._replace_files({})
         state = (before.st_mtime_ns, before.st_ino)
         if state == self._last_folder_state and time.monotonic() - self._last_full_scan < _FULL_SCAN_INTERVAL_S:
-            return self._files | _stat_journals(self._folder, self._journals)
+            journals = _stat_journals(self._folder, self._journals)
+            changed = {name for name, stamp in journals.items() if self._files.get(name) != stamp}
+            self._files |= journals
+            return changed
         # A later change within the same clock tick would leave the folder's time equal: scan everything again then.
         self._last_folder_state = state if time.time_ns() - before.st_mtime_ns > _TIMESTAMP_TICK_NS else None
         self._last_full_scan = time.monotonic()
-        files = _stat_all(self._folder)
+        return self._replace_files(_stat_all(self._folder))
+
+    def _replace_files(self, files: dict[str, FileStamp]) -> set[str]:
+        known = self._files
+        self._files = files
         self._journals = tuple(name for name in files if name.endswith(JOURNAL_SUFFIX))
-        return files
+        if files == known:
+            return set()
+        return {name for name in files.keys() | known.keys() if files.get(name) != known.get(name)}
 
 
 def _get_session_id(name: str) -> str:
@@ -329,6 +336,7 @@ class SessionSync:
         self._folder = folder
         self._watched = SessionFolder(folder)
         self._stored_stamps: dict[str, str] = {}
+        self._unreadable: set[str] = set()
         self._stale: set[str] = set()
         self._without_outputs: set[str] = set()
         self._deleted: set[str] = set()
@@ -341,9 +349,24 @@ class SessionSync:
     def begin(self, index: RecallIndex) -> None:
         """Start with an index that was just opened, trusting its stamps."""
         self._partly_indexed = None
-        self._stored_stamps = index.stamps()
+        self._load_stored_stamps(index)
         self._watched.scan()
         self._classify(self._watched.stamps.keys() | self._stored_stamps.keys())
+
+    def _load_stored_stamps(self, index: RecallIndex) -> None:
+        self._stored_stamps = index.stamps()
+        self._unreadable = {id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)}
+
+    def _store_stamp(self, id: str, stamp: str | None) -> None:
+        """Note which stamp the index has for a session; None if the session is no longer in it."""
+        if stamp is None:
+            self._stored_stamps.pop(id, None)
+        else:
+            self._stored_stamps[id] = stamp
+        if stamp is not None and stamp.startswith(_UNREADABLE_MARK):
+            self._unreadable.add(id)
+        else:
+            self._unreadable.discard(id)
 
     def scan(self) -> None:
         """Find the sessions whose files changed. Raises OSError if the folder cannot be read."""
@@ -352,7 +375,7 @@ class SessionSync:
     def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
         """If sessions are waiting, check which of them another process has indexed meanwhile."""
         if self.count_waiting(skip, outputs=outputs) or self._deleted:
-            self._stored_stamps = index.stamps()
+            self._load_stored_stamps(index)
             self._classify(self._stale | self._without_outputs | self._deleted)
             part = self._partly_indexed
             if part is not None and self._stored_stamps.get(part.doc.id) != part.known:
@@ -367,9 +390,9 @@ class SessionSync:
         return len(ids) - len(ids.intersection(skip))
 
     @property
-    def ids(self) -> frozenset[str]:
-        """The ids of the sessions in the folder at the last scan."""
-        return frozenset(self._watched.stamps)
+    def ids(self) -> Set[str]:
+        """The ids of the sessions in the folder at the last scan; it changes with the next one."""
+        return self._watched.stamps.keys()
 
     @property
     def deleted(self) -> frozenset[str]:
@@ -379,7 +402,7 @@ class SessionSync:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The ids of sessions that could not be read; they are tried again when their files change."""
-        return tuple(sorted([id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)]))
+        return tuple(sorted(self._unreadable))
 
     def step(
         self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False
@@ -401,7 +424,7 @@ class SessionSync:
         if self._deleted:
             index.remove(sorted(self._deleted))
             for id in self._deleted:
-                self._stored_stamps.pop(id, None)
+                self._store_stamp(id, None)
             self._deleted.clear()
         whole: list[SessionDoc] = []
         read, room = 0, chars
@@ -438,13 +461,13 @@ class SessionSync:
             whole.append(doc)
         elif not rest.known:
             index.put([structs.replace(doc, turns=part, stamp=self._partial_stamp)])
-            self._stored_stamps[doc.id] = self._partial_stamp
+            self._store_stamp(doc.id, self._partial_stamp)
             self._partly_indexed = structs.replace(rest, place=end, known=self._partial_stamp)
         elif not index.extend(
             doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
         ):
             # Another process has put or removed the session meanwhile: read it whole.
-            self._stored_stamps.pop(doc.id, None)
+            self._store_stamp(doc.id, None)
             self._without_outputs.discard(doc.id)
             self._stale.add(doc.id)
             self._queue.append(doc.id)
@@ -496,7 +519,7 @@ class SessionSync:
         self._output_queue = deque(sorted(self._without_outputs, key=lambda id: stamps[id].modified))
 
     def _mark_indexed(self, doc: SessionDoc) -> None:
-        self._stored_stamps[doc.id] = doc.stamp
+        self._store_stamp(doc.id, doc.stamp)
         self._stale.discard(doc.id)
         self._without_outputs.discard(doc.id)
         if lacks_outputs(doc.stamp):
@@ -641,7 +664,7 @@ class SessionRecall:
             if self._is_empty():
                 return default, (), 0
             skip = frozenset({skipped}) if skipped else frozenset[str]()
-            skip |= self._store.find_foreign(set(self._sync.ids))  # sessions that came with the project
+            skip |= self._store.find_foreign(self._sync.ids)  # sessions that came with the project
 
             def update_and_search(index: RecallIndex) -> T:
                 self._update(index, end, skip, outputs=outputs)

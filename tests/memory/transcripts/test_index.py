@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import StorageError
-from clio.memory.transcripts.database import VERSION, RecallIndexUnusable
+from clio.memory.transcripts.database import VERSION, Database, RecallIndexUnusable
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.formatting import PASSAGE_CHARS
@@ -553,4 +553,48 @@ def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
     thread.join()
     assert not failed
     assert len(index.stamps()) == 61
+    index.close()
+
+
+def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Path) -> None:
+    """Turns and blocks are kept from one search to the next."""
+    first, second = RecallIndex.open(tmp_path / "index.sqlite"), RecallIndex.open(tmp_path / "index.sqlite")
+    first.put([said("a", "the parser needs a cache", "done"), said("b", "a cache of another kind")])
+    assert first.search("parser cache")[0].session_id == "a"
+    second.remove(["a"])
+    second.put([said("c", "no cache here"), said("d", "the parser was rewritten, with a cache", "done")])
+    (found, *_) = first.search("parser cache")
+    assert (found.session_id, found.passages[0].snippet) == ("d", "the parser was rewritten, with a cache")
+    first.close()
+    second.close()
+
+
+def test_a_search_reads_one_state_while_another_process_writes(tmp_path: Path) -> None:
+    ours, theirs = Database(tmp_path / "index.sqlite"), Database(tmp_path / "index.sqlite")
+    begun, count = threading.Event(), "SELECT count(*) FROM sessions"
+
+    def write() -> None:
+        begun.set()
+        theirs.run("INSERT INTO sessions (name, title, updated, stamp) VALUES ('a', '', 1.0, '1')")
+
+    with ours.snapshot():
+        assert ours.rows(count) == [(0,)]
+        thread = threading.Thread(target=write)
+        thread.start()
+        assert begun.wait(5.0)
+        thread.join(0.2)
+        assert thread.is_alive()  # it waits for the snapshot to end
+        assert ours.rows(count) == [(0,)]
+    thread.join(5.0)
+    assert ours.rows(count) == [(1,)]
+    ours.close()
+    theirs.close()
+
+
+def test_a_title_is_found_by_its_rare_word_beside_hundreds_with_the_common_one() -> None:
+    index = RecallIndex.open(None)
+    index.put([said(f"s{number}", "something", title=f"release {number} notes") for number in range(700)])
+    index.put([said("rare", "something", title="release of the parser")])
+    assert index.search("in:title release parser")[0].session_id == "rare"
+    assert len(index.search("in:title release", limit=10)) == 10
     index.close()

@@ -8,9 +8,9 @@ from clio.memory.transcripts.query import (
     STATES,
     NamedDate,
     classify_message,
+    extract_stems,
     find_named_dates,
     parse_query,
-    split_indexed_words,
 )
 from clio.memory.transcripts.ranking import (
     OUTPUT,
@@ -44,7 +44,7 @@ def ranked(
 
 def weigh(query: str, text: str, rarities: list[float] | None = None) -> float:
     parsed = parse_query(query)
-    return make_passage_scorer(parsed, rarities or [1.0] * len(parsed.terms), 20.0)(split_indexed_words(text)).score
+    return make_passage_scorer(parsed, rarities or [1.0] * len(parsed.terms), 20.0)(extract_stems(text)).score
 
 
 def order(items: list[Scored]) -> list[tuple[int, int]]:
@@ -76,8 +76,8 @@ def test_another_form_of_a_word_counts_a_little_less() -> None:
 def test_the_words_as_they_were_typed_are_noticed() -> None:
     query = parse_query("fix the parser")
     weighed = make_passage_scorer(query, [1.0] * len(query.terms), 20.0)
-    assert weighed(split_indexed_words("please fix the parser")).exact
-    assert not weighed(split_indexed_words("the parser fix")).exact
+    assert weighed(extract_stems("please fix the parser")).exact
+    assert not weighed(extract_stems("the parser fix")).exact
 
 
 def test_an_exact_match_comes_first_whatever_is_round_the_others() -> None:
