@@ -729,7 +729,7 @@ class KeyWatch:
             elif press.key == Keys.Ignore:
                 if self._on_focus is not None and press.data in (_FOCUS_IN, _FOCUS_OUT):
                     self._on_focus(press.data == _FOCUS_IN)
-            elif press.key != Keys.Escape:
+            elif press.key not in (Keys.Escape, Keys.CPRResponse):
                 typed = True
                 self._typed_at = time.monotonic()
                 self._typed.handle_key(press, alt=after_escape)

@@ -28,8 +28,8 @@ _CODES_AND_TEXT = re.compile(r"(\x1b(?:\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\))|([^\x1
 class PrintedRows:
     """Keeps the last printed lines, and what is certain about the place of the bottom area. Draws nothing.
 
-    The terminal is never asked where its cursor is: the reply could arrive after more was printed, or after clio has
-    ended. So the counts below are lower bounds. They become exact once a screenful has been printed.
+    The counts below are lower bounds until the terminal has said where its cursor is, or a screenful has been printed.
+    Then they stay exact until the size changes or another program has had the terminal.
 
     Args:
         size: returns the terminal's columns and lines.
@@ -45,6 +45,8 @@ class PrintedRows:
         self._held = 1  # rows from there to the lowest one that a bottom area has had
         self._size = size()
         self._programs = count_started_programs()
+        self._before_program: tuple[list[str], int] | None = None  # the lines, and `_above` if it was exact
+        self._version = 0  # another one whenever the bottom area may have moved
 
     @property
     def room(self) -> int:
@@ -58,6 +60,40 @@ class PrintedRows:
         self._note_changes()
         return self._above + self._held >= self._size[1]
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known in which row of the screen the bottom area begins."""
+        self._note_changes()
+        return self._above + self._room >= self._size[1]
+
+    @property
+    def version(self) -> int:
+        """A number for `note_row`."""
+        self._note_changes()
+        return self._version
+
+    def note_row(self, row: int, version: int) -> None:
+        """Note in which row of the screen the bottom area began, from 0; it may have been drawn since.
+
+        version: the number when the terminal was asked. The reply is ignored if the area may have moved meanwhile.
+        """
+        self._note_changes()
+        lines = self._size[1]
+        if version != self._version or self.is_exact or not 0 <= row < lines:
+            return
+        if self._before_program is not None:
+            # A program that prints, or fills the screen without restoring it, ends in another row: the last one, which
+            # a bottom area of two rows or more never begins in.
+            before, above = self._before_program
+            if row == above < lines - 1:
+                self._lines.extend(before)
+            self._before_program = None
+        elif row < self._above:
+            self._lines.clear()  # the rows are not what they should be, such as wrapped in another way
+        self._above = min(row, lines - self._room)
+        self._room = lines - self._above
+        self._held = min(self._held, self._room)
+
     def add(self, text: str) -> None:
         """Note text printed above the bottom area, in whole lines as they were written to the terminal."""
         if not text:
@@ -66,13 +102,6 @@ class PrintedRows:
         lines = text.removesuffix("\n").split("\n")
         self._lines.extend(lines)
         self._move_down(sum(self._count_rows(line, self._size[0]) for line in lines))
-
-    def add_unknown(self) -> None:
-        """Note that a row or two were printed whose look is not known."""
-        self._note_changes()
-        self._lines.clear()
-        self._move_down(1)
-        self._room = self._held = 1
 
     def hold(self, rows: int) -> None:
         """Note that the bottom area is drawn with so many rows."""
@@ -86,11 +115,13 @@ class PrintedRows:
         self._note_changes()
         self._lines.clear()
         self._above, self._room, self._held = 0, self._size[1], 1
+        self._note_move()
 
     def forget(self) -> None:
         """Note that another program may have written anything."""
         self._lines.clear()
         self._above, self._room, self._held = 0, 1, 1
+        self._note_move()
 
     def count_padding(self, rows: int) -> int:
         """Return how many blank rows above a bottom area of `rows` rows keep its last row where it was."""
@@ -108,7 +139,12 @@ class PrintedRows:
             rows.extendleft(reversed(split_row(line, columns)) if self._reflows else [line])
         return list(islice(rows, max(len(rows) - self._above, 0), None))
 
+    def _note_move(self) -> None:
+        self._version += 1
+        self._before_program = None
+
     def _move_down(self, rows: int) -> None:
+        self._note_move()
         self._above = min(self._above + rows, self._size[1] - 1)
         self._room, self._held = max(self._room - rows, 1), max(self._held - rows, 1)
 
@@ -120,11 +156,14 @@ class PrintedRows:
         """Take account of another size, and of programs that had the terminal."""
         if (programs := count_started_programs()) != self._programs:
             self._programs = programs
+            before = (list(self._lines), self._above) if self._above + self._room >= self._size[1] else None
             self.forget()
+            self._before_program = before
         size = self._get_size()
         if size == self._size:
             return
         before, self._size = self._size, size
+        self._note_move()
         if self._reflows and size[0] > before[0]:  # lines that were wrapped take fewer rows now
             self._above -= sum(
                 self._count_rows(line, before[0]) - self._count_rows(line, size[0]) for line in self._lines

@@ -762,7 +762,7 @@ class Questions:
             return None
         finally:
             if self._printed is not None and not erase:
-                self._printed.add_unknown()
+                self._printed.add(f"{prompt}{session.default_buffer.text}\n")
 
 
 _ANSWER_HINTS = (

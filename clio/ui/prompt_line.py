@@ -35,7 +35,7 @@ from prompt_toolkit.layout.margins import ConditionalMargin, ScrollbarMargin
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.renderer import print_formatted_text
+from prompt_toolkit.renderer import CPR_Support, print_formatted_text
 from prompt_toolkit.styles import DummyStyle
 from prompt_toolkit.utils import get_cwidth
 
@@ -65,7 +65,7 @@ from clio.ui.painter import FILL
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.printed_rows import PrintedRows, RowCover
 from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
-from clio.ui.terminal_handoff import is_terminal_handed_over, note_started_program
+from clio.ui.terminal_handoff import is_terminal_handed_over
 from clio.ui.theme import Theme
 
 
@@ -145,13 +145,14 @@ class _Measured(DynamicContainer):
 
 
 class _LineLayout:
-    """Puts the status line directly below the input line, and the menu above it, over printed rows.
+    """Puts the status line directly below the input line, and the menu below that one or above it, over printed rows.
 
-    prompt_toolkit would ask for the cursor's row, and then spread the input line down to the bottom of the screen. Over
-    a slow line the reply arrives after more was printed and is wrong; and the status line would stand far below.
+    prompt_toolkit asks for the cursor's row to spread the input line down to the bottom of the screen. Here it is asked
+    for only while it is not known, to find out whether a menu has room below the line. A menu that would open before
+    the reply waits for it a moment.
 
-    A line of several rows moves what is printed above it up. Where it is not known what that is, the menu is drawn
-    below the input line, and the terminal scrolls. Rows that are left when fewer are needed than before are above the
+    A line of several rows moves what is printed above it up. Where it is not known what that is, and there is no room
+    below, the terminal scrolls for a low menu. Rows that are left when fewer are needed than before are above the
     line, if it is at the bottom of the screen; it does not move then.
 
     takes_first: see `MenuRows`.
@@ -171,7 +172,13 @@ class _LineLayout:
         self._measured: list[_Measured] = []
         self._clear, self._suspend = app.renderer.clear, app.suspend_to_background
         app.renderer.clear, app.suspend_to_background = self._clear_screen, self._suspend_to_background
-        app.output.get_rows_below_cursor_position = lambda: 1
+        self._asked_version, self._waits_until = -1, 0.0
+        self._request_row = app.renderer.request_absolute_cursor_position
+        self._report_row = app.renderer.report_absolute_cursor_row
+        self._wait_for_reports = app.renderer.wait_for_cpr_responses
+        app.renderer.request_absolute_cursor_position = self._ask_for_row
+        app.renderer.report_absolute_cursor_row = self._note_row
+        app.renderer.wait_for_cpr_responses = self._wait_for_row
         app.layout.current_window.dont_extend_height = Always()
         self._above = Window(height=self._measure_above)
         container = app.layout.container
@@ -193,7 +200,10 @@ class _LineLayout:
                 is_cut = Condition(lambda: self.menu_count > self.menu_rows)
                 menu.content.content = MenuRows(self._takes_first)
                 menu.content.right_margins = [ConditionalMargin(ScrollbarMargin(), is_cut)]
+        is_menu_open = Condition(lambda: self.menu_rows > 0)
         line.floats = menus
+        for one in menus:
+            one.content = ConditionalContainer(one.content, is_menu_open)
         held, text = line.content.children[:2]
         self._measured = [_Measured(one) for one in (held, text, status)]
         line.content = HSplit([self._above, *self._measured[:2]])
@@ -211,6 +221,8 @@ class _LineLayout:
             is_low: the line takes one row.
         """
         self.menu_count = count
+        if count and not self.menu_rows and self._is_waiting_for_row():
+            count = 0
         printed, lines = self._printed, self._app.output.get_size().rows
         count = min(count, _MENU_ROWS, max(lines - 4, 0))
         if not self._app.is_done:
@@ -223,11 +235,15 @@ class _LineLayout:
                 printed.hold(low_rows)
         padding = printed.count_padding(self._rows)
         known = len(printed.list_rows()) if count or self.menu_rows or not is_low else 0
+        free = printed.room - self._rows - padding
         if count and not self.menu_rows:
-            self._is_menu_below = known + padding < _MIN_MENU_ROWS or printed.room - self._rows >= _MENU_ROWS
+            above = known + padding
+            self._is_menu_below = free >= _MENU_ROWS or above < max(free, _MIN_MENU_ROWS)
         elif self.menu_rows and not count and self._is_menu_below:
             self._app.renderer.erase()  # the rows below the line are given back
             self._is_menu_below = False
+        if self._is_menu_below:
+            count = min(count, max(free, _MIN_MENU_ROWS))
         self.menu_rows = count
         first = 0 if self._app.is_done else min(max(self._rows - max(printed.room, low_rows), 0), known)
         last = 0 if self._is_menu_below else min(max(count - padding, 0), known - first)
@@ -246,13 +262,44 @@ class _LineLayout:
         """Show the hidden rows, before something is printed above the line."""
         self._app.renderer.erase()
 
+    def _ask_for_row(self) -> None:
+        """Ask the terminal for the row of the cursor, which is in the first row of the area, unless that is known."""
+        if self._printed.is_exact:
+            return
+        self._asked_version = self._printed.version
+        self._request_row()
+        renderer = self._app.renderer
+        if rows_below := renderer._min_available_height:  # pyright: ignore[reportPrivateUsage]  # a Windows console
+            self._printed.note_row(self._app.output.get_size().rows - rows_below, self._asked_version)
+        elif renderer.waiting_for_cpr:
+            loop = asyncio.get_running_loop()
+            self._waits_until = loop.time() + _ROW_WAIT_S
+            loop.call_later(_ROW_WAIT_S, self._app.invalidate)
+
+    def _note_row(self, row: int) -> None:
+        self._report_row(row)
+        if not self._app.renderer.waiting_for_cpr:  # the last reply answers the last question
+            self._printed.note_row(row - 1, self._asked_version)
+            self._app.invalidate()
+
+    async def _wait_for_row(self, timeout: int = 1) -> None:  # noqa: ASYNC109 as the method it replaces
+        """Wait for a reply before the line ends: the next program that reads the keyboard would take it for keys."""
+        renderer = self._app.renderer
+        if renderer.waiting_for_cpr:
+            await self._wait_for_reports(timeout)
+            if renderer.cpr_support == CPR_Support.UNKNOWN:
+                renderer.cpr_support = CPR_Support.NOT_SUPPORTED  # not a second for each line
+
+    def _is_waiting_for_row(self) -> bool:
+        return self._app.renderer.waiting_for_cpr and asyncio.get_running_loop().time() < self._waits_until
+
     def _clear_screen(self) -> None:
         self._clear()
         self._printed.clear()
 
     def _suspend_to_background(self, suspend_group: bool = True) -> None:
         self.close()
-        note_started_program()  # the shell
+        self._printed.forget()  # the shell prints, and so may whatever it starts
         self._suspend(suspend_group)
 
     def _measure_rows(self) -> int:
@@ -271,7 +318,8 @@ class _LineLayout:
 
 
 _MENU_ROWS = 8  # rows for completions; four rows of the screen stay free for the line
-_MIN_MENU_ROWS = 4  # above the line; a lower menu is drawn below it
+_MIN_MENU_ROWS = 4  # for which the terminal may scroll
+_ROW_WAIT_S = 0.3  # that the first menu waits for the terminal's reply
 _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
 _ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
@@ -445,12 +493,9 @@ class PromptLine:
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no in place of the next line; if a word is given, only that word means yes."""
         app = self._session.app
-        try:
-            if word:
-                return await ask_for_word(question, word, input=app.input, output=app.output)
-            return await ask_yes_no(question, input=app.input, output=app.output)
-        finally:
-            self._printed.add_unknown()
+        if word:
+            return await ask_for_word(question, word, input=app.input, output=app.output, printed=self._printed)
+        return await ask_yes_no(question, input=app.input, output=app.output, printed=self._printed)
 
     def _shorten_escape(self, processor: KeyProcessor) -> None:
         """Let Esc wait for a second key only as long as Alt needs to send one; Ctrl-X and vi's `g` still wait
@@ -762,8 +807,10 @@ class PromptLine:
         return bindings
 
 
-async def ask_yes_no(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
-    """Ask yes or no; one key answers. Every key but "y" means no."""
+async def ask_yes_no(
+    question: str, *, input: Input | None = None, output: Output | None = None, printed: PrintedRows | None = None
+) -> bool:
+    """Ask yes or no; one key answers. Every key but "y" means no. printed: notes the question, which stays."""
     bindings = KeyBindings()
 
     @bindings.add("y")
@@ -788,14 +835,25 @@ async def ask_yes_no(question: str, *, input: Input | None = None, output: Outpu
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
     prompt = f"{question} [y/N] "
-    answer = await run_question(
-        asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
-    )
+    try:
+        answer = await run_question(
+            asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
+        )
+    finally:
+        if printed is not None:
+            printed.add(f"{prompt}\n")
     return answer == "yes"
 
 
-async def ask_for_word(question: str, word: str, *, input: Input | None = None, output: Output | None = None) -> bool:
-    """Ask for a word on a line of its own. Any other answer means no."""
+async def ask_for_word(
+    question: str,
+    word: str,
+    *,
+    input: Input | None = None,
+    output: Output | None = None,
+    printed: PrintedRows | None = None,
+) -> bool:
+    """Ask for a word on a line of its own. Any other answer means no. printed: notes the line, which stays."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
     prompt = tr("{question} [type {word}] ", question=question, word=word)
     try:
@@ -804,4 +862,7 @@ async def ask_for_word(question: str, word: str, *, input: Input | None = None, 
         )
     except (KeyboardInterrupt, EOFError):
         return False
+    finally:
+        if printed is not None:
+            printed.add(f"{prompt}{asking.default_buffer.text}\n")
     return answer.strip() == word

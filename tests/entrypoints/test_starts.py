@@ -81,8 +81,10 @@ def test_what_is_typed_during_the_start_is_on_the_line(place: Place, server: Cha
     check_start(place, server, seed)
 
 
-def test_the_terminal_is_not_asked_where_its_cursor_is(place: Place, server: ChatServer) -> None:
-    """Over a slow line the reply would be wrong; one that arrives unasked moves nothing."""
+def test_the_terminal_is_asked_once_for_its_row_and_a_late_reply_moves_nothing(
+    place: Place, server: ChatServer
+) -> None:
+    """Over a slow line the reply arrives when the row is another one; it is no text either."""
     server.add(text("Answered."), text("Again."))
     with place.clio() as session:
         asked: list[str] = []
@@ -95,9 +97,27 @@ def test_the_terminal_is_not_asked_where_its_cursor_is(place: Place, server: Cha
         session.send("\x1b[1;1R")
         session.line("second line")
         session.wait_for("Again.")
-        assert not [reply for reply in asked if reply.endswith("R")]
+        assert len([reply for reply in asked if reply.endswith("R")]) == 1
         assert session.everything.startswith(before[: before.rindex("❯ Ask")].rstrip())
         assert session.everything.count("❯ first line") == session.everything.count("❯ second line") == 1
+
+
+def test_a_reply_about_the_row_is_not_left_for_the_shell(place: Place) -> None:
+    """Clio waits for it before it ends."""
+    rest = (
+        "import os, sys, termios, tty; tty.setraw(0); os.set_blocking(0, False); print('left', sys.stdin.buffer.read())"
+    )
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-m', 'clio']); {rest}"
+    with place.clio(code=code) as session:
+        asked: list[str] = []
+        session.screen.reply = asked.append
+        session.wait_for("❯")
+        session.send("/exit\r")
+        while not asked:
+            session.take_in(0.01)
+        session.take_in(0.2)
+        session.send("".join(asked))
+        session.wait_for("left None")
 
 
 def test_a_long_line_is_wrapped_at_words_once_it_is_sent(place: Place, server: ChatServer) -> None:

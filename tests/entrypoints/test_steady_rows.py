@@ -3,6 +3,7 @@
 import random
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -192,3 +193,134 @@ def test_a_declined_call_stays_above_the_next_question(place: Place, columns: in
         assert "why not" not in clio.everything and shown.count("https://example.org/a") == 1, shown
         clio.key("escape")
         at_prompt(clio)
+
+
+ABOVE = "import sys\nsys.stdout.write(''.join(f'shell {{n}}\\n' for n in range({count})))\nsys.stdout.flush()\n"
+FULL_SCREEN = "#!/bin/sh\nprintf '\\033[?1049h\\033[H\\033[2Jpage'; echo edited > $1; printf '\\033[?1049l'\n"
+PRINTING = "#!/bin/sh\nseq {count}; echo edited > $1\n"
+
+
+def check_menu(clio: PtySession, server: ChatServer) -> None:
+    """Whether a menu opens and closes while nothing above it moves."""
+    watcher = Watcher(clio, server, random.Random(0))
+    watcher.wait_idle()
+    row, above, scrolled = watcher.row, watcher.read_above(), len(clio.screen.history.top)
+    clio.send("/")
+    clio.wait_for_screen("/effort ")
+    clio.wait_for_screen(r"❯ /\n")
+    assert (watcher.row, len(clio.screen.history.top)) == (row, scrolled), clio.text
+    clio.key("escape")
+    clio.wait_gone("/effort ")
+    clio.key("ctrl-c")
+    watcher.wait_idle()
+    assert (watcher.row, watcher.read_above(), len(clio.screen.history.top)) == (row, above, scrolled), clio.text
+
+
+@pytest.mark.parametrize("count", [0, 8, 9, 16, 22, 60])
+@pytest.mark.parametrize("change", ["start", "lower", "higher"])
+def test_the_first_menu_moves_nothing(place: Place, count: int, change: str) -> None:
+    """Wherever the input line is when clio has started, or the window got another size."""
+    assert place.server is not None
+    with place.clio(columns=80, lines=24, setup=ABOVE.format(count=count) + STEADY) as clio:
+        clio.wait_for("for commands")
+        at_prompt(clio)
+        if change != "start":
+            clio.resize(80, 20 if change == "lower" else 34)
+            clio.send("typed")
+            clio.wait_for_screen("❯ typed")
+            clio.send("\x15")
+        check_menu(clio, place.server)
+
+
+@pytest.mark.parametrize("program", [FULL_SCREEN, PRINTING.format(count=3)], ids=["full screen", "printing"])
+@pytest.mark.parametrize("count", [0, 5])
+def test_the_first_menu_after_an_editor_moves_nothing(place: Place, program: str, count: int) -> None:
+    """Rows that the editor has left as they were are still known; after other programs the menu has room below."""
+    assert place.server is not None
+    editor = place.home / "editor"
+    editor.write_text(program, encoding="utf-8")
+    editor.chmod(0o755)
+    with place.clio(columns=80, lines=24, setup=ABOVE.format(count=count) + STEADY, EDITOR=str(editor)) as clio:
+        clio.wait_for("for commands")
+        at_prompt(clio)
+        clio.send("\x18\x05")
+        clio.wait_for_screen("❯ edited")
+        clio.send("\x15")
+        check_menu(clio, place.server)
+
+
+def test_the_first_menu_at_the_bottom_after_a_full_screen_editor_moves_nothing(place: Place) -> None:
+    assert place.server is not None
+    editor = place.home / "editor"
+    editor.write_text(FULL_SCREEN, encoding="utf-8")
+    editor.chmod(0o755)
+    place.server.add(text(f"{ANSWER}\n\n{ANSWER}"))
+    with place.clio(columns=80, lines=24, setup=STEADY, EDITOR=str(editor)) as clio:
+        clio.wait_for("for commands")
+        clio.line("fill it")
+        clio.wait_for("1 request")
+        at_prompt(clio)
+        clio.send("\x18\x05")
+        clio.wait_for_screen("❯ edited")
+        clio.send("\x15")
+        check_menu(clio, place.server)
+
+
+def test_an_editor_that_prints_at_the_bottom_hides_nothing(place: Place) -> None:
+    """What stands there now is not known, so the menu does not cover it with what stood there before."""
+    assert place.server is not None
+    editor = place.home / "editor"
+    editor.write_text(PRINTING.format(count=1), encoding="utf-8")
+    editor.chmod(0o755)
+    place.server.add(text(f"{ANSWER}\n\n{ANSWER}"))
+    with place.clio(columns=80, lines=24, setup=STEADY, EDITOR=str(editor)) as clio:
+        clio.wait_for("for commands")
+        clio.line("fill it")
+        clio.wait_for("1 request")
+        at_prompt(clio)
+        clio.send("\x18\x05")
+        clio.wait_for_screen("❯ edited")
+        clio.send("\x15")
+        watcher = Watcher(clio, place.server, random.Random(0))
+        watcher.wait_idle()
+        above = watcher.read_above()
+        clio.send("/")
+        clio.wait_for_screen("/effort ")
+        clio.key("escape")
+        clio.wait_gone("/effort ")
+        clio.key("ctrl-c")
+        watcher.wait_idle()
+        assert watcher.read_above() == above and "1" in above, clio.text
+
+
+def test_a_terminal_that_never_tells_its_row_is_not_waited_for(place: Place) -> None:
+    assert place.server is not None
+    place.server.add(text("One."), text("Two."), text("Three."))
+    with place.clio(columns=80, lines=24, setup=STEADY) as clio:
+        clio.screen.reply = None
+        clio.wait_for("❯")
+        began = time.monotonic()
+        for number, shown in enumerate(("One.", "Two.", "Three."), 1):
+            clio.line(f"message {number}")
+            clio.wait_for(shown)
+        clio.send("/")
+        clio.wait_for_screen("/effort ")
+        assert clio.raw.count(b"\x1b[6n") == 1
+        assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.6])
+def test_a_menu_typed_ahead_of_a_slow_reply_opens_and_the_reply_is_no_text(place: Place, seconds: float) -> None:
+    """Over a slow line the menu waits a moment for the row, and then opens without it."""
+    with place.clio(columns=80, lines=24, setup=STEADY) as clio:
+        replies: list[str] = []
+        clio.screen.reply = replies.append
+        clio.wait_for("❯")
+        clio.send("/")
+        end = time.monotonic() + seconds
+        while not replies or time.monotonic() < end:
+            clio.take_in(0.01)
+        clio.send("".join(replies))
+        clio.wait_for_screen(r"/effort [\s\S]*❯ /\n|❯ /\n[\s\S]*/effort ")
+        clio.send("he")
+        clio.wait_for_screen(r"❯ /he\n")

@@ -181,7 +181,7 @@ TALK = (
     # typing
     Step(name="mention-menu", typed="why @pr", shows="prices.py[\\s\\S]*test-model"),
     Step(name="mention-wide", typed="⇥ and @価", shows="一覧"),
-    Step(name="mention-combining", typed="⇥ and @cafe", shows=r"caf\u00e9\.md\n❯ [^\n]*@cafe"),
+    Step(name="mention-combining", typed="⇥ and @cafe", shows=r"caf\u00e9\.md\n❯ [^\n]*@cafe|@cafe\n\s+caf\u00e9\.md"),
     Step(name="mentions", typed="⇥", shows=r"\+ [^\n]*prices.py"),
     Step(name="pasted", typed="⌃c\x1b[200~" + "wide 漢字\n" * 60 + "\x1b[201~ and this?", shows=r"\[pasted"),
     Step(name="commands", typed="⌃c/the", shows="/theme"),

@@ -1,7 +1,9 @@
 """A terminal that can be read and drawn: pyte with dim text and answers to queries, and an SVG of its cells."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -20,6 +22,7 @@ PADDING = 16.0
 TITLE_BAR = 34.0
 FOREGROUND, BACKGROUND, DIM = "#d8dee9", "#161b22", "#7d8590"
 DIM_FG = "dim"
+_ALTERNATE_SCREEN = 1049
 COLOURS = {
     "black": "#484f58",
     "red": "#ff7b72",
@@ -62,7 +65,7 @@ _SIMPLE_TEXT = re.compile(f"[{re.escape(''.join(_SIMPLE))}]+")
 
 
 class PictureScreen(pyte.HistoryScreen):
-    """A screen with scrollback that shows faint text and answers queries through `reply`.
+    """A screen with scrollback and an alternate screen that shows faint text and answers queries through `reply`.
 
     pyte drops SGR 2; here faint text in the default colour gets the foreground "dim".
     """
@@ -76,6 +79,7 @@ class PictureScreen(pyte.HistoryScreen):
         self.broken_rows: list[str] = []
         """Rows that were wider than the screen, so that the terminal broke them: their first parts."""
         self._cells: dict[tuple[Any, ...], dict[str, Char]] = {}  # by style without text, then by letter
+        self._main_screen: tuple[Any, ...] | None = None  # while a program shows the alternate screen
 
     def draw(self, data: str) -> None:
         """Draw text as today's terminals do: letters that belong together share their cells, and none is lost.
@@ -156,6 +160,19 @@ class PictureScreen(pyte.HistoryScreen):
             self.cursor.attrs = style._replace(fg=DIM_FG)
         elif 22 in plain and style.fg == DIM_FG:
             self.cursor.attrs = style._replace(fg="default")
+
+    def set_mode(self, *modes: int, **kwargs: Any) -> None:
+        super().set_mode(*modes, **kwargs)
+        if _ALTERNATE_SCREEN in modes and kwargs.get("private") and self._main_screen is None:
+            self._main_screen = (self.buffer, copy(self.cursor), self.history)
+            self.buffer = deepcopy(self.buffer)
+            self.history = self.history._replace(top=deque(), bottom=deque())
+            self.erase_in_display(2)
+
+    def reset_mode(self, *modes: int, **kwargs: Any) -> None:
+        super().reset_mode(*modes, **kwargs)
+        if _ALTERNATE_SCREEN in modes and kwargs.get("private") and self._main_screen is not None:
+            (self.buffer, self.cursor, self.history), self._main_screen = self._main_screen, None
 
     def report_device_status(self, mode: int, **private: bool) -> None:
         if not private:
