@@ -66,10 +66,12 @@ def init_sync(ctx: CommandContext, argument: str) -> CommandResult:
             ),
             follow_up=Confirm(question=question, then=f"/sync init {argument} --yes"),
         )
-    identity = _prepare_key(files, given.options.get("--key"), encrypts=encrypts)
+    identity = _choose_key(files, given.options.get("--key"), encrypts=encrypts)
     repository = SyncRepository(files.repository_path, remote)
     repository.create()
     check_format(repository, repository.fetch(), Sealer(identity))
+    if identity and not files.key_path.exists():
+        write_key_file(files.key_path, identity)  # after the check: a wrong one would be in the way of the right one
     files.save_settings(structs.replace(before, remote=remote, encrypted=encrypts))
     told = tr("Synchronizes with {remote}.", remote=quote_code(remote))
     if encrypts:
@@ -79,8 +81,8 @@ def init_sync(ctx: CommandContext, argument: str) -> CommandResult:
     return _run(ctx, files, push=True, before=told)
 
 
-def _prepare_key(files: SyncFiles, given: str | None, *, encrypts: bool) -> str:
-    """Return the identity of this machine, written to its key file; "" without encryption."""
+def _choose_key(files: SyncFiles, given: str | None, *, encrypts: bool) -> str:
+    """Return the identity of this machine, a new one if it has none; "" without encryption."""
     if not encrypts:
         return ""
     if given is not None:
@@ -88,11 +90,8 @@ def _prepare_key(files: SyncFiles, given: str | None, *, encrypts: bool) -> str:
         Sealer(identity)  # raises UserError for an invalid one
         if files.key_path.exists() and read_key_file(files.key_path) != identity:
             raise UserError(tr("{path} has another key; move it away first", path=quote_code(str(files.key_path))))
-    else:
-        identity = read_key_file(files.key_path) if files.key_path.exists() else make_identity()
-    if not files.key_path.exists():
-        write_key_file(files.key_path, identity)
-    return identity
+        return identity
+    return read_key_file(files.key_path) if files.key_path.exists() else make_identity()
 
 
 def show_status(ctx: CommandContext, argument: str) -> CommandResult:

@@ -556,7 +556,10 @@ def check_format(repository: SyncRepository, head: str, sealer: Sealer) -> None:
         )
     if data != encode_format(sealer):
         raise UserError(
-            tr("the repository is encrypted with another key; copy ~/.clio/sync/key.txt from a machine that uses it")
+            tr(
+                "the repository is encrypted with another key than that of this machine; copy ~/.clio/sync/key.txt "
+                "from a machine that uses it and run clio sync init REMOTE --key FILE"
+            )
         )
 
 
@@ -567,7 +570,7 @@ def explain_unusable(project: Path, home: Path) -> str:
     if any(link.is_clio_folder for link in find_links(project)):
         return tr("its .clio contains a link that leaves the project")
     if has_foreign_memory(project, home):
-        return tr("its memory came with the project and is not yours until you accept it")
+        return tr("its memory came with the project and is not yours until you accept it with clio config trust")
     return ""
 
 

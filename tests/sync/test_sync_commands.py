@@ -43,7 +43,9 @@ def test_two_machines_from_init_to_off(tmp_path: Path, places: list[tuple[Path, 
         assert "off" in clio(*place, "sync", "status")
         clio(*place, "sync", "init", str(remote), "--yes")
         clio(*place, "sync", "project")
-    assert "the token of staging" in clio(*two, "memory", "list")
+    listed = clio(*two, "memory", "list")
+    assert "the token of staging" in listed and "came with the repository" not in listed, "it is the user's own"
+    assert "left out" not in clio(*two, "sync", "push")
     assert TOKEN not in "".join(read_remote(remote).values())
     status = json.loads(clio(*two, "sync", "status", "--json"))
     assert status["on"] and not status["error"] and not status["encrypted"]
@@ -99,6 +101,7 @@ def test_encryption_gives_the_key_to_machines_that_are_handed_it(
     clio(*one, "prefs", "add", "always use tabs")
     clio(*one, "sync", "init", str(remote), "--encrypt", "--yes")
     assert "--key" in clio(*two, "sync", "init", str(remote), "--yes", code=2)
+    assert "--key" in clio(*two, "sync", "init", str(remote), "--yes", "--encrypt", code=2), "with a key of its own"
     clio(*two, "sync", "init", str(remote), "--yes", "--key", str(one[0] / ".clio/sync/key.txt"))
     assert "always use tabs" in clio(*two, "memory", "list")
     assert "tabs" not in "".join(read_remote(remote).values())

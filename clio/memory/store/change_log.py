@@ -200,7 +200,7 @@ class ChangeLog:
     Args:
         project: noted in each change; for the user's log, which several projects share.
         owner: whose groups count; logs with one owner share them.
-        before_change: called before each change is written.
+        before_change: called before each change, also one that is not logged.
     """
 
     def __init__(
@@ -222,8 +222,7 @@ class ChangeLog:
         """Write changes, durable when this returns; as part of the group that this thread has opened, if any."""
         if not changes:
             return
-        if self._before_change is not None:
-            self._before_change()
+        self._prepare()
         group = self._group()
         named = (structs.replace(change, project=self.project) for change in changes)
         self._write([group.number(one) if group and one.what else one for one in named])
@@ -231,6 +230,8 @@ class ChangeLog:
     @contextmanager
     def write_ahead(self, *changes: Change) -> Generator[None]:
         """Write changes, then run the body, which makes them; if it fails they cannot be undone."""
+        if not changes:
+            self._prepare()  # the body writes memory all the same, as when records of another machine arrive
         self.append(*changes)
         try:
             yield
@@ -238,6 +239,10 @@ class ChangeLog:
             with suppress(OSError, StorageError):  # the error of the body is raised
                 self.mark([change.id for change in changes if change.what])
             raise
+
+    def _prepare(self) -> None:
+        if self._before_change is not None:
+            self._before_change()
 
     def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
         """Record that changes were undone, or that they can no longer be."""
