@@ -273,10 +273,12 @@ def list_plugins(ctx: CommandContext, argument: str) -> CommandResult:
         problem = find_copy_problem(home, name, locked)
         if problem:
             state = tr("off: {problem}", problem=problem)
-        elif locked.project and locked.project != project:
-            state = tr("only in {project}", project=locked.project)
+        elif locked.projects and project not in locked.projects:
+            state = tr("only in {project}", project=", ".join(locked.projects))
+        elif others := [one for one in locked.projects if one != project]:
+            state = tr("on, in this project and {projects} only", projects=", ".join(others))
         else:
-            state = tr("on, in this project only") if locked.project else tr("on")
+            state = tr("on, in this project only") if locked.projects else tr("on")
         path = f" ({locked.path})" if locked.path else ""
         rows.append((name, locked.version, locked.pin[:_SHOWN_PIN_CHARS], state, format_source(locked) + path))
         data.append(
@@ -289,6 +291,7 @@ def list_plugins(ctx: CommandContext, argument: str) -> CommandResult:
                 "commit": locked.commit,
                 "digest": locked.digest,
                 "project": locked.project,
+                "projects": list(locked.projects),
                 "problem": problem,
             }
         )
@@ -296,10 +299,8 @@ def list_plugins(ctx: CommandContext, argument: str) -> CommandResult:
         tr("Marketplace {name}: {source}", name=name, source=marketplace.source)
         for name, marketplace in lock.marketplaces.items()
     ]
-    if ctx.config.plugins:
-        lines.append(
-            tr("This project names {sources}: clio plugin add --project", sources=", ".join(ctx.config.plugins))
-        )
+    if missing := _find_named_and_not_added(ctx, lock):
+        lines.append(tr("This project names {sources}: clio plugin add --project", sources=", ".join(missing)))
     if not rows:
         text = "\n".join([tr("No plugins; `clio plugin add SOURCE` in a shell adds one."), *lines])
         return CommandResult(text=text, data=data)
@@ -309,6 +310,30 @@ def list_plugins(ctx: CommandContext, argument: str) -> CommandResult:
         wide_column=4,
     )
     return CommandResult(table=table, text="\n".join(f"- {line}" for line in lines), data=data)
+
+
+def _find_named_and_not_added(ctx: CommandContext, lock: PluginLock) -> list[str]:
+    """Return the plugins that the project's configuration names and that are not used in the project."""
+    if not ctx.config.plugins:
+        return []
+    from clio.plugins.repositories import parse_source
+
+    project = ctx.loaded.main_project
+    used = {
+        (locked.source, locked.ref)
+        for locked in lock.plugins.values()
+        if not locked.projects or str(project) in locked.projects
+    }
+    found: list[str] = []
+    for text in ctx.config.plugins:
+        try:
+            source = parse_source(text, base=project)
+        except UserError:
+            found.append(text)  # clio plugin add says what is wrong with it
+            continue
+        if (source.url, source.ref) not in used:
+            found.append(text)
+    return found
 
 
 def format_source(locked: LockedPlugin) -> str:

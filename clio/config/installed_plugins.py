@@ -57,7 +57,7 @@ class LockedPlugin(Struct, frozen=True, kw_only=True):
         stamp: of the copy as it was written, see `compute_stamp`; it saves reading all files at every start.
         folder: name of the copy below the plugin's folder.
         only_skills: nothing but its skills is used.
-        project: the only project it is used in; "" for every project.
+        project, more_projects: the only projects it is used in; "" for every project.
         marketplace: the marketplace that named it, or "".
         entry: what the marketplace says about its parts.
     """
@@ -72,8 +72,14 @@ class LockedPlugin(Struct, frozen=True, kw_only=True):
     version: str = ""
     only_skills: bool = False
     project: str = ""
+    more_projects: tuple[str, ...] = ()
     marketplace: str = ""
     entry: dict[str, Any] = {}
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The only projects it is used in; empty if it is used in every project."""
+        return (self.project, *self.more_projects) if self.project else ()
 
     @property
     def pin(self) -> str:
@@ -196,7 +202,7 @@ def _read_plugins(home: Path, project: Path) -> FoundPlugins:
     plugins: list[Plugin] = []
     problems: list[str] = []
     for name, locked in lock.plugins.items():
-        if locked.project and locked.project != str(project):
+        if locked.projects and str(project) not in locked.projects:
             continue
         problem = find_copy_problem(home, name, locked)
         if problem:

@@ -208,6 +208,10 @@ class _Runner:
                     source=old.source,
                 )
             )
+        if old is not None and old.projects and request.locked.project:
+            # Added in another project of the user's, it stays in use in the former ones.
+            others = tuple(one for one in old.projects if one != request.locked.project)
+            request = replace(request, locked=replace(request.locked, more_projects=others))
         with StagedCopy(self._home, fetched.files) as staged:
             locked = replace(
                 request.locked, source=source.url, ref=source.ref, path=source.path, commit=fetched.commit,
@@ -228,7 +232,9 @@ class _Runner:
                         hint="" if source.path else tr("; if they are in a folder of it, name that with --path"),
                     )
                 )
-            shown = self._show(plugin, locked, old if is_usable else None, fetched.left_out)
+            # With the same content there is no difference to show, but what is trusted for one more project is.
+            is_same = old is not None and (old.digest, old.only_skills) == (locked.digest, locked.only_skills)
+            shown = self._show(plugin, locked, old if is_usable and not is_same else None, fetched.left_out)
             self._require_trust(name, locked.pin, request.trust, shown)
             staged.install(name, locked)
         done = tr("Added {name}.", name=name) if old is None else tr("Updated {name}.", name=name)
@@ -370,10 +376,10 @@ def _read_marketplace(repository: Repository) -> Marketplace | None:
 
 
 def _is_unchanged(old: LockedPlugin, new: LockedPlugin) -> bool:
-    return (old.digest, old.only_skills, old.project, old.entry) == (
+    return (old.digest, old.only_skills, set(old.projects), old.entry) == (
         new.digest,
         new.only_skills,
-        new.project,
+        set(new.projects),
         new.entry,
     )
 
@@ -405,9 +411,14 @@ def _compare_items(
 
 
 def _describe_other_files(folder: Path, plugin: Plugin) -> str:
-    """Return a sentence on all files that differ: a script that a hook calls counts as much as the hook."""
+    """Return a sentence on all files that differ, "" if none does.
+
+    A script that a hook calls counts as much as the hook.
+    """
     old, new = list_plugin_files(folder), list_plugin_files(plugin.folder)
     changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+    if not changed:
+        return ""
     named = ", ".join(changed[:_MAX_FILES_NAMED])
     more = len(changed) - _MAX_FILES_NAMED
     return tr(

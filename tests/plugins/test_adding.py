@@ -185,6 +185,31 @@ def test_a_project_plugin_counts_only_there(
     assert str(tmp_path / "project") in clio("plugin", "list").out
 
 
+def test_a_plugin_added_in_a_second_project_stays_in_the_first(
+    clio: RunClio, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(clio, repository, "--project")
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    asked = clio("plugin", "add", url_of(repository), "--project")
+    assert asked.code == 2 and "tidy" in asked.out and "Changed files" not in asked.out, "all of it is shown again"
+    add(clio, repository, "--project")
+    assert "tidy" in clio("skills", "list").out
+    assert len(clio("plugin", "list", "--json").data[0]["projects"]) == 2
+    assert "up to date" in clio("plugin", "update").out
+    monkeypatch.chdir(tmp_path / "project")
+    assert "tidy" in clio("skills", "list").out
+    add(clio, repository)
+    assert clio("plugin", "list", "--json").data[0]["projects"] == []
+
+
+def test_only_its_skills_are_used_after_adding_them_alone(clio: RunClio, repository: Path) -> None:
+    add(clio, repository)
+    asked = clio("skill", "add", url_of(repository))
+    assert asked.code == 2 and "gone" in asked.out and "Changed files" not in asked.out
+
+
 def test_branches_tags_short_commits_and_folders_of_a_repository(clio: RunClio, tmp_path: Path, home: Path) -> None:
     folder = make(tmp_path / "many", {"one/commands/a.md": "A.\n", "two/commands/b.md": "B.\n"})
     first = head_of(folder)
@@ -262,6 +287,7 @@ def test_a_project_only_names_plugins(clio: RunClio, repository: Path, home: Pat
     done = clio("plugin", "add", "--project", "--trust", head_of(repository))
     assert done.code == 0, done.err
     assert read_lock(home).plugins["kit"].project == str(Path.cwd())
+    assert "This project names" not in clio("plugin", "list").out, "nothing is left to add"
     config.write_text("plugins: []\n", encoding="utf-8")
     assert clio("plugin", "add", "--project").code == 2
 
