@@ -640,7 +640,7 @@ class ToolRunner:
             case "no" if answer.interrupted:
                 raise CallRefused("interrupted by the user without an answer", for_user=tr("interrupted"))
             case "no":
-                if answer.reason and self._support is not None:
+                if answer.reason and not answer.is_from_program and self._support is not None:
                     self._support.hear(self._session, answer.reason)
                 told = f": {answer.reason}" if answer.reason else ""
                 raise CallRefused(f"the user declined{told}", for_user=tr("declined") + told)

@@ -326,7 +326,7 @@ def _split_by_trust(
 def _read_environment_and_flags(options: Options, env: Mapping[str, str], values: LayerValues) -> tuple[Setting, ...]:
     """Return the settings of environment and flags, which are treated as one layer about the server."""
     flags = tuple(
-        _parse_flag(name, entry)
+        _parse_flag(name, entry, "" if options.from_program else flag_name(name))
         for name, value in options.overrides.items()
         for entry in (value if isinstance(value, tuple) else (value,))
     )
@@ -347,8 +347,7 @@ def _list_ignored_openai_variables(
     return ("OPENAI_API_KEY",) if has_other_address else ()
 
 
-def _parse_flag(name: str, value: str | bool) -> Setting:
-    flag = flag_name(name)
+def _parse_flag(name: str, value: str | bool, flag: str) -> Setting:
     origin = tr("flag {flag}", flag=flag) if flag else tr("the calling program")
     try:
         parsed = value if isinstance(value, bool) else parse_setting_text(CONFIG_FIELDS[name], value)

@@ -25,6 +25,7 @@ class Options(Struct, frozen=True, kw_only=True):
         resume: the session to continue, "" to choose from a list, None for a new session.
         fork: continue in a copy of that session.
         overrides: values of Config fields given as flags, still as text for a flag that takes text.
+        from_program: a program gave the overrides, so that errors name settings and not flags.
         json_schema: the file whose schema the answer must fit.
         reads_only: a sub-command that changes nothing.
     """
@@ -40,6 +41,7 @@ class Options(Struct, frozen=True, kw_only=True):
     json_schema: Path | None = None
     config_file: Path | None = None
     overrides: dict[str, str | bool | tuple[str, ...]] = {}
+    from_program: bool = False
     reads_only: bool = False
 
 

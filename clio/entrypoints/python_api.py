@@ -117,7 +117,7 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 Decision = bool | str
-"""True allows it once. False denies it. A text denies it and tells the model why."""
+"""True allows it once. False denies it. A text denies it and tells the model why; nothing is learned from it."""
 OnApproval = Callable[[Approval], Decision | Awaitable[Decision]]
 OnQuestion = Callable[[str, tuple[str, ...]], str | Awaitable[str]]
 """Takes the model's question and the options it offers, which may be empty; returns the answer."""
@@ -231,7 +231,7 @@ class _CallbackInterface:
         decision = await _settle(self._on_approval(self._describe(request)))
         if decision is True:
             return Answer("once")
-        return Answer("no", decision if isinstance(decision, str) else "")
+        return Answer("no", decision if isinstance(decision, str) else "", is_from_program=True)
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Ask the program. Raises ToolFailed if it gave no `on_question`."""
@@ -327,9 +327,9 @@ class AsyncAgent:
         project: a folder of the project; the default is the current one.
         options: see `AgentOptions`.
 
-    What a project's own configuration may do without trust is limited as in the terminal; `clio trust` in the project
-    widens it. Exceptions are subclasses of `ClioError`: UsageError for wrong arguments, ConfigError if no model is
-    usable, SessionNotFound.
+    What a project's own configuration may do without trust is limited as in the terminal; `clio config trust` in the
+    project widens it. Exceptions are subclasses of `ClioError`: UsageError for wrong arguments, ConfigError if no model
+    is usable, SessionNotFound.
     """
 
     def __init__(self, project: str | os.PathLike[str] = ".", **options: Unpack[AgentOptions]) -> None:
@@ -352,7 +352,7 @@ class AsyncAgent:
         self._memory: Memories | None = None
 
     async def __aenter__(self) -> Self:
-        options = Options(cwd=self._folder, overrides=self._overrides)
+        options = Options(cwd=self._folder, overrides=self._overrides, from_program=True)
         loaded = load_config(options, self._env)
         self._ui.early += [Notice(text=problem, level="warning") for problem in loaded.problems]
         self._app = self._ui.app = build_app(loaded, self._ui, env=self._env)

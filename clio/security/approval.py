@@ -112,6 +112,7 @@ class Answer(Struct, frozen=True):
         edited: the files whose text the user edited.
         declined: the hunks the user rejected.
         interrupted: the answer is "no" and ends the turn.
+        is_from_program: a program answered, so that the reason is not the user's own words.
     """
 
     kind: Literal["once", "session", "always", "no", "changed"]
@@ -120,6 +121,7 @@ class Answer(Struct, frozen=True):
     edited: tuple[Path, ...] = ()
     declined: tuple[Declined, ...] = ()
     interrupted: bool = False
+    is_from_program: bool = False
 
 
 _APPROVALS: Mapping[ApprovalMode, str] = {

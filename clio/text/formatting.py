@@ -190,6 +190,9 @@ class Cost(Struct, frozen=True, kw_only=True):
     micro_dollars: int = 0
     unpriced_tokens: int = 0
 
+    def __str__(self) -> str:
+        return self.text or "unknown"
+
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(
             micro_dollars=self.micro_dollars + other.micro_dollars,

@@ -72,11 +72,12 @@ def test_a_denial_with_a_reason_reaches_the_model(project: Path, server: ChatSer
     async def deny(request: Approval) -> str:
         await asyncio.sleep(0)
         assert (request.kind, request.command) == ("command", "touch made.txt")
-        return "no new files today"
+        return "never create new files in this project"
 
     with Agent(project, **options(server, on_approval=deny)) as agent:
         assert agent.run("make it").ok
-    assert "no new files today" in str(server.requests[1].body)
+        assert agent.memory.list() == [], "a program's reason is not what the user likes"
+    assert "never create new files" in str(server.requests[1].body)
     assert not (project / "made.txt").exists()
 
 
@@ -228,6 +229,8 @@ def test_every_setting_can_be_given(project: Path, server: ChatServer) -> None:
         config = agent.memory._app.config  # pyright: ignore[reportPrivateUsage]
         assert {name: getattr(config, name) for name in given} == {**given, "deny": ("make *",)}
     with pytest.raises(UsageError, match="command_timeout_s"), Agent(project, settings={"command_timeout_s": "soon"}):
+        pass
+    with pytest.raises(UsageError, match=r"^approve must"), Agent(project, approve="al"):  # pyright: ignore[reportArgumentType]
         pass
 
 
