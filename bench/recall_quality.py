@@ -9,6 +9,7 @@ FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"t
 missing. Each history has an index of its own.
 --mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
 --minilm: also with vectors of all turns, made by all-MiniLM-L6-v2: by the installed weights, or those in FOLDER.
+--elsewhere: how many questions find something in sessions about other subjects, where nothing answers them.
 --brief: only one line for each set. --half: only the sets of one half.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
@@ -268,12 +269,36 @@ def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[d
     return tallies, 1000 * asking / max(asked, 1)
 
 
+ASKED_ELSEWHERE = 60
+"""Number of questions of each set that are asked elsewhere."""
+
+
+def get_subject(set_name: str) -> str:
+    """Return the name of a set without how it was made, so that sets with the same subjects have the same."""
+    return set_name.split(",")[0].removeprefix("made ").removeprefix("long ")
+
+
+def report_elsewhere(sets: dict[str, list[History]], finder: Finder) -> None:
+    """Print how many questions of each set find something in the first history of the sets with other subjects."""
+    sets = {name: histories for name, histories in sets.items() if " asked " not in name}
+    finders = {name: finder(documents(histories[0]), "turns") for name, histories in sets.items()}
+    asked = answered = 0
+    for name, histories in sets.items():
+        for other, find in finders.items():
+            if get_subject(other) != get_subject(name):
+                for question in histories[0].queries[:ASKED_ELSEWHERE]:
+                    asked += 1
+                    answered += bool(find(question.text))
+    print(f"asked elsewhere: {answered} of {asked} questions find something")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="How well recall finds what was said.")
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--mode", choices=["turns", "sessions"])
     parser.add_argument("--brief", action="store_true", help="no lines for the kinds of question")
+    parser.add_argument("--elsewhere", action="store_true", help="only how many questions find something elsewhere")
     parser.add_argument("--half", choices=["development", "test"])
     parser.add_argument("--only", choices=[*FINDERS, "clio with MiniLM", "everything with MiniLM"])
     parser.add_argument(
@@ -288,6 +313,9 @@ def main() -> None:
     sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:
         sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}
+    if options.elsewhere:
+        report_elsewhere(sets, FINDERS[options.only or "everything"])
+        return
     for mode in cast("list[Mode]", [options.mode] if options.mode else ["turns", "sessions"]):
         print(
             f"mode {mode:<38}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10"

@@ -344,6 +344,8 @@ def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
                 share=turn.share,
                 covered=turn.covered,
                 words=turn.words,
+                related=turn.related,
+                related_words=turn.related_words,
                 of_session=turn.of_session,
                 is_dated=turn.is_dated,
                 title=turn.title,

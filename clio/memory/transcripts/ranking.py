@@ -148,6 +148,7 @@ class Scored(Struct, frozen=True, kw_only=True):
         passage: the number of its best passage.
         exact: it contains the query word for word.
         found: indices of the query's terms that it contains.
+        related: indices of the others of which it contains a related word.
         tells_change: it says that something has changed.
     """
 
@@ -156,6 +157,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     passage: int = 0
     exact: bool = False
     found: frozenset[int] = frozenset()
+    related: frozenset[int] = frozenset()
     tells_change: bool = False
 
 

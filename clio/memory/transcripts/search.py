@@ -213,10 +213,9 @@ class Search:
         keys = [item.turn.key for item in ranked]
         texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
         about = self._reader.load_sessions({item.turn.session for item in ranked})
-        found: dict[tuple[int, int], frozenset[int]] = {}
+        by_place = {(item.turn.session, item.turn.place): item for item in ranked}
         in_session: dict[int, set[int]] = {}
         for item in ranked:
-            found[item.turn.session, item.turn.place] = item.found
             in_session.setdefault(item.turn.session, set()).update(item.found)
         best = max((item.score for item in ranked), default=0.0) or 1.0
         # A session is described vaguely ("where we chased that thing"), so a word that none contains says little. What
@@ -229,8 +228,9 @@ class Search:
 
         def make_hit(item: Scored) -> TurnHit:
             turn = item.turn
-            around = [found.get((turn.session, turn.place + step), frozenset[int]()) for step in (-1, 0, 1)]
-            contained = in_session[turn.session] if self._query.of_session else frozenset[int]().union(*around)
+            around = [at for step in (-1, 0, 1) if (at := by_place.get((turn.session, turn.place + step)))]
+            found = in_session[turn.session] if self._query.of_session else _unite(item.found for item in around)
+            related = _unite(item.related for item in around) - found
             in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
             name, title, updated = about[turn.session]
             passage = self._get_passage(item, texts[turn.key])
@@ -244,8 +244,10 @@ class Search:
                 text=passage,
                 share=min(item.score / best, 1.0),
                 # Words that only an output contains count as unknown in `possible`.
-                covered=min(sum(self._rarities[place] * certainty[place] for place in contained) / possible, 1.0),
-                words=sum(certainty[place] == 1.0 for place in contained),
+                covered=min(sum(self._rarities[place] * certainty[place] for place in found) / possible, 1.0),
+                words=sum(certainty[place] == 1.0 for place in found),
+                related=sum(self._rarities[place] for place in related) / possible,
+                related_words=len(related),
                 of_session=self._query.of_session,
                 is_dated=any(date.includes(turn.created) for date in self._query.dates),
                 title=0.0 if _begins_like_title(title, passage) else in_title / max(len(self._query.terms), 1),
@@ -667,6 +669,10 @@ class Search:
         )
 
 
+def _unite(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*sets)
+
+
 @lru_cache(maxsize=1_024)
 def _extract_passage_stems(passage: str) -> tuple[str, ...]:
     """Cached: a passage that is shown was scored before, and queries of one user find the same passages."""
@@ -701,6 +707,7 @@ def _make_scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
         passage=passage,
         exact=weighing.exact,
         found=weighing.found,
+        related=weighing.related,
         tells_change=weighing.tells_change,
     )
 

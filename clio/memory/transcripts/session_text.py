@@ -159,6 +159,7 @@ class TurnHit(Struct, frozen=True, kw_only=True):
         covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0; if
             the query asks for a session, all messages found in it.
         words: the number of query words that these messages contain.
+        related, related_words: the same for query words of which they only contain a related word.
         of_session: whether the query asks for a session.
         is_dated: whether it is from a date that the query names.
         title: the share of the query that the session's title contains, 0.0 to 1.0.
@@ -174,6 +175,8 @@ class TurnHit(Struct, frozen=True, kw_only=True):
     share: float
     covered: float = 0.0
     words: int = 0
+    related: float = 0.0
+    related_words: int = 0
     of_session: bool = False
     is_dated: bool = False
     title: float = 0.0

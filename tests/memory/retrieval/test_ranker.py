@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
+from clio.memory.retrieval.retriever import make_turn_candidates
+from clio.memory.retrieval.scoring import Candidate, Engine, Scored, Transcribed, rank
+from clio.memory.transcripts.index import RecallIndex
+from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 
 NOW = 1_700_000_000.0
 DAY_S = 86_400.0
@@ -166,6 +169,23 @@ def test_passages_near_in_meaning_do_not_hide_that_others_have_the_words() -> No
     near = [passage(f"something else {number}", str(number), 1.0 - number / 100, 0.3) for number in range(9)]
     found, _ = rank("port of staging", [*near, passage("the port of staging", "words", 0.5, 0.2, 1.0)], now=NOW)
     assert "words" in [item.candidate.id for item in found]
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [("What will Maya wear at the wedding?", 1), ("What will the locksmith wear?", 0), ("Where is the bridge?", 0)],
+)
+def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> None:
+    index = RecallIndex.open(None)
+    talk = ["Maya: Who else comes?", "Tom: Nobody. And you?", "Maya: I bought a green suit, it was on sale."]
+    turns = [TurnDoc(message_id=str(at), role="user", created=1.0, text=text) for at, text in enumerate(talk)]
+    index.put([SessionDoc(id="a", title="", updated=1.0, stamp="1", turns=tuple(turns))])
+    candidates = make_turn_candidates(index.search_turns(question))
+    counts = index.count_words(question)
+    known = Transcribed(passages=counts.passages, words=counts.words)
+    found, _ = rank(question, candidates, now=NOW, transcribed=known, vectors=False, is_search=True)
+    assert [item.candidate.id for item in found][:1] == ["2"] * count
+    index.close()
 
 
 def test_a_passage_of_the_month_that_is_asked_for_needs_no_word() -> None:
