@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -146,10 +147,20 @@ class RecordedSessions(Struct, frozen=True, kw_only=True):
 
 def read_recorded_sessions(home: Path) -> RecordedSessions:
     """Return what is recorded about sessions; of several lines about one session the last counts."""
+    path = home / _OWN_SESSIONS_NAME
+    try:
+        found = path.stat()
+        return _read_recorded_sessions(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+    except OSError:
+        return RecordedSessions()
+
+
+@lru_cache(maxsize=4)
+def _read_recorded_sessions(path: Path, stamp: tuple[int, int, int]) -> RecordedSessions:
+    """Cached, since each search asks for it: the file is only appended to, so its size changes with its content."""
     is_own: dict[str, bool] = {}
-    with suppress(OSError):
-        for line in read_regular(home / _OWN_SESSIONS_NAME).decode("ascii", "replace").split():
-            is_own[line.removeprefix(_NOT_OWN)] = not line.startswith(_NOT_OWN)
+    for line in read_regular(path).decode("ascii", "replace").split():
+        is_own[line.removeprefix(_NOT_OWN)] = not line.startswith(_NOT_OWN)
     return RecordedSessions(
         own=frozenset(id for id, own in is_own.items() if own),
         foreign=frozenset(id for id, own in is_own.items() if not own),

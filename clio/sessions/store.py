@@ -79,8 +79,9 @@ class OwnSessions:
         # Files tracked by git can be changed by a pull, so their sessions never count as the user's.
         recorded = read_recorded_sessions(self._home)
         self._added -= recorded.foreign
-        own = recorded.own | (self._earlier - recorded.foreign) | self._added
-        return {id for id in ids if id in own and id.lower() not in self._tracked}
+        others = (self._earlier - recorded.foreign) | self._added
+        own = {id for id in ids if id in recorded.own or id in others}
+        return {id for id in own if id.lower() not in self._tracked} if self._tracked else own
 
 
 FOREIGN_WARNING = mark(
