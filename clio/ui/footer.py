@@ -249,9 +249,9 @@ class SessionStatus:
         }
 
     def get_todos(self) -> "tuple[Todo, ...]":
-        """Return the session's task list."""
+        """Return the session's task list; none in plan mode, where the user reviews it at the end of the turn."""
         ctx = self._get_context()
-        return ctx.session.todos if ctx is not None else ()
+        return ctx.session.todos if ctx is not None and not ctx.session.plan_mode else ()
 
     def list_parts(self) -> tuple[str, ...]:
         """Return the values for the line, most important first."""

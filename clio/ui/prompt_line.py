@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -173,9 +174,10 @@ class _LineLayout:
         self._clear, self._suspend = app.renderer.clear, app.suspend_to_background
         app.renderer.clear, app.suspend_to_background = self._clear_screen, self._suspend_to_background
         self._asked_version, self._waits_until = -1, 0.0
-        self._request_row = app.renderer.request_absolute_cursor_position
+        self._count_rows_below = app.output.get_rows_below_cursor_position
         self._report_row = app.renderer.report_absolute_cursor_row
         self._wait_for_reports = app.renderer.wait_for_cpr_responses
+        app.output.get_rows_below_cursor_position = lambda: 1  # questions are drawn on this output, too
         app.renderer.request_absolute_cursor_position = self._ask_for_row
         app.renderer.report_absolute_cursor_row = self._note_row
         app.renderer.wait_for_cpr_responses = self._wait_for_row
@@ -267,31 +269,42 @@ class _LineLayout:
         if self._printed.is_exact:
             return
         self._asked_version = self._printed.version
-        self._request_row()
-        renderer = self._app.renderer
-        if rows_below := renderer._min_available_height:  # pyright: ignore[reportPrivateUsage]  # a Windows console
-            self._printed.note_row(self._app.output.get_size().rows - rows_below, self._asked_version)
-        elif renderer.waiting_for_cpr:
-            loop = asyncio.get_running_loop()
-            self._waits_until = loop.time() + _ROW_WAIT_S
-            loop.call_later(_ROW_WAIT_S, self._app.invalidate)
+        output, renderer = self._app.output, self._app.renderer
+        try:
+            row = output.get_size().rows - self._count_rows_below()
+        except NotImplementedError:  # everywhere but in a Windows console
+            answers = renderer.cpr_support
+            if answers == CPR_Support.SUPPORTED or (answers == CPR_Support.UNKNOWN and not self._replies):
+                loop = asyncio.get_running_loop()
+                self._replies.append(loop.create_future())
+                output.ask_for_cpr()
+                self._waits_until = loop.time() + _ROW_WAIT_S
+                loop.call_later(_ROW_WAIT_S, self._app.invalidate)
+        else:
+            self._printed.note_row(row, self._asked_version)
 
     def _note_row(self, row: int) -> None:
         self._report_row(row)
-        if not self._app.renderer.waiting_for_cpr:  # the last reply answers the last question
+        if not self._replies:  # the last reply answers the last question
             self._printed.note_row(row - 1, self._asked_version)
             self._app.invalidate()
 
     async def _wait_for_row(self, timeout: int = 1) -> None:  # noqa: ASYNC109 as the method it replaces
         """Wait for a reply before the line ends: the next program that reads the keyboard would take it for keys."""
         renderer = self._app.renderer
-        if renderer.waiting_for_cpr:
-            await self._wait_for_reports(timeout)
+        if self._replies:
+            is_late = asyncio.get_running_loop().time() > self._waits_until + timeout
+            await self._wait_for_reports(0 if is_late else timeout)
             if renderer.cpr_support == CPR_Support.UNKNOWN:
                 renderer.cpr_support = CPR_Support.NOT_SUPPORTED  # not a second for each line
 
+    @property
+    def _replies(self) -> deque[asyncio.Future[None]]:
+        """The replies that prompt_toolkit waits for before it gives the keyboard away."""
+        return self._app.renderer._waiting_for_cpr_futures  # pyright: ignore[reportPrivateUsage]
+
     def _is_waiting_for_row(self) -> bool:
-        return self._app.renderer.waiting_for_cpr and asyncio.get_running_loop().time() < self._waits_until
+        return bool(self._replies) and asyncio.get_running_loop().time() < self._waits_until
 
     def _clear_screen(self) -> None:
         self._clear()

@@ -254,6 +254,8 @@ class Screen:
         self._typing = TypingState(line=TypedLine())
         self._cursor: int | None = None
         self._paused = 0
+        self._pinned_todos: tuple[Todo, ...] = ()  # the task list above the input line
+        self._printed_todos: tuple[Todo, ...] = ()  # as it was printed last
         self._tail_rows: list[str] = []
         self._tail_key: tuple[int, int] = (-1, 0)
         self._tail_version = 0
@@ -266,6 +268,7 @@ class Screen:
         match event:
             case TurnStarted():
                 self._begin_turn()
+                self._pin_todos()
             case StepStarted():
                 self._step_printed = False
                 self._retry_reason = ""
@@ -294,6 +297,7 @@ class Screen:
             case ToolFinished():
                 self._end_stream()
                 self._queue_parts("tools", *self._calls.finish_call(event, self._clock(), self._painter.width))
+                self._pin_todos()
             case Notice(text=text, level=level):
                 self._end_stream()
                 style = self.theme.warning if level == "warning" else self.theme.faint
@@ -447,6 +451,7 @@ class Screen:
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_stream()
         self._queue_parts("tools", *self._calls.end_turn(self._painter.width))
+        self._unpin_todos()
         if event.status == "interrupted":
             self._queue_parts("footer", _make_message(clean_line(event.error or "interrupted"), self.theme.warning))
         elif event.status != "done":
@@ -454,6 +459,25 @@ class Screen:
         self._queue_parts("footer", _make_message(format_turn_footer(event), self.theme.faint))
         self._leave_turn()
         self._signals.end_turn(event)
+
+    def _pin_todos(self) -> None:
+        """Pin the task list while it has open tasks, unless it is printed as it is."""
+        todos = self._get_todos()
+        if self._size()[1] <= _LOW_SCREEN_LINES or todos == self._printed_todos:
+            self._pinned_todos = ()
+        elif not all(todo.status == "completed" for todo in todos):
+            self._pinned_todos = todos
+        elif self._pinned_todos:
+            self._pinned_todos = todos
+            self._unpin_todos()
+
+    def _unpin_todos(self) -> None:
+        """Print the pinned list: its rows would stay blank until the next output."""
+        todos, self._pinned_todos = self._pinned_todos, ()
+        if todos:
+            rows = render_pinned_todos(todos, self._painter.width, self.theme)
+            self._queue_parts("notes", *(Part(body=row, wraps=False) for row in rows))
+            self._printed_todos = todos
 
     def _leave_turn(self) -> None:
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
@@ -575,8 +599,7 @@ class Screen:
         width, lines = self._painter.width, self._size()[1]
         if lines >= _STATUS_MIN_LINES:
             yield ""
-        if lines > _LOW_SCREEN_LINES:
-            yield from map(self._render_row, render_pinned_todos(self._get_todos(), width, self.theme))
+        yield from map(self._render_row, render_pinned_todos(self._pinned_todos, width, self.theme))
         folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
         hint = ""
         if folds:

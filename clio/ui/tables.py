@@ -362,10 +362,8 @@ _PINNED_ROWS = 5
 
 
 def render_pinned_todos(todos: tuple[Todo, ...], width: int, theme: Theme) -> "Iterator[Text]":
-    """Yield the task list in at most five rows around the task in progress; nothing once all tasks are done."""
-    if all(todo.status == "completed" for todo in todos):
-        return
-    active = next((place for place, todo in enumerate(todos) if todo.status != "completed"), 0)
+    """Yield the task list in at most five rows, around the task in progress or the last one."""
+    active = next((place for place, todo in enumerate(todos) if todo.status != "completed"), len(todos))
     hides = len(todos) > _PINNED_ROWS
     shown = _PINNED_ROWS - 1 if hides else len(todos)  # the last row then counts the hidden ones
     first = min(max(active - 1, 0), len(todos) - shown)

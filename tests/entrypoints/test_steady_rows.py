@@ -324,3 +324,29 @@ def test_a_menu_typed_ahead_of_a_slow_reply_opens_and_the_reply_is_no_text(place
         clio.wait_for_screen(r"/effort [\s\S]*❯ /\n|❯ /\n[\s\S]*/effort ")
         clio.send("he")
         clio.wait_for_screen(r"❯ /he\n")
+
+
+@pytest.mark.parametrize("ends", ["open", "done"])
+def test_a_pinned_list_is_printed_when_it_goes_and_leaves_no_blank_rows(place: Place, ends: str) -> None:
+    """A list that is printed as it is is not pinned again by a turn that does not change it."""
+    assert place.server is not None
+    done = [{"id": number, "status": "completed"} for number in range(1, 5 if ends == "done" else 3)]
+    place.server.add(
+        tool_calls((("todo_operations", {"operation": "write", "todos": TODOS}),)),
+        tool_calls((("todo_operations", {"operation": "update", "todos": done}),)),
+        text("One."),
+        text("Two."),
+    )
+    with place.clio(columns=80, lines=24, setup=ABOVE.format(count=60) + STEADY) as clio:
+        clio.wait_for("for commands")
+        at_prompt(clio)
+        for number, answer in enumerate(("One.", "Two."), 1):
+            clio.line("go on")
+            clio.wait_for_screen(rf"{answer}[\s\S]*request")
+            at_prompt(clio)
+            rows = clio.lines
+            assert rows[-2].startswith("❯") and not rows[-3] and "request" in rows[-4], clio.text
+            assert clio.everything.count("  ☑ item 1") == 1 and clio.everything.count("item 3") == 1, (
+                number,
+                clio.text,
+            )
