@@ -10,7 +10,7 @@ import msgspec
 
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media_type, read_picture
 from clio.mcp.values import McpReply
-from clio.storage.files import make_folder, write_atomic
+from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes
 
 MAX_PICTURES = 10
@@ -139,7 +139,7 @@ class _Answer:
         suffix = _SUFFIXES.get(kind.partition(";")[0].strip().lower(), ".bin")
         path = self._folder / f"{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
         try:
-            make_folder(self._folder)
+            make_ignored_folder(self._folder, self._folder.parents[2])
             write_atomic(path, data, durable=False)
             delete_old_files(self._folder, path)
         except OSError as error:

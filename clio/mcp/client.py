@@ -50,7 +50,7 @@ from clio.mcp.values import (
     ServerDown,
     ShowProgress,
 )
-from clio.storage.files import make_folder
+from clio.storage.files import make_ignored_folder
 from clio.text.formatting import format_bytes, truncate
 from clio.text.translation import tr
 from clio.threads import end_tree_on_windows, find_program, start_process
@@ -100,7 +100,7 @@ class ServerLog:
     def _append(self, path: Path, data: bytes) -> None:
         try:
             if self._size is None:
-                make_folder(path.parent)
+                make_ignored_folder(path.parent, path.parents[2])
                 self._size = path.stat().st_size if path.exists() else 0
             if self._size + len(data) > MAX_LOG_BYTES:
                 path.replace(path.with_name(path.name + ".1"))

@@ -12,6 +12,7 @@ from clio.config.loaded import McpServer
 from clio.errors import StorageError
 from clio.images import Picture
 from clio.storage.documents import DocumentFormat, load_document, update_document
+from clio.storage.files import make_ignored_folder
 from clio.text.translation import mark
 
 ShowProgress = Callable[[str], None]
@@ -170,6 +171,7 @@ def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> Non
 
     if path is not None:
         try:
+            make_ignored_folder(path.parent, path.parents[1])
             update_document(path, CATALOG_FORMAT, add_catalog)
         except (StorageError, OSError, TimeoutError):
             return

@@ -154,6 +154,7 @@ async def test_what_a_server_answers_is_bounded_cleaned_and_without_secrets(peer
     assert "\\u001b" not in sent
     assert [one.ok for one in results(harness)] == [True, True, False, False]
     assert SECRET not in (harness.project / ".clio" / "cache" / "mcp" / "peer.log").read_text(encoding="utf-8")
+    assert (harness.project / ".clio" / ".gitignore").exists(), "git sees nothing of it"
     assert results(harness)[2].summary == "the disk is full"
     assert "exited with code 7: out of memory" in results(harness)[3].preview
 

@@ -550,7 +550,7 @@ class VectorStore:
             self._forget()
 
     def _files_of(self, embedder: Embedder) -> VectorFiles | None:
-        return VectorFiles(self._folder / embedder.name, self._folder.parent) if self._folder else None
+        return VectorFiles(self._folder / embedder.name, self._folder.parents[1]) if self._folder else None
 
     def _nearest_ids(
         self, vector: Sequence[float], count: int, places: Sequence[int] | None, without: frozenset[str]
