@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import textwrap
+import tomllib
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -303,3 +304,10 @@ def test_a_record_without_a_subject_is_refused(tmp_path: Path) -> None:
     path.write_text(RECORD.replace("0001", "9999"), encoding="utf-8")
     with pytest.raises(ValueError, match="9999"):
         render_index([*read_records(), read_record(path)])
+
+
+def test_every_extra_for_users_is_on_the_page_about_the_installation() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    extras = set(project["optional-dependencies"]) - {"dev", "docs"}
+    assert {name for name in extras if f"| `{name}` |" in page} == extras
