@@ -401,7 +401,12 @@ class Conversation:
             runtime,
             session,
             self.ui,
-            ToolSet(tools={tool.name: tool for tool in tools}, left_out=left_out.names, page=self.page),
+            ToolSet(
+                tools={tool.name: tool for tool in tools},
+                left_out=left_out.names,
+                explain_missing=self._explain_missing_tool,
+                page=self.page,
+            ),
             support=CallSupport(
                 turn_files=runtime.turn_files,
                 limit=runtime.tool_limit,
@@ -513,6 +518,18 @@ class Conversation:
         if self.ui.never_answers:  # the same for the whole session, so that the prefix stays the same
             tools = [tool for tool in tools if tool.name != "ask_user"]
         return [*tools, make_use_skill_tool(runtime.skills, skills)] if skills else tools
+
+    def _explain_missing_tool(self, name: str) -> tuple[str, str] | None:
+        """Return why a tool that clio has is not offered in this conversation, and what the model can do instead."""
+        if name == "web_search" and self.config.web_search == "off":
+            return "web search is off", "work without it; the user can turn it on with the setting `web_search`"
+        if name == "web_search" and self.config.web_search == "model":
+            return "web_search is no tool here: the model's server searches itself", "continue without this call"
+        if name == "code_lookup" and not self._offers_code_lookup:
+            return "code_lookup is not available for this project", "use search_text"
+        if name == "ask_user" and self.ui.never_answers:
+            return "no user can answer in this run", "decide yourself and state your assumptions"
+        return None
 
     @cached_property
     def _offers_code_lookup(self) -> bool:

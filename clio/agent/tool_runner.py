@@ -319,11 +319,13 @@ class ToolSet(Struct, frozen=True, kw_only=True):
 
     Attributes:
         left_out: names of tools that do not fit into the window.
+        explain_missing: returns why a tool of clio is not offered here and what to do instead; None for other names.
         page: number of characters of a result that are shown.
     """
 
     tools: Mapping[str, Tool]
     left_out: Collection[str] = ()
+    explain_missing: Callable[[str], tuple[str, str] | None] = lambda name: None
     page: PageSize
 
 
@@ -367,6 +369,7 @@ class ToolRunner:
         takes_images: bool = False,
     ) -> None:
         self._left_out = offered.left_out
+        self._explain_missing = offered.explain_missing
         self._takes_images = takes_images
         self.tools = offered.tools
         self._session = session
@@ -577,6 +580,8 @@ class ToolRunner:
                 tr("the tool {name!r} is not available because the window is too small", name=name),
                 "continue without it",
             )
+        if tool is None and (why := self._explain_missing(name)) is not None:
+            raise ToolFailed(*why)
         if tool is None:
             import difflib
 

@@ -121,7 +121,7 @@ class CodeLookupTool:
             raise ToolRetry(f"{call.path!r} is outside the project, whose files alone are looked up; use search_text")
         if operation != "symbols" and (path is None or not symbol):
             raise ToolRetry(
-                f"{operation} needs `path` and `symbol`, and best `line`",
+                f"{operation} needs `path` and `symbol`, and `line` if the name occurs more than once in the file",
                 "with operation `symbols` and `symbol` alone you find where a name is defined",
             )
         where = self._workspace.display(path) + (f":{line}" if line else "") if path is not None else ""

@@ -266,6 +266,7 @@ def _check_todos(todos: tuple[Todo, ...]) -> None:
 
 
 _DELEGATE_TITLE_CHARS = 80
+_MAX_AGENTS_NAMED = 5
 _LIST_CHARS = 4_000
 """Limit for all descriptions together, about a thousand tokens; longer ones are shortened to the same length."""
 
@@ -345,8 +346,10 @@ class DelegateTool:
         if agent_name not in ("", "general") and agent is None:
             from clio.tools.output import find_nearest_names  # imports difflib, needed only for a misspelled name
 
-            near = find_nearest_names(agent_name, self._agents) or list(self._agents)[:5] or ["general"]
-            raise ToolRetry(f"there is no agent {call.agent!r}", f"the nearest are: {', '.join(near)}")
+            near, stated = find_nearest_names(agent_name, self._agents), "the nearest are"
+            if not near:
+                near, stated = [*list(self._agents)[:_MAX_AGENTS_NAMED], "general"], "the agents are"
+            raise ToolRetry(f"there is no agent {call.agent!r}", f"{stated}: {', '.join(near)}")
         if unknown_tools := [name for name in call.tools if name not in self._known]:
             raise ToolRetry(f"there is no tool {unknown_tools[0]!r}", f"there are: {', '.join(sorted(self._known))}")
         task = DelegatedTask(

@@ -123,7 +123,17 @@ def test_tools_may_be_named_and_unknown_ones_are_refused(make_harness: MakeHarne
     assert [tool["function"]["name"] for tool in harness.server.requests[1].body["tools"]] == ["read_file"]
     said = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
     assert "there is no tool 'fly'" in said[1] and "the task is empty" in said[2]
-    assert "there is no agent 'nobody'" in said[3]
+    assert "there is no agent 'nobody'" in said[3] and "the agents are: general" in said[3]
+
+
+def test_a_tool_that_clio_has_and_does_not_offer_is_refused_with_the_reason(make_harness: MakeHarness) -> None:
+    replies = [tool_calls([(name, {})]) for name in ("web_search", "code_lookup", "web_serch")]
+    harness = make_harness([*replies, text("ok")])
+    asyncio.run(harness.turn("search the web"))
+    said = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
+    assert "web search is off" in said[0] and "the setting `web_search`" in said[0]
+    assert "not available for this project" in said[1] or "wrong" in said[1]
+    assert "there is no tool 'web_serch'" in said[2]
 
 
 def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_long(
