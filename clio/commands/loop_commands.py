@@ -3,12 +3,27 @@
 import re
 
 from clio.commands.arguments import parse_count, parse_number, parse_text
-from clio.commands.command import Command, CommandContext, CommandResult, RepeatMessage, StopRepeating, make_refusal
+from clio.commands.command import (
+    Command,
+    CommandContext,
+    CommandResult,
+    RepeatMessage,
+    StopRepeating,
+    make_refusal,
+    quote_code,
+)
 from clio.errors import UsageError
 from clio.text.translation import mark, tr
 
-_DURATION = re.compile(r"(\d{1,6})(s|m|h)")
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS_S = {
+    **dict.fromkeys("s sec secs second seconds sek sekunde sekunden".split(), 1.0),
+    **dict.fromkeys("m min mins minute minutes minuten".split(), 60.0),
+    **dict.fromkeys("h hr hrs hour hours std stunde stunden".split(), 3600.0),
+}
+_PART = re.compile(rf"(\d{{1,6}}) ?({'|'.join(_UNITS_S)})(?![^\W\d_])")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+(?=\s|$)")
+# A word such as "500ms" or "3d" that was meant as an interval must not become the beginning of the message.
+_LIKE_DURATION = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]{1,8}(?=\s|$)")
 DEFAULT_INTERVAL_S = 600.0
 DEFAULT_TIMES = 20
 DEFAULT_LIMIT_S = 8 * 3600.0
@@ -21,10 +36,18 @@ def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
     """Repeat a message or command until a limit is reached."""
     if argument.strip().lower() == "stop":
         return CommandResult(follow_up=StopRepeating())
-    first, _, rest = argument.strip().partition(" ")
+    argument = argument.strip()
     interval_s = DEFAULT_INTERVAL_S
-    if (found := _DURATION.fullmatch(first.lower())) is not None:
-        interval_s, argument = _to_seconds(found), rest
+    if (found := _DURATION.match(argument.lower())) is not None:
+        interval_s, argument = _to_seconds(found[0]), argument[found.end() :]
+    elif (other := _LIKE_DURATION.match(argument)) is not None:
+        return make_refusal(
+            tr(
+                "{word} is not an interval: write 30s, 10m, 2h or 1h30m; after an interval the message may begin "
+                "with anything",
+                word=quote_code(other[0]),
+            )
+        )
     given = parse_text(argument, valued=_OPTIONS)
     text = given.text.strip()
     if not text:
@@ -44,16 +67,15 @@ def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _parse_duration(text: str) -> float:
-    found = _DURATION.fullmatch(text.strip().lower())
-    if found is None:
+    if _DURATION.fullmatch(text.strip().lower()) is None:
         raise UsageError(tr("--for takes a time such as 30m or 2h, not {text!r}", text=text))
-    return _to_seconds(found)
+    return _to_seconds(text)
 
 
-def _to_seconds(found: re.Match[str]) -> float:
-    seconds = int(found[1]) * _UNITS_S[found[2]]
+def _to_seconds(text: str) -> float:
+    seconds = sum(int(part[1]) * _UNITS_S[part[2]] for part in _PART.finditer(text.lower()))
     if not seconds:
-        raise UsageError(tr("the time must be at least 1s, not {text}", text=found[0]))
+        raise UsageError(tr("the time must be at least 1s, not {text}", text=text.strip()))
     return seconds
 
 

@@ -210,7 +210,7 @@ class Repl:
             if self._repeats:
                 self._repetition.stop(tr("stopped"))
             else:
-                parts.screen.print_note(tr("nothing is repeated; /loop 10m TEXT begins"))
+                parts.screen.print_note(tr("no message is repeated; /loop 10m TEXT repeats one every ten minutes"))
             return
         app = parts.app
 
