@@ -100,7 +100,11 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
         ["fix the bug"],
         "unknown sub-command 'fix the bug'; to ask something, put it in quotes after -p: clio -p 'what to do'",
     ),
-    (["config"], "'clio config' is incomplete; use one of: config show, config path, config trust"),
+    (
+        ["config"],
+        "'clio config' is incomplete; use one of: config show, config path, config trust, config get, "
+        "config set, config unset",
+    ),
     (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
     (["help"], "unknown sub-command 'help'; use clio --help"),
     (["resume"], "unknown sub-command 'resume'; use clio -r"),

@@ -465,3 +465,16 @@ def test_where_telemetry_goes_and_what_keeps_it_from_being_sent(project: Path, e
     env["MY_HEADERS"] = "x-api-key=1"
     found = report('endpoint: "https://collector.example", headers_env: MY_HEADERS')
     assert [mark for mark, _ in found] == ["ok"]
+
+
+def test_a_web_search_without_its_key_is_named(project: Path, env: dict[str, str]) -> None:
+    config = project.parent / "home" / "config.yaml"
+    assert lines(look(project, env), "web search") == []
+    found = {"tavily": ("note", "TAVILY_API_KEY"), "searxng": ("ok", "8080"), "model": ("ok", "server")}
+    for setting, (mark, word) in found.items():
+        config.write_text(f"web_search: {setting}\n", encoding="utf-8")
+        [(shown, line)] = lines(look(project, env), "web search")
+        assert shown == mark and word in line
+    config.write_text("web_search: tavily\n", encoding="utf-8")
+    [(shown, _)] = lines(look(project, env | {"TAVILY_API_KEY": "k"}), "web search")
+    assert shown == "ok"

@@ -339,10 +339,12 @@ def remove_jobs(ctx: CommandContext, argument: str) -> CommandResult:
         jobs = [job for job in list_jobs(ctx.loaded.home) if not job.is_active]
     else:
         jobs = [_find(ctx, argument, "remove")]
+    if not jobs:
+        return CommandResult(text=tr("No job has ended."), data={"removed": []})
     for job in jobs:
         remove_job(job)
     return CommandResult(
-        text=tr("Removed: {names}. Their sessions stay.", names=", ".join(str(job.record.id) for job in jobs) or "–"),
+        text=tr("Removed: {names}. Their sessions stay.", names=", ".join(str(job.record.id) for job in jobs)),
         data={"removed": [job.record.id for job in jobs]},
     )
 

@@ -44,6 +44,7 @@ from clio.config.yaml_file import Table as YamlMapping
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.mcp.values import STATE_LABELS, CallFailed, OfferedPrompt, ServerDown
 from clio.storage.locks import error_reason, suggest_fix
+from clio.text.formatting import truncate
 from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 
 _NOT_IN_COMMAND_NAMES = re.compile(r"[^\w.-]+")  # characters that cannot be part of a slash command's name
+_DESCRIPTION_CHARS = 160
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
@@ -467,7 +469,7 @@ def _parse_pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> d
 
 
 def _get_first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:160] if text.strip() else ""
+    return truncate(text.strip().splitlines()[0], _DESCRIPTION_CHARS) if text.strip() else ""
 
 
 MCP = (

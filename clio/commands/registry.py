@@ -40,6 +40,8 @@ from clio.commands.session_commands import SESSION
 from clio.commands.settings_commands import APPROVE, GENERAL, MODEL, THEME
 from clio.commands.style_commands import FEEDBACK, STYLE
 from clio.commands.undo_commands import CHECKPOINT
+from clio.config.command_line import COMMANDS as SHELL_COMMANDS
+from clio.config.command_line import find_subcommand
 from clio.errors import UsageError
 from clio.text.translation import mark, tr
 
@@ -428,11 +430,20 @@ def _find_nearest_command(name: str, ctx: CommandContext) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
         return tr("use {elsewhere}", elsewhere=elsewhere)
+    if find_subcommand(name.lower()) is not None or (name.lower(),) in SHELL_COMMANDS:
+        return tr("use clio {name} in a shell", name=name.lower())
     return suggest_name(name, _list_all_names(ctx), "/", otherwise=tr("/help shows all of them"))
 
 
 def _list_all_names(ctx: CommandContext) -> list[str]:
-    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _list_command_names(command)]
+    commands = (*COMMANDS, *list_added_commands(ctx))
+    # A plural such as /sessions beside /session would only be a second choice that means the same.
+    return [
+        name
+        for command in commands
+        for name in _list_command_names(command)
+        if name == command.name or not name.startswith(command.name)
+    ]
 
 
 def _complete_names(

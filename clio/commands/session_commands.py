@@ -536,6 +536,7 @@ def new_session(ctx: CommandContext, argument: str) -> CommandResult:
 SESSION = (
     Command(
         name="session",
+        aliases=("sessions",),
         summary=mark("the running session, and earlier ones"),
         handler=offer_sessions,
         subcommands=(

@@ -18,9 +18,10 @@ from clio.commands.command import (
     make_refusal,
 )
 from clio.config.paths import display_path
-from clio.errors import UsageError
+from clio.errors import UsageError, UserError
 from clio.text.formatting import format_ago, truncate
 from clio.text.translation import mark, tr, tr_count
+from clio.threads import find_program
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -199,6 +200,7 @@ def _offer_gist(ctx: CommandContext, session_id: str, given: ParsedArguments, th
     form = _parse_export_form(given) or "html"
     if "--yes" in given.options:
         return CommandResult(follow_up=ExportSession(session_id=session_id, path="", form=form))
+    find_gh()
     info = next((info for info in ctx.store.list() if info.id == session_id), None)
     rows = (
         (tr("session"), format_title(info) if info else session_id),
@@ -210,6 +212,14 @@ def _offer_gist(ctx: CommandContext, session_id: str, given: ParsedArguments, th
     table = Table(columns=(tr("upload"), ""), rows=rows, wide_column=1)
     form_option = f" --format {form}" if form != "html" else ""
     return CommandResult(table=table, follow_up=Confirm(question=tr("Upload it?"), then=f"{then}{form_option}"))
+
+
+def find_gh() -> str:
+    """Return the path of GitHub's command line. Raises UserError if it is not installed."""
+    program = find_program("gh")
+    if program is None:
+        raise UserError(tr("gh, GitHub's command line, is not installed: install it, then run gh auth login"))
+    return program
 
 
 def _parse_export_form(given: ParsedArguments) -> ExportFormat | None:

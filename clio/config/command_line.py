@@ -31,22 +31,28 @@ def _fold(word: str) -> str:
 
 
 class Subcommand:
-    """One sub-command. summary: a short phrase for `clio --help`; the rest is in `clio NAME --help`."""
+    """One sub-command.
 
-    def __init__(self, name: str, summary: str, *aliases: str) -> None:
+    Args:
+        summary: a short phrase for `clio --help`; the rest is in `clio NAME --help`.
+        is_shell_only: it is no command of a conversation.
+    """
+
+    def __init__(self, name: str, summary: str, *aliases: str, is_shell_only: bool = False) -> None:
         self.name = name
         self.summary = summary
         self.aliases = aliases
+        self.is_shell_only = is_shell_only
 
 
 SUBCOMMANDS = (
-    Subcommand("auth", mark("API keys in the keyring: login, logout, status")),
+    Subcommand("auth", mark("API keys in the keyring: login, logout, status"), is_shell_only=True),
     Subcommand("config", mark("settings: get, set, unset")),
     Subcommand("cost", mark("spending by day and by project"), "costs"),
     Subcommand("docs", mark("documents that are included when relevant")),
     Subcommand("feedback", mark("rate the last answer: +, - or 0")),
-    Subcommand("gc", mark("disk usage; --yes deletes what is no longer needed")),
-    Subcommand("import", mark("import sessions of claude, codex, gemini, aider, specstory, clio")),
+    Subcommand("gc", mark("disk usage; --yes deletes what is no longer needed"), is_shell_only=True),
+    Subcommand("import", mark("import sessions of claude, codex, gemini, aider, specstory, clio"), is_shell_only=True),
     Subcommand("jobs", mark("tasks that go on after the terminal is closed: start, list, ..."), "job"),
     Subcommand("mcp", mark("MCP servers: list, add, remove, test")),
     Subcommand("memory", mark("list, search and edit the memory of this project")),
@@ -58,9 +64,9 @@ SUBCOMMANDS = (
     Subcommand("sessions", mark("sessions of this project: list, search, export, ..."), "session"),
     Subcommand("skills", mark("instructions for certain tasks: list, show, new, add"), "skill"),
     Subcommand("style", mark("response styles and how you rated them"), "styles"),
-    Subcommand("sync", mark("have one memory on several machines, through git")),
-    Subcommand("team-server", mark("memory of a team, in PostgreSQL: tokens, import, ...")),
-    Subcommand("worktree", "git worktrees beside this checkout: list, remove", "worktrees"),
+    Subcommand("sync", mark("have one memory on several machines, through git"), is_shell_only=True),
+    Subcommand("team-server", mark("memory of a team, in PostgreSQL: tokens, import, ..."), is_shell_only=True),
+    Subcommand("worktree", "git worktrees beside this checkout: list, remove", "worktrees", is_shell_only=True),
 )
 # clio's general flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
 CONFIG_CHANGES = ("get", "set", "unset")
@@ -525,7 +531,11 @@ _FOREIGN_COMMANDS: dict[str, str] = {
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
     if tuple(words) in COMMANDS and not one_shot:
         return
-    known = [*(" ".join(command) for command in COMMANDS), *(subcommand.name for subcommand in SUBCOMMANDS)]
+    known = [
+        *(" ".join(command) for command in COMMANDS),
+        *(f"config {change}" for change in CONFIG_CHANGES),
+        *(subcommand.name for subcommand in SUBCOMMANDS),
+    ]
     text = " ".join(words)
     if one_shot:
         raise UsageError(tr("unexpected argument {text!r}; put the whole prompt in quotes after -p", text=text))
@@ -586,6 +596,7 @@ def command_help_text(words: Sequence[str]) -> str:
 
 
 _SUBCOMMANDS_NOTE = mark("also /NAME in a conversation; see clio NAME --help")
+_SHELL_ONLY_NOTE = mark("in a shell only:")
 _HELP_COLUMNS = 80
 _USAGE_WIDTH = 27
 
@@ -597,27 +608,34 @@ def help_text() -> str:
     parts = [
         tr(_USAGE),
         _format_group(tr("without a conversation"), commands),
-        *_format_others([subcommand.name for subcommand in SUBCOMMANDS if subcommand.name not in families]),
+        *_format_others([subcommand for subcommand in SUBCOMMANDS if subcommand.name not in families]),
     ]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_format_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
     return "\n".join((*parts, tr(_FOOTER)))
 
 
-def _format_others(names: Sequence[str]) -> list[str]:
-    """Return lines with these sub-commands below a note on all of them."""
-    lines = [""]
+def _format_others(subcommands: Sequence[Subcommand]) -> list[str]:
+    """Return lines with the names of these sub-commands, those that are no commands of a conversation last."""
+    note = f"  {'clio NAME':<{_USAGE_WIDTH - 1}}  {tr(_SUBCOMMANDS_NOTE)}"
+    shell = [one.name for one in subcommands if one.is_shell_only]
+    both = [one.name for one in subcommands if not one.is_shell_only]
+    return [note, *_wrap_names("", both), *_wrap_names(f"{tr(_SHELL_ONLY_NOTE)} ", shell)]
+
+
+def _wrap_names(before: str, names: Sequence[str]) -> list[str]:
+    lines = [before]
     for name in names:
         if len(lines[-1]) + len(name) > _HELP_COLUMNS - len("    , "):
             lines.append("")
         lines[-1] += f"{name}, "
-    note = f"  {'clio NAME':<{_USAGE_WIDTH - 1}}  {tr(_SUBCOMMANDS_NOTE)}"
-    return [note, *(f"    {line.rstrip()}" for line in "\n".join(lines).rstrip(", ").split("\n"))]
+    return [f"    {line.rstrip()}" for line in "\n".join(lines).rstrip(", ").split("\n")]
 
 
 def _format_usage(first: str) -> str:
     """Return a sub-command with all its second words: "clio config show|path|trust"."""
-    return f"clio {first} {'|'.join(words[1] for words in COMMANDS if words[0] == first and words[1:])}".rstrip()
+    forms = [words[1] for words in COMMANDS if words[0] == first and words[1:]]
+    return f"clio {first} {'|'.join([*forms, *(CONFIG_CHANGES if first == 'config' else ())])}".rstrip()
 
 
 def _format_group(name: str, rows: list[tuple[str, str]]) -> str:

@@ -26,14 +26,13 @@ from clio.commands.command import (
     WorkControl,
     quote_code,
 )
-from clio.commands.session_table import format_title, make_file_stem
+from clio.commands.session_table import find_gh, format_title, make_file_stem
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError, UserError
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, truncate
 from clio.text.translation import mark, tr, tr_count
-from clio.threads import find_program
 from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
@@ -400,9 +399,7 @@ _GIST_ADDRESS = re.compile(rb"https://[!-~]+")
 
 def _upload_gist(name: str, data: bytes) -> str:
     """Upload a file as a secret gist with GitHub's `gh`; return its address. Raises UserError."""
-    program = find_program("gh")
-    if program is None:
-        raise UserError(tr("gh, GitHub's command line, is not installed: install it, then run gh auth login"))
+    program = find_gh()
     # A folder of its own: only the user can read it, and no configuration of the project applies in it.
     with tempfile.TemporaryDirectory(prefix="clio-gist-") as folder:
         path = Path(folder) / name

@@ -553,6 +553,15 @@ async def log_in(
                 tr("the login failed: {why}", why=tr("no answer within {seconds:g} s", seconds=LOGIN_ANSWERS_S))
             ) from None
         except (OAuthFlowError, ValueError, OSError) as error:
+            found = provider.context
+            if found.protected_resource_metadata is None and found.oauth_metadata is None:
+                raise LoginFailed(
+                    tr(
+                        "{server!r} names no page to log in on; if it wants a token, set its headers: {example}",
+                        server=server.name,
+                        example='headers: {Authorization: "Bearer ${NAME}"}',
+                    )
+                ) from None
             raise LoginFailed(
                 tr("the login failed: {why}", why=clean_reason(str(error)) or type(error).__name__)
             ) from None

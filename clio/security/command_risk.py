@@ -555,6 +555,8 @@ def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, 
                 if sends or method
                 else medium_risk(tr("{program} uses the network", program=program))
             )
+        case "clio":
+            return medium_risk(tr("starts clio itself, which from here changes no settings, memory, jobs or schedules"))
         case "eval" | "source" | ".":
             return medium_risk(tr("runs a script in this shell"))
         case "env" | "printenv":

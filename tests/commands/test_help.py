@@ -7,6 +7,7 @@ import pytest
 
 from clio.commands.arguments import OTHER_AGENTS_COMMANDS, suggest_name
 from clio.commands.registry import COMMANDS, KEYS, find_command, make_help_table, make_key_table, run_command
+from clio.config.command_line import SUBCOMMANDS, Subcommand
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness
 
@@ -77,6 +78,16 @@ def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
 )
 def test_beginnings_other_names_and_nonsense(harness: Harness, typed: str, told: str) -> None:
     assert run_command(harness, typed).text == f"There is no command {typed!r}; {told}"
+
+
+@pytest.mark.parametrize("one", SUBCOMMANDS, ids=lambda one: one.name)
+def test_a_subcommand_is_also_a_slash_command_or_the_user_is_sent_to_the_shell(
+    harness: Harness, one: Subcommand
+) -> None:
+    assert (find_command(one.name) is None) == one.is_shell_only
+    if one.is_shell_only:
+        for name in (one.name, *one.aliases):
+            assert f"use clio {name} in a shell" in run_command(harness, f"/{name}").text
 
 
 def test_names_from_elsewhere_are_none_of_ours() -> None:

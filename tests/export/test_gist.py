@@ -50,4 +50,6 @@ def test_the_user_is_asked_and_gh_gets_the_redacted_page(tmp_path: Path, monkeyp
         monkeypatch.setenv("PATH", str(programs))
         with pytest.raises(UserError, match="gh auth login"):
             export_to_file(app, step)
+        refused = run_command(app, "/session export --gist")
+        assert refused.follow_up is None and "gh auth login" in refused.text, "nobody is asked in vain"
         asyncio.run(app.close())

@@ -353,6 +353,7 @@ def test_a_job_after_a_reboot_is_interrupted_and_its_pid_is_left_alone(place: Pl
     assert clio(place, "jobs", "stop", "1").returncode != 0
     assert clio(place, "jobs", "remove", "1").returncode == 0
     assert jobs(place) == []
+    assert mentions(clio(place, "jobs", "remove", "--ended").stdout, "No job has ended")
 
 
 def test_a_damaged_record_or_journal_hides_no_other_job(place: Place) -> None:

@@ -403,3 +403,13 @@ def test_a_redirect_of_metadata_is_not_followed(peer: OAuthPeer, tmp_path: Path)
     assert other.heard == []
     assert ("GET", "/.well-known/oauth-authorization-server") in peer.heard
     assert not (tmp_path / "mcp-logins.json").exists()
+
+
+def test_a_server_without_a_login_is_named_with_the_next_step(peer: OAuthPeer, tmp_path: Path) -> None:
+    peer.offers_no_login = True
+
+    async def work() -> None:
+        with pytest.raises(LoginFailed, match="set its headers"):
+            await make_servers(peer, tmp_path).log_in("web", visit)
+
+    run(work)

@@ -34,6 +34,8 @@ class OAuthPeer:
         self.access, self.refresh, self.count = "", "", 0
         self.authorizations: list[str] = []
         """The Authorization headers of the requests for a token."""
+        self.offers_no_login = False
+        """Whether it wants a token and names no authorization server, as a server with tokens of its own."""
         self.is_modern = False
         """Whether it refuses the handshake of older versions of the protocol, whoever asks."""
         self.error: Json = {}
@@ -47,6 +49,9 @@ class OAuthPeer:
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 peer.heard.append(("GET", parts.path))
+                if peer.offers_no_login:
+                    self._send(404, b"")
+                    return
                 if (peer.floods or peer.drips) and parts.path == "/.well-known/oauth-authorization-server":
                     self._answer_for_ever()
                     return
@@ -85,7 +90,9 @@ class OAuthPeer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 peer.heard.append(("POST", self.path))
-                if self.path == "/register":
+                if self.path == "/register" and peer.offers_no_login:
+                    self._send(404, b"There is only /mcp.")
+                elif self.path == "/register":
                     self._json(201, json.loads(body) | {"client_id": "registered"})
                 elif self.path == peer.token_endpoint:
                     self._give_token({key: values[0] for key, values in parse_qs(body.decode()).items()})

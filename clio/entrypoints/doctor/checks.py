@@ -399,6 +399,29 @@ def check_language_servers(context: DoctorContext) -> Iterator[Finding]:
         )
 
 
+def check_web_search(context: DoctorContext) -> Iterator[Finding]:
+    """Which service searches the web, and whether its key is set; nothing if it is off."""
+    config = context.loaded.config
+    if config.web_search == "off":
+        return
+    if config.web_search == "model":
+        yield make_ok("web search", tr("by the model's server, if it can"))
+        return
+    from clio.tools.web_search import KEY_VARIABLES, open_search_settings
+
+    settings = open_search_settings(config.web_search, config.web_search_url or "", context.env)
+    variable = KEY_VARIABLES.get(config.web_search)
+    where = tr("{service} at {address}", service=config.web_search, address=settings.address)
+    if variable and not settings.key:
+        yield make_note(
+            "web search",
+            tr("{where}, and {variable} is not set", where=where, variable=variable),
+            tr("set {variable} to a key of {service}", variable=variable, service=config.web_search),
+        )
+        return
+    yield make_ok("web search", where)
+
+
 def check_telemetry(context: DoctorContext) -> Iterator[Finding]:
     """Whether telemetry is on, to whom it goes, and what keeps it from being sent."""
     settings = context.loaded.config.telemetry

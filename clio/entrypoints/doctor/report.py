@@ -543,6 +543,7 @@ REST = (
     NamedCheck(about=mark("ripgrep"), check=checks.check_ripgrep),
     NamedCheck(about=mark("checks"), check=checks.check_edit_checks),
     NamedCheck(about=mark("language servers"), check=checks.check_language_servers),
+    NamedCheck(about=mark("web search"), check=checks.check_web_search),
     NamedCheck(about=mark("sandbox"), check=checks.check_sandbox),
     NamedCheck(about=mark("confinement"), check=checks.check_confinement),
     NamedCheck(about=mark("encodings"), check=check_encodings),
