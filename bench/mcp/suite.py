@@ -42,8 +42,6 @@ EXPECTED = {
         3,
         "the server of suite 0.1.16 names another issuer than RFC 8414 allows; corrected in 0.2.0, where it passes",
     ),
-    "auth/dpop": (3, "an extension; clio has no tokens bound to a key"),
-    "auth/dpop-nonce": (5, "an extension; clio has no tokens bound to a key"),
     "server-stateless": (2, "two checks call a tool that only a test server has"),
 }
 """Scenarios that fail: the number of failed checks and the reason. Another number is wrong too."""

@@ -25,6 +25,7 @@ from msgspec import Raw, Struct, structs
 from clio import __version__
 from clio.config.loaded import McpServer
 from clio.errors import ClioError, ConfigError, StorageError
+from clio.mcp.bound_tokens import TokenProofs
 from clio.storage.documents import Document, DocumentFormat, load_document, update_document
 from clio.storage.locks import FileLock
 from clio.text.translation import tr
@@ -59,6 +60,7 @@ class StoredLogin(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         expires_at: when the access token ends, in seconds since the epoch; 0 if the server does not say.
         missing_scope: permissions a call needed and the token lacks; the next login asks for them.
+        proof_key: the private key that the tokens are bound to; "" for bearer tokens.
         in_keyring: the rest is in the system's keyring and not in the file.
     """
 
@@ -70,6 +72,7 @@ class StoredLogin(Struct, frozen=True, kw_only=True, omit_defaults=True):
     resource: Raw = _NOTHING
     expires_at: float = 0.0
     missing_scope: str = ""
+    proof_key: str = ""
     in_keyring: bool = False
 
 
@@ -126,6 +129,8 @@ class LoginStore:
             for secret in (known.access_token, known.refresh_token, known.client_secret):
                 if secret:
                     self.learn_secret(secret)
+        if login.proof_key:
+            self.learn_secret(login.proof_key)
 
     def delete(self, server: str) -> list[StoredLogin]:
         """Delete the logins of a server, at whatever URL, and return them."""
@@ -266,11 +271,17 @@ class _Storage:
         self.store = store
         self.login = login
         self.context: Any = None
+        self.proofs = TokenProofs(login.proof_key, self._is_proof_required)
+
+    def _is_proof_required(self) -> bool:
+        resource = self.context.protected_resource_metadata
+        return bool(resource and resource.dpop_bound_access_tokens_required)
 
     async def reload(self) -> None:
         """Read the login again: another process may have refreshed it."""
         stored = await asyncio.to_thread(self.store.load, self.login.server, self.login.url)
         self.login = stored or structs.replace(self.login, tokens=_NOTHING)
+        self.proofs.use_stored_key(self.login.proof_key)
 
     async def get_tokens(self) -> Any:
         from mcp.shared.auth import OAuthToken
@@ -289,6 +300,7 @@ class _Storage:
             ),
             expires_at=time.time() + tokens.expires_in if tokens.expires_in else 0.0,
             missing_scope="",
+            proof_key=self.proofs.stored_key,
         )
         await asyncio.to_thread(self.store.save, self.login)
 
@@ -330,7 +342,10 @@ def make_stored_login_auth(store: LoginStore, login: StoredLogin) -> "OAuthClien
             self.context.oauth_metadata = _decode(storage.login.metadata, OAuthMetadata)
             self.context.protected_resource_metadata = _decode(storage.login.resource, ProtectedResourceMetadata)
 
-        async def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
+        def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
+            return storage.proofs.follow(self._use_login(request), request)
+
+        async def _use_login(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
             if not self._initialized:
                 await self._initialize()
             for is_retry in (False, True):
@@ -521,6 +536,9 @@ async def log_in(
             await show_page(address)
 
         class LoginProvider(OAuthClientProvider):
+            def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
+                return storage.proofs.follow(super()._auth_flow(request), request)
+
             async def _perform_authorization_code_grant(self) -> tuple[str, str]:
                 wanted = " ".join(filter(None, (server.oauth.scope if server.oauth else "", login.missing_scope)))
                 scopes = [*(self.context.client_metadata.scope or "").split(), *wanted.split()]

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.loaded import IdentityProvider, McpServer, OAuthClient
+from clio.mcp.bound_tokens import TokenProofs
 from clio.mcp.oauth import LoginFailed, clean_reason, explain_unsafe_url, is_loopback
 from clio.storage.files import read_regular
 from clio.text.translation import tr
@@ -184,11 +185,14 @@ def _make_credentials_auth(
     )
     from mcp.shared.auth import JWT_BEARER_GRANT_TYPE
 
+    proofs = TokenProofs()
+
     class CarefulProvider(OAuthClientProvider):
         def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
             # A token is used until the server refuses it: without one, a server may answer with less, not with 401.
             self.context.token_expiry_time = None
-            return _follow_flow(super()._auth_flow(request), request, server, oauth, write_log)
+            flow = proofs.follow(super()._auth_flow(request), request)
+            return _follow_flow(flow, request, server, oauth, write_log)
 
         async def _perform_authorization(self) -> "httpx2.Request":
             metadata, client = self.context.oauth_metadata, self.context.client_info
@@ -271,10 +275,13 @@ def _make_identity_auth(
     """Return the authentication of the grant identity_assertion: an ID token becomes an assertion, and that a token."""
     from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
 
+    proofs = TokenProofs()
+
     class IdentityProviderAuth(IdentityAssertionOAuthProvider):
         def _auth_flow(self, request: "httpx2.Request") -> "AsyncGenerator[httpx2.Request, httpx2.Response]":
             self._expiry = None  # as in CarefulProvider
-            return _follow_flow(super()._auth_flow(request), request, server, oauth, write_log)
+            flow = proofs.follow(super()._auth_flow(request), request)
+            return _follow_flow(flow, request, server, oauth, write_log)
 
         async def use_secret(self) -> None:
             self._client.client_secret = await asyncio.to_thread(read_client_secret, oauth)

@@ -92,6 +92,57 @@ def test_a_login_is_stored_privately_used_refreshed_and_revoked(peer: OAuthPeer,
     run(work)
 
 
+@pytest.mark.parametrize("nonce", ["", "n-1"])
+def test_a_token_bound_to_a_key_is_used_with_a_proof_for_each_request(
+    peer: OAuthPeer, tmp_path: Path, nonce: str
+) -> None:
+    peer.binds, peer.nonce = True, nonce
+
+    async def add() -> str:
+        servers = make_servers(peer, tmp_path)
+        try:
+            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
+        finally:
+            await servers.close()
+
+    async def work() -> None:
+        await make_servers(peer, tmp_path).log_in("web", visit)
+        assert await add() == "4"
+        [login] = json.loads((tmp_path / "mcp-logins.json").read_text(encoding="utf-8"))["logins"].values()
+        assert "PRIVATE KEY" in login["proof_key"]
+        # The refresh of a later process is signed with the same key, and so are the requests after it.
+        peer.access, peer.nonce = "another", nonce and "n-2"
+        assert await add() == "4"
+
+    run(work)
+    assert peer.proofs[-1].get("nonce", "") == (nonce and "n-2")
+    assert [form["grant_type"] for form in peer.forms] == ["authorization_code", "refresh_token"]
+    assert {proof["jkt"] for proof in peer.proofs} == {peer.key_of_token}
+    learned: list[str] = []
+    login = LoginStore(tmp_path, learned.append).load("web", peer.url)
+    assert login is not None and login.proof_key in learned
+
+
+def test_only_a_server_that_wants_bound_tokens_sees_a_key(peer: OAuthPeer, tmp_path: Path) -> None:
+    async def add() -> str:
+        servers = make_servers(peer, tmp_path)
+        try:
+            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
+        finally:
+            await servers.close()
+
+    async def work() -> None:
+        await make_servers(peer, tmp_path).log_in("web", visit)
+        assert await add() == "4"
+        assert peer.proofs == []
+        assert "PRIVATE KEY" not in (tmp_path / "mcp-logins.json").read_text(encoding="utf-8")
+        peer.binds, peer.access = True, "another"  # the server changes to bound tokens: the refresh brings one
+        assert await add() == "4"
+
+    run(work)
+    assert {proof["jkt"] for proof in peer.proofs} == {peer.key_of_token}
+
+
 def test_a_conversation_starts_no_login(peer: OAuthPeer, tmp_path: Path) -> None:
     async def work() -> None:
         servers = make_servers(peer, tmp_path)

@@ -98,6 +98,21 @@ def test_a_secret_brings_tokens_without_a_login_and_nothing_is_stored(peer: OAut
     assert not (tmp_path / "mcp-logins.json").exists()
 
 
+@pytest.mark.parametrize("nonce", ["", "n-1"])
+def test_a_token_without_a_user_may_be_bound_to_a_key(peer: OAuthPeer, tmp_path: Path, nonce: str) -> None:
+    peer.binds, peer.nonce = True, nonce
+    servers = make_servers(peer, tmp_path, client_secret="secret")
+
+    async def work() -> None:
+        assert await add(servers) == "4"
+        peer.access = "another"  # the token has ended: another is got with the same key
+        assert await add(servers) == "4"
+
+    run(servers, work)
+    assert len(peer.forms) == 2
+    assert {proof["jkt"] for proof in peer.proofs} == {peer.key_of_token}
+
+
 def test_the_secret_is_in_the_form_where_the_server_wants_it_there(peer: OAuthPeer, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("from-a-file\n", encoding="utf-8")
     peer.metadata = {

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import jwt
+
 from tests.support.mcp_peer import Peer
 
 Json = dict[str, Any]
@@ -42,8 +44,16 @@ class OAuthPeer:
         """The answer to requests for a token, instead of one."""
         self.forbidden_tool = False
         """Whether calls of tools need a permission that no token has."""
+        self.binds = False
+        """Whether tokens are bound to a key of the client (DPoP)."""
+        self.nonce = ""
+        """The nonce that proofs of the key must have."""
+        self.proofs: list[Json] = []
+        """The claims of all valid proofs, with the thumbprint of their key as `jkt`."""
         self.revoked: list[str] = []
         self._challenge = ""
+        self.key_of_token = ""
+        """The thumbprint of the key that the token is bound to."""
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
@@ -103,9 +113,12 @@ class OAuthPeer:
                     self._send(307, b"", {"Location": peer.redirects_to})
                 elif peer.is_modern and b'"initialize"' in body:
                     self._json(400, {"error": "Missing MCP-Protocol-Version header"})
-                elif not peer.access or self.headers.get("Authorization") != f"Bearer {peer.access}":
+                elif not self._has_token():
                     where = f"{peer.base}/.well-known/oauth-protected-resource/mcp"
-                    self._send(401, b"", {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
+                    scheme = "DPoP" if peer.binds else "Bearer"
+                    self._send(401, b"", {"WWW-Authenticate": f'{scheme} resource_metadata="{where}"'})
+                elif peer.binds and peer.nonce not in ("", peer.proofs[-1].get("nonce")):
+                    self._send(401, b"", {"WWW-Authenticate": 'DPoP error="use_dpop_nonce"', "DPoP-Nonce": peer.nonce})
                 else:
                     if peer.forbidden_tool and b'"tools/call"' in body:
                         challenge = 'Bearer error="insufficient_scope", scope="write"'
@@ -115,7 +128,45 @@ class OAuthPeer:
                     Peer(said.append).hear(json.loads(body))
                     self._send(200 if said else 202, json.dumps(said[-1]).encode() if said else b"")
 
+            def _has_token(self) -> bool:
+                given = self.headers.get("Authorization")
+                if not peer.binds or not peer.access:
+                    return peer.access != "" and given == f"Bearer {peer.access}"
+                ath = base64.urlsafe_b64encode(hashlib.sha256(peer.access.encode()).digest()).decode().rstrip("=")
+                key = peer.key_of_token
+                return given == f"DPoP {peer.access}" and self._has_proof(peer.url, {"ath": ath, "jkt": key})
+
+            def _has_proof(self, url: str, claims: Json) -> bool:
+                """Whether the request has a new proof for it with these claims."""
+                if not (proof := self.headers.get("DPoP")):
+                    return False
+                header = jwt.get_unverified_header(proof)
+                key = jwt.PyJWK(header["jwk"])
+                found = jwt.decode(proof, key, algorithms=["ES256"])
+                members = {name: header["jwk"][name] for name in ("crv", "kty", "x", "y")}
+                text = json.dumps(members, separators=(",", ":"), sort_keys=True)
+                found["jkt"] = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+                wanted = {"htm": "POST", "htu": url} | claims
+                is_new = found["jti"] not in [other["jti"] for other in peer.proofs]
+                if (
+                    header["typ"] != "dpop+jwt"
+                    or "d" in header["jwk"]
+                    or not is_new
+                    or not wanted.items() <= found.items()
+                ):
+                    return False
+                peer.proofs.append(found)
+                return abs(found["iat"] - time.time()) < 60
+
             def _give_token(self, form: dict[str, str]) -> None:
+                if peer.binds and self.headers.get("DPoP"):
+                    if not self._has_proof(f"{peer.base}{peer.token_endpoint}", {}):
+                        self._json(400, {"error": "invalid_dpop_proof"})
+                        return
+                    if peer.nonce not in ("", peer.proofs[-1].get("nonce")):
+                        self._send(400, b'{"error": "use_dpop_nonce"}', {"DPoP-Nonce": peer.nonce})
+                        return
+                    peer.key_of_token = peer.proofs[-1]["jkt"]
                 peer.forms.append(form)
                 peer.authorizations.append(self.headers.get("Authorization", ""))
                 if peer.error:
@@ -143,7 +194,7 @@ class OAuthPeer:
                     {
                         "access_token": peer.access,
                         "refresh_token": peer.refresh,
-                        "token_type": "bearer",
+                        "token_type": "DPoP" if peer.binds and self.headers.get("DPoP") else "bearer",
                         "expires_in": 3600,
                     },
                 )
