@@ -39,7 +39,13 @@ LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for packag
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
-    "httpx2": {"clio.providers.openai_transport", "clio.mcp.client", "clio.mcp.oauth", "clio.mcp.unattended_login"},
+    "httpx2": {
+        "clio.providers.openai_transport",
+        "clio.mcp.client",
+        "clio.mcp.bound_tokens",
+        "clio.mcp.oauth",
+        "clio.mcp.unattended_login",
+    },
     "truststore": {"clio.providers.http1"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file", "clio.checks.diagnostics"},
@@ -56,8 +62,8 @@ HEAVY: dict[str, set[str]] = {
         "clio.mcp.unattended_login",
     },
     "anyio": {"clio.mcp.client"},
-    "jwt": {"clio.mcp.unattended_login"},
-    "cryptography": {"clio.mcp.unattended_login"},
+    "jwt": {"clio.mcp.bound_tokens", "clio.mcp.unattended_login"},
+    "cryptography": {"clio.mcp.bound_tokens", "clio.mcp.unattended_login"},
     "acp": {
         "clio.entrypoints.acp.server",
         "clio.entrypoints.acp.session",

@@ -205,15 +205,17 @@ class Search:
 
     def turns(self, limit: int) -> tuple[RecalledPassage, ...]:
         """Return single turns with snippets, best first."""
-        return self._make_passages(self._rank_turns(limit))
+        return self._make_passages(self._rank_turns()[:limit])
 
     def search_turns(self, limit: int) -> tuple[TurnHit, ...]:
         """Return single turns with their whole best passages and without snippets, best first."""
-        ranked = self._rank_turns(limit)
+        scored = self._rank_turns()
+        ranked = scored[:limit]
         keys = [item.turn.key for item in ranked]
         texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
         about = self._reader.load_sessions({item.turn.session for item in ranked})
-        by_place = {(item.turn.session, item.turn.place): item for item in ranked}
+        # The words of a turn's neighbours count, too, even where these are not among the best ones.
+        by_place = {(item.turn.session, item.turn.place): item for item in scored}
         in_session: dict[int, set[int]] = {}
         for item in ranked:
             in_session.setdefault(item.turn.session, set()).update(item.found)
@@ -256,20 +258,20 @@ class Search:
 
         return tuple(map(make_hit, ranked))
 
-    def _rank_turns(self, limit: int) -> list[Scored]:
+    def _rank_turns(self) -> list[Scored]:
         scored = self._add_outputs(self._favour_work(self._score_turns()))
         if self._query.scope == "text":
             scored = fuse_meaning(scored, self._find_near_turns(scored))
         titles = self._score_titles()
         if self._query.of_session:
             ranked = self._rank_with_context(scored, titles)
-            return rank_turns_by_session(ranked, self._score_sessions(scored, titles))[:limit]
+            return rank_turns_by_session(ranked, self._score_sessions(scored, titles))
         if self._query.scope == "text":
             best = sort_by_score(scored)
             scored += self._find_neighbours(best)
             scored += self._find_statements(best, {item.turn.key for item in scored})
             scored += self._find_dated_turns(scored)
-        return self._rank_with_context(scored, titles)[:limit]
+        return self._rank_with_context(scored, titles)
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
         """Return sessions, ranked by their best turn, with their best turns except those next to a better one.

@@ -598,3 +598,10 @@ def test_a_title_is_found_by_its_rare_word_beside_hundreds_with_the_common_one()
     assert index.search("in:title release parser")[0].session_id == "rare"
     assert len(index.search("in:title release", limit=10)) == 10
     index.close()
+
+
+def test_the_words_of_a_neighbour_count_although_it_is_not_listed() -> None:
+    index = index_of(said("a", "Which locksmith did you call?", "The locksmith came at noon and changed both locks."))
+    (hit,) = index.search_turns("locksmith call noon", limit=1)
+    assert hit.covered == 1.0 and hit.words == 3
+    index.close()
