@@ -1,10 +1,10 @@
 """What typed memories cost: remembering, recalling, opening, importing, and what a new one is compared with.
 
-python -m bench.memories [--sizes 1000,10000,50000]. Each line of remembering stands beside a bare append and fsync of
-the same bytes on the same disk. Garbage collection is set as in clio itself.
+python -m bench.memories [--sizes 1000,10000,50000]. Each time for remembering is printed next to the time of a bare
+append and fsync of the same bytes on the same disk. Garbage collection is set as in clio itself.
 
 python -m bench.memories --turns [--count 200] measures instead what memory adds to one turn: all its fragments, for
-messages of a user, beside 200 project memories, 50 notes and 200 preferences (`bench.unified`).
+messages of a user, with 200 project memories, 50 notes and 200 preferences (`bench.unified`).
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Whether recall_sessions answers questions about earlier sessions. `python bench/recall_answers.py [--misses]`.
 
-What the tool returns is scored, as a model reads it. answer: the text has it. newest: it stands before what it took
-the place of, or that is marked as older. time: date and time of the answer stand in its line or its session's heading.
-commit: the commit made then is named. clean: no 36-character ids, no scores. bounded: at most 4,000 characters.
-Each is a point where it applies.
+What the tool returns is scored, as a model reads it. answer: the text has it. newest: it is before the answer that it
+replaced, or that one is marked as older. time: date and time of the answer are in its line or in the heading of its
+session. commit: the commit made then is named. clean: no 36-character ids, no scores. bounded: at most 4,000
+characters. Each gives one point where it applies.
 """
 
 import argparse

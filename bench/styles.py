@@ -1,4 +1,4 @@
-"""How fast clio learns which style somebody likes, and what choosing one costs.
+"""How fast clio learns which style a user likes, and what choosing one costs.
 
     python bench/styles.py            the numbers, and docs/styles.svg
 
@@ -55,7 +55,7 @@ TASTE: Mapping[str, frozenset[str]] = {
 
 
 class Person:
-    """Somebody with a taste for each intent, who rates answers."""
+    """A simulated user with a taste for each intent, who rates answers."""
 
     def __init__(self, taste: Mapping[str, frozenset[str]], seed: int, *, learns: bool = True) -> None:
         self._taste, self._learns = taste, learns

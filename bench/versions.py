@@ -1,7 +1,7 @@
 """What it costs to keep what was said before: a change of words by the size of the store, and looking back.
 
 python bench/versions.py [--sizes 1000,10000] [--folder DIR]. A confirmation writes one line and a change two, each with
-its fsync; both stand beside a bare append and fsync on the same disk.
+its fsync; both are printed next to a bare append and fsync on the same disk.
 """
 
 import argparse

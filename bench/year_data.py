@@ -50,9 +50,9 @@ _NUMBER = re.compile(r"\d{4,}")
 
 
 class Topic(Struct, kw_only=True):
-    """Something with one true value at a time. value: as a number's digits; empty until somebody says it.
+    """Something with one true value at a time. value: as a number's digits; empty until the user states it.
 
-    path: the file it stands in, of what is found in files. key: of a note.
+    path: the file it is in, for what is found in files. key: of a note.
     """
 
     plain: str
@@ -70,7 +70,7 @@ class Topic(Struct, kw_only=True):
 
 
 class Doing(Struct, frozen=True, kw_only=True):
-    """One turn: what the person says, and what is done. topic: what it is about, where it is about one."""
+    """One turn: what the user says, and what is done. topic: its topic, if it has one."""
 
     do: Do
     said: str

@@ -1,6 +1,7 @@
-"""Carries a made-up year out: real session files, the real memory, a clock that is set; and looks at what comes back.
+"""Play an invented year with real session files, the real memory and a clock that is set, and check what is recalled.
 
-The person's words and the model's calls come from `bench.year_data`. Each session opens memory anew, as a process does.
+The user's messages and the model's calls come from `bench.year_data`. Each session opens memory again, as a process
+does.
 """
 
 import json
@@ -36,7 +37,7 @@ from clio.tokens import DEFAULT_RATIO, text_units
 WINDOW = 16_384
 """Of the model: small, so that long sessions are trimmed."""
 RATED = 0.12
-"""So many answers are rated by the person."""
+"""How many answers the user rates."""
 LIKED = ("concise", "precise", "reserved")
 
 

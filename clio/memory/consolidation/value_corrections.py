@@ -276,7 +276,7 @@ def _find_negations(body: str, known: Collection[str]) -> list[re.Match[str]]:
 def _find_slot(old: str, mine: Sequence[str], new: str, restated: set[str]) -> str | None:
     """Return the one value of a statement that may be replaced by `new`; None if there is none, or several.
 
-    restated: the words of a correction that states the whole sentence anew.
+    restated: the words of a correction that repeats the whole sentence with the new value; empty for other corrections.
     """
     form = _form(new)
     content = _content(mine)

@@ -316,7 +316,7 @@ def mask_pasted_text(text: str) -> str:
 
 
 class _LabelRules(Struct, frozen=True, kw_only=True):
-    """The labels that introduce the words of somebody or something else, such as "the log says:".
+    """The labels that introduce a quotation of another source, such as "the log says:".
 
     Attributes:
         own: matched at the start of a label; words that show that the user speaks for themselves.
@@ -360,7 +360,7 @@ def _report_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str
 
 
 def is_report_label(label: str) -> bool:
-    """Whether a label before a colon says that the words of somebody or something else follow: "the log says"."""
+    """Whether a label before a colon says that a quotation of another source follows: "the log says"."""
     plain = " ".join(label.strip(" *_-").replace("`", "").split())
     reported, own, _ = _report_patterns()
     return own.match(plain) is None and reported.fullmatch(plain) is not None
