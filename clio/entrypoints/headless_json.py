@@ -6,6 +6,7 @@ import binascii
 import json
 import re
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, cast
@@ -331,6 +332,10 @@ async def run_to_schema(
 MAX_LINE_BYTES = 32_000_000
 """Enough for 20 pictures in base64."""
 _REST_BYTES = 1 << 20
+MAX_WAITING_BYTES = 64_000_000
+"""Above this size of the messages that wait for their turn, no further line is read."""
+_LINE_OVERHEAD_BYTES = 1_000
+"""What a message takes in memory beside its text, so that many short ones count as well."""
 
 
 class Image(Struct, frozen=True, kw_only=True):
@@ -371,14 +376,57 @@ StreamInput = Prompt | Steer | Interrupt | Reply
 """The type of every input line."""
 
 
-async def read_stream_input(stream: BinaryIO, refuse: Callable[[InputRefused], None]) -> AsyncIterator[StreamInput]:
-    """Yield the input lines as they arrive, until the input ends; invalid ones are reported and skipped."""
+class InputRoom:
+    """Limits the size of the input that was read and is not used yet. Used by the reading thread and the event loop.
+
+    A program that writes messages faster than turns end then waits in its own write. While a question is open, reading
+    goes on, because its answer may be behind any number of messages.
+    """
+
+    def __init__(self, max_bytes: int = MAX_WAITING_BYTES) -> None:
+        self.held = 0
+        self._max_bytes = max_bytes
+        self._questions = 0
+        self._changed = threading.Condition()
+
+    def wait(self) -> bool:
+        """Block until a line may be read; return whether only the answer to a question may be accepted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.held <= self._max_bytes or self._questions)
+            return self.held > self._max_bytes
+
+    def hold(self, size: int) -> None:
+        """Count bytes that are in memory now; a negative size for those that are not any more."""
+        with self._changed:
+            self.held += size
+            self._changed.notify()
+
+    def add_questions(self, count: int) -> None:
+        """Count questions that are open now; a negative count for those that are not any more."""
+        with self._changed:
+            self._questions += count
+            self._changed.notify()
+
+
+def _estimate_size(message: Prompt | Steer) -> int:
+    images = message.images if isinstance(message, Prompt) else ()
+    return sys.getsizeof(message.text) + sum(len(image.data) for image in images) + _LINE_OVERHEAD_BYTES
+
+
+async def read_stream_input(
+    stream: BinaryIO, refuse: Callable[[InputRefused], None], room: InputRoom
+) -> AsyncIterator[StreamInput]:
+    """Yield the input lines as they arrive, until the input ends; invalid ones are reported and skipped.
+
+    room: counts each line until the next one is asked for; what the caller stores after that, it counts itself.
+    """
     loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[bytes] = asyncio.Queue()
+    lines: asyncio.Queue[tuple[bytes, bool]] = asyncio.Queue()
 
     def read() -> None:
         line = b" "
         while line:
+            only_answers = room.wait()
             try:
                 line = stream.readline(MAX_LINE_BYTES + 1)
                 # The rest belongs to the same line: read as lines of their own, its parts could be answers.
@@ -387,22 +435,34 @@ async def read_stream_input(stream: BinaryIO, refuse: Callable[[InputRefused], N
                     rest = stream.readline(_REST_BYTES)
             except (OSError, ValueError):
                 line = b""  # the input was closed
+            room.hold(len(line) + _LINE_OVERHEAD_BYTES)
             try:
-                loop.call_soon_threadsafe(lines.put_nowait, line)
+                loop.call_soon_threadsafe(lines.put_nowait, (line, only_answers))
             except RuntimeError:
                 return  # clio has exited first
 
     # A daemon thread: reading cannot be interrupted, and clio must exit without waiting for another line.
     start_daemon_thread(read, "input")
     number = 0
-    while line := await lines.get():
+    while True:
+        line, only_answers = await lines.get()
+        if not line:
+            return
         number += 1
-        if not line.strip():
-            continue
+        size = len(line) + _LINE_OVERHEAD_BYTES
         try:
-            yield _decode_line(line)
+            message = _decode_line(line) if line.strip() else None
+            del line  # else it stays in memory while the message is used
+            if only_answers and isinstance(message, Prompt | Steer):
+                raise ValueError(
+                    tr("too many messages wait while a question is open; answer it, then send this message again")
+                )
+            if message is not None:
+                yield message
         except ValueError as error:
             refuse(InputRefused(line=number, error=str(error)))
+        finally:
+            room.hold(-size)
 
 
 def decode_image(image: Image) -> bytes:
@@ -443,6 +503,7 @@ class StreamQuestions:
     def __init__(self, put: Callable[[StreamEvent], None]) -> None:
         self.redact: Callable[[str], str] = str
         self.display: Callable[[Path], str] = str
+        self.room = InputRoom()
         self._put = put
         self._open: dict[str, asyncio.Future[Reply]] = {}
         self._ended = False
@@ -468,6 +529,7 @@ class StreamQuestions:
             return None
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._open[question.id] = waiting
+        self.room.add_questions(1)
         self._put(question)
         try:
             return await waiting
@@ -477,6 +539,7 @@ class StreamQuestions:
             raise
         finally:
             del self._open[question.id]
+            self.room.add_questions(-1)
 
 
 class StreamApprover:
@@ -562,6 +625,7 @@ class StreamRun:
         self._run_turn = run_turn
         self._report_refused = refuse
         self._waiting: asyncio.Queue[Prompt | None] = asyncio.Queue()
+        self._steered_bytes = 0
         self._running: asyncio.Task[TurnFinished] | None = None
         self._interrupted = False
         self._refused = 0
@@ -572,11 +636,17 @@ class StreamRun:
         first: the text of `-p`, "" for none.
         """
         if first:
-            self._waiting.put_nowait(Prompt(text=first))
+            self._add(Prompt(text=first))
         listening = asyncio.create_task(self._listen(inputs))
         try:
-            code = 0
-            while prompt := await self._waiting.get():
+            code, has_ended = 0, False
+            # A steering message that came too late for the last turn is behind the end of the input.
+            while not (has_ended and self._waiting.empty()):
+                prompt = await self._waiting.get()
+                if prompt is None:
+                    has_ended = True
+                    continue
+                self._questions.room.hold(-_estimate_size(prompt))
                 code = await self._turn(prompt)
                 freeze_startup_objects()
         finally:
@@ -592,11 +662,13 @@ class StreamRun:
         async for message in inputs:
             match message:
                 case Prompt():
-                    self._waiting.put_nowait(message)
+                    self._add(message)
                 case Steer(text=text) if self._running is not None:
                     self._app.mailbox.put(text)
+                    self._steered_bytes += (size := _estimate_size(message))
+                    self._questions.room.hold(size)
                 case Steer(text=text):
-                    self._waiting.put_nowait(Prompt(text=text))
+                    self._add(Prompt(text=text))
                 case Interrupt():
                     if self._running is not None:
                         self._interrupted = self._running.cancel()
@@ -605,6 +677,10 @@ class StreamRun:
                         self.refuse(InputRefused(line=0, error=tr("no open question has the id {id!r}", id=id[:80])))
         self._waiting.put_nowait(None)
         self._questions.end()
+
+    def _add(self, prompt: Prompt) -> None:
+        self._questions.room.hold(_estimate_size(prompt))
+        self._waiting.put_nowait(prompt)
 
     async def _turn(self, prompt: Prompt) -> int:
         numbers = [self._app.pending_input.add_image(decode_image(image)) for image in prompt.images]
@@ -619,6 +695,8 @@ class StreamRun:
             code = EXIT_CODES["interrupted"]
         finally:
             self._running = None
+            self._questions.room.hold(-self._steered_bytes)
+            self._steered_bytes = 0
         for text in self._app.mailbox.pop_all():  # arrived too late for the turn it was meant for
-            self._waiting.put_nowait(Prompt(text=text))
+            self._add(Prompt(text=text))
         return code

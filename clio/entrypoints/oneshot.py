@@ -158,7 +158,7 @@ def _make_stream_interface() -> "tuple[StreamQuestions, Approver, Asker]":
 
 async def _run_stream(app: App, questions: StreamQuestions, first_prompt: str) -> int:
     stream_run = StreamRun(app, questions, lambda text: run_prompt_line(app, text), print_json_line)
-    return await stream_run.run(first_prompt, read_stream_input(sys.stdin.buffer, stream_run.refuse))
+    return await stream_run.run(first_prompt, read_stream_input(sys.stdin.buffer, stream_run.refuse, questions.room))
 
 
 def _make_started_event(app: App, loaded: LoadedConfig) -> SessionStarted:

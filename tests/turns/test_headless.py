@@ -7,16 +7,19 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import jsonschema
 import pytest
 
+from clio.agent.user_interface import Mailbox
 from clio.entrypoints import headless_json
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
+from tests.support.waiting import wait_until_async
 from tests.support.wording import mentions
 from tests.turns.test_oneshot import TOUCH, WRITE, clio, environment, project
 
@@ -236,7 +239,8 @@ def test_the_rest_of_a_line_that_is_too_long_is_no_line(monkeypatch: pytest.Monk
     refused: list[headless_json.InputRefused] = []
 
     async def read(data: bytes) -> list[headless_json.StreamInput]:
-        return [one async for one in headless_json.read_stream_input(io.BytesIO(data), refused.append)]
+        room = headless_json.InputRoom()
+        return [one async for one in headless_json.read_stream_input(io.BytesIO(data), refused.append, room)]
 
     for rest in (interrupt, b"y" * 5_000 + b"\r" + interrupt, b""):
         refused.clear()
@@ -244,3 +248,58 @@ def test_the_rest_of_a_line_that_is_too_long_is_no_line(monkeypatch: pytest.Monk
         assert asyncio.run(read(data)) == [headless_json.Prompt(text="look")]
         assert [one.line for one in refused] == [1, 2]
     assert asyncio.run(read(b"x" * 101 + interrupt)) == []
+
+
+def test_input_that_is_not_used_yet_is_read_no_further_than_its_limit() -> None:
+    limit, line = 20_000, b'{"type":"user","text":"look"}\n'
+    room = headless_json.InputRoom(limit)
+    refused: list[headless_json.InputRefused] = []
+
+    async def read() -> int:
+        count = 0
+        async for _ in headless_json.read_stream_input(io.BytesIO(line * 500), refused.append, room):
+            if count == 0:
+                await wait_until_async(lambda: room.held > limit)
+            assert room.held <= limit + 2_000
+            count += 1
+        return count
+
+    assert asyncio.run(read()) == 500, "it goes on when there is room again"
+    assert refused == []
+
+
+def test_an_answer_behind_too_many_messages_is_read_and_the_messages_are_refused() -> None:
+    room = headless_json.InputRoom(20_000)
+    room.hold(20_001)
+    room.add_questions(1)
+    refused: list[headless_json.InputRefused] = []
+    data = b'{"type":"user","text":"look"}\n' * 3 + b'{"type":"answer","id":"1","answer":"yes"}\n'
+
+    async def read() -> list[headless_json.StreamInput]:
+        return [one async for one in headless_json.read_stream_input(io.BytesIO(data), refused.append, room)]
+
+    assert asyncio.run(read()) == [headless_json.Reply(id="1", answer="yes")]
+    assert [one.line for one in refused] == [1, 2, 3] and "answer it" in refused[0].error
+
+
+def test_what_waits_is_counted_until_it_is_used() -> None:
+    questions = headless_json.StreamQuestions(lambda event: None)
+    app = cast(Any, SimpleNamespace(mailbox=Mailbox(), pending_input=None))
+    held: list[int] = []
+
+    async def run_turn(text: str) -> Any:
+        held.append(questions.room.held)
+        if len(held) == 3:
+            await wait_until_async(lambda: app.mailbox.waiting)
+        return SimpleNamespace(exit_code=0)
+
+    async def inputs() -> AsyncIterator[headless_json.StreamInput]:
+        for _ in range(3):
+            yield headless_json.Prompt(text="x" * 50_000)
+        await wait_until_async(lambda: len(held) == 3 and run._running)  # pyright: ignore[reportPrivateUsage]
+        yield headless_json.Steer(text="y" * 50_000)
+
+    run = headless_json.StreamRun(app, questions, run_turn, lambda refused: None)
+    assert asyncio.run(run.run("", inputs())) == 0
+    assert len(held) == 4, "the steering message came too late and is a turn of its own"
+    assert max(held) > 100_000 and questions.room.held == 0
