@@ -374,6 +374,7 @@ class Conversation:
             recovery=lambda budget: progress.make_recovery_note(self.estimator, budget),
             standing=runtime.memory.standing_fragments,
             running_jobs=runtime.list_running_jobs,
+            on_trim=runtime.record_trim,
             now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import random
-import time
 from collections.abc import Callable, Collection
 
 from msgspec import Struct, field, structs
@@ -457,9 +456,8 @@ class ModelRequest:
             return await self._ask_with_budget(provider, step)
 
     async def _ask_with_budget(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
-        started_ns = time.time_ns()
         built = self._context.build()
-        self._report_trim(built, started_ns)
+        self._report_trim(built)
         output_tokens = built.request.max_output_tokens or self._context.limits.max_output_tokens
         with await self._spending.reserve(
             provider, built.prompt_tokens, output_tokens=output_tokens, conversation=self._session.id
@@ -511,9 +509,8 @@ class ModelRequest:
                 if (partial := self.take_partial()) is not None and partial.text:
                     self._emit(StreamRestarted())
                 await self._context.add_recovery_note()
-                started_ns = time.time_ns()
                 built = self._context.build_smaller(attempt, built, error)
-                self._report_trim(built, started_ns)
+                self._report_trim(built)
                 text = tr(
                     "the request is too large for the server; retrying with about {prompt_tokens:,} tokens",
                     prompt_tokens=built.prompt_tokens,
@@ -526,18 +523,9 @@ class ModelRequest:
         effort = self._efforts.get_effort(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key, stop=self._runtime.stop_words)
 
-    def _report_trim(self, built: BuiltRequest, started_ns: int) -> None:
-        if (trimmed := built.trimmed) is None:
-            return
-        self._emit(ContextTrimmed(**structs.asdict(trimmed)))
-        if self._runtime.telemetry is not None:
-            self._runtime.telemetry.record_trim(
-                stage=trimmed.stage,
-                messages=trimmed.messages,
-                shortened=trimmed.shrunk,
-                freed_tokens=trimmed.freed_tokens,
-                started_ns=started_ns,
-            )
+    def _report_trim(self, built: BuiltRequest) -> None:
+        if built.trimmed is not None:
+            self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
 
     def _add_bill(self, reservation: Reservation, usage: Usage, stated: int | None) -> Bill:
         bill = Bill(

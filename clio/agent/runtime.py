@@ -21,6 +21,7 @@ from clio.config.trust import store_allow_rule
 from clio.context.instructions import InstructionFiles
 from clio.context.learned_limits import LearnedRatios, LearnedWindows
 from clio.context.message_parts import PendingInput
+from clio.context.request_builder import TrimReport
 from clio.context.summary import RunningJob
 from clio.errors import CallRefused, ClioError, ConfigError
 from clio.hooks.hooks import Hooks
@@ -249,6 +250,17 @@ class Runtime:
         """Tell the user once why telemetry does not reach its collector."""
         if self.telemetry is not None and (problem := self.telemetry.pop_problem()):
             self.warn(problem)
+
+    def record_trim(self, trimmed: TrimReport, started_ns: int) -> None:
+        """Tell telemetry, if it is on, that messages have left a window."""
+        if self.telemetry is not None:
+            self.telemetry.record_trim(
+                stage=trimmed.stage,
+                messages=trimmed.messages,
+                shortened=trimmed.shrunk,
+                freed_tokens=trimmed.freed_tokens,
+                started_ns=started_ns,
+            )
 
     def is_from_flag(self, setting: str) -> bool:
         """Whether the setting was given on the command line."""

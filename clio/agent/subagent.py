@@ -192,7 +192,14 @@ class Subagent(Conversation):
         )
         max_steps = task.agent.max_steps if task.agent else self.config.max_steps
         return self._assemble(
-            ContextWindow(self.session, builder, limits, running_jobs=runtime.list_running_jobs, now=runtime.now),
+            ContextWindow(
+                self.session,
+                builder,
+                limits,
+                running_jobs=runtime.list_running_jobs,
+                on_trim=runtime.record_trim,
+                now=runtime.now,
+            ),
             tools,
             omitted,
             runtime.instructions.make_folder_instructions(self.config, limits, self.estimator),

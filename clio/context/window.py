@@ -499,6 +499,7 @@ class ContextWindow:
         standing: called after messages left the window; returns the limits and preferences that earlier turns were
             told and that still apply, the most important first. The requests contain them until the next trim.
         running_jobs: returns the background commands that still run, which the summary names.
+        on_trim: called after each trim, by hand too, with the time at which it began in nanoseconds.
     """
 
     def __init__(
@@ -511,6 +512,7 @@ class ContextWindow:
         recovery: Callable[[int], Awaitable[str]] = _no_note,
         standing: Callable[[], Sequence[Fragment]] | None = None,
         running_jobs: Callable[[], Sequence[RunningJob]] = tuple,
+        on_trim: Callable[[TrimReport, int], None] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._session = session
@@ -520,6 +522,7 @@ class ContextWindow:
         self._before_trim = before_trim
         self._recovery = recovery
         self._standing = standing
+        self._on_trim = on_trim
         self._now = now
         self._short_term = ShortTerm(session)
         self._head = SummaryMessage(session, self._short_term, builder.estimator, running_jobs)
@@ -787,6 +790,7 @@ class ContextWindow:
 
         Also returns the units that stay, as they are sent from now on.
         """
+        started_ns = time.time_ns()
         goal = self._goal(units, keep, hard)
         # A trim by hand may take the last steps too; the automatic ones spare them, as a model reads them again
         # otherwise.
@@ -802,7 +806,10 @@ class ContextWindow:
         if not dropped and not smaller.shrunk:
             return None, units
         freed = self._estimator.convert_units(_weight(units)) - self._estimator.convert_units(_weight(smaller.kept))
-        return self._record(stage, dropped, smaller.shrunk, freed), self._units()
+        report = self._record(stage, dropped, smaller.shrunk, freed)
+        if self._on_trim is not None:
+            self._on_trim(report, started_ns)
+        return report, self._units()
 
     def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> TrimGoal:
         size, must = self._room.size, weigh_untrimmable(units)

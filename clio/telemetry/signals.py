@@ -35,7 +35,7 @@ ATTRIBUTES: dict[str, str] = {
     "clio.tool.result": "`ok`, `failed`, `wrong_arguments`, `refused`, `needs_approval` or `interrupted`",
     "clio.tool.approval": "`user` if you were asked and agreed, `rule` if a rule or the mode allows it, "
     "`reads` for a command that only reads, `none` if it was not run",
-    "clio.compaction.stage": "why: `proactive`, `validation` or `reactive` ([context](context.md))",
+    "clio.compaction.stage": "why: `proactive`, `validation`, `reactive` or `manual` ([context](context.md))",
     "clio.compaction.messages": "messages that left the window",
     "clio.compaction.shortened": "messages that are shortened from now on",
     "clio.compaction.freed_tokens": "tokens that became free",

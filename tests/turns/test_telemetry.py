@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("opentelemetry.sdk", reason="needs the package opentelemetry-sdk")
 
 from clio.agent.user_interface import Notice
+from clio.commands.registry import run_command
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.mcp.client import load_sdk
@@ -243,6 +244,22 @@ def test_a_trimmed_window_is_a_span(make_harness: MakeHarness, tmp_path: Path) -
     assert trims and all(span.attributes["clio.compaction.freed_tokens"] > 0 for span in trims)
     turns = {span.id for span in collector.named("invoke_agent clio")}
     assert {span.parent for span in trims} <= turns
+
+
+def test_a_trim_by_hand_is_a_span_of_its_own(make_harness: MakeHarness, tmp_path: Path) -> None:
+    with OtlpCollector() as collector:
+        set_up(tmp_path, collector)
+        harness = make_harness([text("word " * 300), text("end")])
+
+        async def trim_between_turns() -> None:
+            await harness.turn("one")
+            await harness.turn("two " * 300)
+            assert "archive" in run_command(harness.app, "/session trim").text
+            await harness.app.close()
+
+        asyncio.run(trim_between_turns())
+    (span,) = collector.named("compaction")
+    assert span.attributes["clio.compaction.stage"] == "manual" and not span.parent
 
 
 @pytest.mark.parametrize("sent", ["traces", "metrics"])
