@@ -244,7 +244,7 @@ class Screen:
         self._reasoning = ReasoningStream(self.theme, reasoning)
         self._thinking_since = 0.0
         self._streaming: Literal["", "text", "reasoning"] = ""
-        self._calls = CallRows(self.theme)
+        self._calls = CallRows(self.theme, lambda: size()[1] - _ROWS_BELOW_CALLS)
         self._activity = Activity()
         self._section: ScreenSection = ""
         self._queued_text: list[str] = []
@@ -399,9 +399,9 @@ class Screen:
         self._draw_if_due(now=True)
 
     def toggle_fold(self) -> bool:
-        """Unfold or fold the live calls; False if there is nothing to unfold.
+        """Unfold or fold the live calls; False if there is nothing to unfold, or an output taller than the screen.
 
-        What is taller than the screen is printed instead, so that its beginning can be scrolled to.
+        A list of calls that is taller is printed instead, so that its beginning can be scrolled to.
         """
         if self._turn_started is None or not self._calls.can_unfold:
             return False
@@ -409,6 +409,9 @@ class Screen:
         columns, lines = self._painter.width, self._size()[1]
         rows = (len(self._painter.render_rows(part)) for part in self._calls.render_rows(self._clock(), columns))
         if sum(rows) > lines - _ROWS_BELOW_CALLS:
+            if self._calls.has_output:
+                self._calls.toggle_fold()
+                return False
             self._queue_parts("tools", *self._calls.print_finished(columns))
         self._draw_if_due(now=True)
         return True

@@ -184,7 +184,7 @@ _MIN_TITLE = 8
 _SHORT_SHARE = 3  # a reason of up to a third of the row is always beside the title
 _WIDE = 60  # columns from which on the progress bar has ten cells instead of five
 _TAIL_ROWS, _UNFOLDED_TAIL_ROWS = 3, 20  # last lines of a running command
-_MAX_UNFOLDED_LINES = 400
+_MAX_UNFOLDED_LINES = 400  # more than any screen has, so these are shown in the pager
 _COMMANDS = frozenset({"run_command", "job_output"})
 """Tools whose output is shown below their row; the results of others are for the model."""
 _EXPLORING = {
@@ -219,8 +219,13 @@ def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     return _render_call_row(mark, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
-def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
-    """Yield what is shown below a finished call: its diff, lines of a command's output, or the reason of a failure."""
+def render_call_details(
+    event: ToolFinished, theme: Theme, width: int = 0, max_rows: int | None = None
+) -> Iterator[Part]:
+    """Yield what is shown below a finished call: its diff, lines of a command's output, or the reason of a failure.
+
+    max_rows: how many rows can be unfolded in place; more are shown in the pager.
+    """
     if event.diff:
         rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
         yield from (Part(body=row, wraps=False) for row in rows)
@@ -230,9 +235,10 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
     shown_below = _is_shown_below(event, width)
     lines = _list_preview_lines(event)
     gap = _find_gap(lines, event)
+    is_paged = max_rows is not None and event.hidden_lines + len(lines) > max_rows
     for place, line in enumerate(lines):
         if place == gap:
-            yield _make_more_part(event.hidden_lines, theme)
+            yield _make_more_part(event.hidden_lines, theme, is_paged=is_paged)
             if line == OMITTED:
                 continue
         style = theme.bad if not event.ok and (shown_below or weigh_error_line(line) > 1) else theme.faint
@@ -244,7 +250,7 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
         elif clean_line(line).strip("[]") != clean_line(event.summary):
             yield Part(body=HangingText(f"  {text}", style=style, hang=4))
     if event.hidden_lines and gap is None:
-        yield _make_more_part(event.hidden_lines, theme)
+        yield _make_more_part(event.hidden_lines, theme, is_paged=is_paged)
 
 
 def _find_gap(lines: Sequence[str], event: ToolFinished) -> int | None:
@@ -256,8 +262,9 @@ def _find_gap(lines: Sequence[str], event: ToolFinished) -> int | None:
     return max((place for place, line in enumerate(lines) if line == OMITTED), default=0)
 
 
-def _make_more_part(hidden: int, theme: Theme) -> Part:
-    return Part(body=Text(f"  … +{tr_count(hidden, 'line')} · {UNFOLD_KEY}", theme.faint), wraps=False)
+def _make_more_part(hidden: int, theme: Theme, *, is_paged: bool) -> Part:
+    key = tr("ctrl-o for the pager") if is_paged else UNFOLD_KEY
+    return Part(body=Text(f"  … +{tr_count(hidden, 'line')} · {key}", theme.faint), wraps=False)
 
 
 def _is_shown_below(event: ToolFinished, width: int) -> bool:
@@ -316,10 +323,13 @@ class CallRows:
 
     The last finished calls stay live until something else is printed: a command's output can be unfolded there, and
     reads and searches in a row fold into one row.
+
+    max_rows: returns how many rows can be unfolded in place now; None if no call is live.
     """
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, max_rows: Callable[[], int] | None = None) -> None:
         self._theme = theme
+        self._max_rows = max_rows
         self._calls: dict[str, _Call] = {}
         self._unfolded = False
 
@@ -330,6 +340,12 @@ class CallRows:
     def can_unfold(self) -> bool:
         """Whether there is a live call with more to show."""
         return any(call.finished is not None or call.progress for call in self._calls.values())
+
+    @property
+    def has_output(self) -> bool:
+        """Whether the call that finished last has an output of its own, and is not one of a list."""
+        groups = self._list_finished_groups()
+        return bool(groups) and len(groups[-1]) == 1
 
     def toggle_fold(self) -> None:
         """Show all of the live calls, or only some lines of them."""
@@ -448,10 +464,9 @@ class CallRows:
         if self._unfolded and call.content and not call.finished.diff:
             lines = clean(call.content).splitlines()
             yield from map(self._make_output_part, lines[:_MAX_UNFOLDED_LINES])
-            if len(lines) > _MAX_UNFOLDED_LINES:
-                yield _make_more_part(len(lines) - _MAX_UNFOLDED_LINES, self._theme)
         else:
-            yield from render_call_details(call.finished, self._theme, width)
+            max_rows = self._max_rows() if self._max_rows is not None else None
+            yield from render_call_details(call.finished, self._theme, width, max_rows)
 
     def _make_output_part(self, line: str) -> Part:
         return Part(body=HangingText(f"  {line.expandtabs(4)}", style=self._theme.faint, hang=4))

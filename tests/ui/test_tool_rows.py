@@ -75,7 +75,7 @@ def test_hidden_lines_of_a_failed_command_are_counted_where_they_are() -> None:
     shown = [row.strip() for row in stage.everything().splitlines()]
     first = shown.index("E  AssertionError")
     assert shown[first : first + 6] == [
-        "E  AssertionError", "done 1", "done 2", "… +25 lines · ctrl-o", "done 19", "done 20",
+        "E  AssertionError", "done 1", "done 2", "… +25 lines · ctrl-o for the pager", "done 19", "done 20",
     ]  # fmt: skip
 
 

@@ -250,7 +250,7 @@ class Repl:
         return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.for_screen_reader)
 
     def _unfold_or_open(self) -> None:
-        """Unfold what the turn shows last; open the pager if there is nothing to unfold."""
+        """Unfold what the turn shows last; open the pager if it is too tall, or there is nothing to unfold."""
         if (parts := self._behind.parts) is None or not parts.screen.toggle_fold():
             self._open_last()
 
