@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from clio import __version__
-from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, Notice, TextDelta, TurnFinished
+from clio.agent.user_interface import (
+    EXIT_CODES,
+    ComposedInterface,
+    Emit,
+    Event,
+    Notice,
+    StepStarted,
+    TextDelta,
+    TurnFinished,
+)
 from clio.app import App, build_app
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -39,12 +48,11 @@ from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.text.formatting import replace_slash_commands
 from clio.text.translation import tr
-from clio.ui.pipe_screen import PipeScreen
+from clio.ui.pipe_screen import AnswerLayout, PipeScreen, PlainMarkdown
 from clio.ui.safe_text import clean, escape_json_controls, spell_out_line
 
 if TYPE_CHECKING:
     from clio.tools.session_tools import Asker
-    from clio.ui.terminal_text import WordWrapper
 
 
 class DenyingApprover:
@@ -115,7 +123,9 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
     if options.json_schema:
         schema = AnswerSchema.load(options.json_schema)
     reporter = Reporter()
-    listen = _make_event_listener(options, reporter, stop=lambda: _cancel(task), delays_answer=schema is not None)
+    listen = _make_event_listener(
+        options, loaded, reporter, stop=lambda: _cancel(task), delays_answer=schema is not None
+    )
     questions, approver, asker = (
         _make_stream_interface() if options.input == "stream-json" else (None, DenyingApprover(), DecliningAsker())
     )
@@ -139,7 +149,7 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
             else:
                 report_fields["exit_code"] = (await run_prompt_line(app, options.prompt or "")).exit_code
             if options.output == "text":
-                _print_final_output(app, reporter, report_fields)
+                _print_final_output(app, loaded, reporter, report_fields)
         finally:
             await app.close()
     report = reporter.report(app.session.id, style=_get_style_id(app), plan=app.planning.proposed_plan, **report_fields)
@@ -172,7 +182,7 @@ def _make_started_event(app: App, loaded: LoadedConfig) -> SessionStarted:
     )
 
 
-def _print_final_output(app: App, reporter: Reporter, report_fields: Mapping[str, Any]) -> None:
+def _print_final_output(app: App, loaded: LoadedConfig, reporter: Reporter, report_fields: Mapping[str, Any]) -> None:
     """Print what is not streamed: a plan, or an answer that had to be checked against a schema first."""
     with contextlib.suppress(BrokenPipeError):  # the reader of the answer has closed the pipe
         if report_fields.get("structured") is not None or "error" in report_fields:
@@ -188,7 +198,11 @@ def _print_final_output(app: App, reporter: Reporter, report_fields: Mapping[str
             from clio.commands.plan_commands import format_todos_as_markdown
 
             separator = "\n" if reporter.text else ""
-            sys.stdout.write(separator + clean(format_todos_as_markdown(plan)))
+            text = clean(format_todos_as_markdown(plan))
+            if sys.stdout.isatty():
+                layout = make_answer_layout(loaded)
+                text = layout.feed(text) + layout.finish()
+            sys.stdout.write(separator + text)
         sys.stdout.flush()
 
 
@@ -266,7 +280,7 @@ def _open_requested_session(app: App, options: Options) -> None:
 
 
 def _make_event_listener(
-    options: Options, reporter: Reporter, stop: Callable[[], None], *, delays_answer: bool
+    options: Options, loaded: LoadedConfig, reporter: Reporter, stop: Callable[[], None], *, delays_answer: bool
 ) -> Emit:
     """Return the listener for the run's events.
 
@@ -274,6 +288,7 @@ def _make_event_listener(
         stop: called when the reader of the answer has closed the pipe.
         delays_answer: True to leave the answer out, because it is printed after it was checked against a schema.
     """
+    preload: Callable[[], AnswerLayout] | None = None
     match options.output:
         case "json":
             handle_event: Emit = _ignore_event
@@ -281,10 +296,15 @@ def _make_event_listener(
             handle_event = print_json_line
         case "text":
             answer = io.StringIO() if delays_answer else sys.stdout
-            make_layout = _make_word_wrapper if answer.isatty() else None
+            make_layout = (lambda: make_answer_layout(loaded)) if answer.isatty() else None
             handle_event = PipeScreen(answer, sys.stderr, on_broken=stop, make_layout=make_layout).handle
+            preload = make_layout
 
     def listen(event: Event) -> None:
+        nonlocal preload
+        if preload is not None and isinstance(event, StepStarted):
+            asyncio.get_running_loop().run_in_executor(None, preload)  # 0.1 s of imports, while the model is waited for
+            preload = None
         if isinstance(event, Notice):  # after a one-shot run, commands are typed in the shell
             event = structs.replace(event, text=replace_slash_commands(event.text))
         reporter.handle(event)
@@ -293,10 +313,21 @@ def _make_event_listener(
     return listen
 
 
-def _make_word_wrapper() -> "WordWrapper":
-    from clio.ui.terminal_text import WordWrapper, get_terminal_width
+def make_answer_layout(loaded: LoadedConfig) -> AnswerLayout:
+    """Return a layout of answers for the terminal on standard output, in its colours."""
+    from clio.entrypoints.repl.components import detect_this_terminal, terminal_size
 
-    return WordWrapper(lambda: get_terminal_width(sys.stdout) or 80)
+    terminal = detect_this_terminal(loaded)
+    if terminal.for_screen_reader:
+        from clio.ui.terminal_text import WordWrapper, get_terminal_width
+
+        return WordWrapper(lambda: get_terminal_width(sys.stdout) or 80)
+    from clio.entrypoints.repl.theme import ThemeSelector
+    from clio.ui.markdown import preload_markdown
+
+    ThemeSelector(terminal, loaded.home, os.environ, loaded.config.theme)
+    preload_markdown()
+    return PlainMarkdown(terminal.theme, terminal_size)
 
 
 def _ignore_event(event: Event) -> None:

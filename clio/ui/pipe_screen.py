@@ -168,7 +168,9 @@ class AnswerLayout(Protocol):
         ...
 
 
-_UNSETTLED = re.compile(r"[*_`\[<|~]")  # what follows may turn into something else when more text arrives
+_CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"
+_UNSETTLED = re.compile(rf"{_CODE}|([*_`\[<|~])")  # the group: what may turn into something else with more text
+_CODES_AT_END = re.compile(rf"(?:\s|{_CODE})+\Z")
 _ROOM_TO_GROW = 20  # cells that must be free after a last word for it to be printed
 _PREVIEW_COST = 5
 """After a preview, none is made for this many times as long as it took."""
@@ -176,7 +178,7 @@ _MAX_PREVIEW_PAUSE_S = 0.25  # the first preview also imports
 
 
 class PlainMarkdown:
-    """Lays out Markdown for a terminal without control sequences, which cannot change what it has printed.
+    """Lays out Markdown without changing what is printed: other programs print on the same terminal.
 
     A paragraph is printed word by word, as far as further text does not change it; other blocks once they are complete.
     """
@@ -221,10 +223,13 @@ class PlainMarkdown:
             return ""
         rendered = self._painter.render_lines(part).rstrip("\n")
         last_row = rendered.rpartition("\n")[2]
-        if self._painter.width - count_row_cells(last_row) < _ROOM_TO_GROW:
+        # With escape sequences, a name may become a link once it is complete.
+        if self._painter.theme.escapes or self._painter.width - count_row_cells(last_row) < _ROOM_TO_GROW:
             rendered = rendered[: len(rendered) - len(last_row.split(" ")[-1])].rstrip(" ")
-        if unsettled := _UNSETTLED.search(rendered):
+        unsettled = next((found for found in _UNSETTLED.finditer(rendered) if found[1]), None)
+        if unsettled is not None:
             rendered = rendered[: unsettled.start()].rpartition(" ")[0].rstrip(" ")
+        rendered = _CODES_AT_END.sub("", rendered)  # a style goes on as the text does
         if not rendered.startswith(self._printed):
             return ""
         printed, self._printed = self._printed, rendered

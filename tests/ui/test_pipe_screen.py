@@ -32,22 +32,24 @@ def test_answer_and_report_are_apart() -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_markdown_without_control_sequences_is_the_same_however_it_arrives(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("escapes", [False, True])
+def test_markdown_is_the_same_however_it_arrives(columns: int, escapes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.ui.pipe_screen._PREVIEW_COST", 0)  # a preview after each delta
-    theme = Theme(escapes=False, colour=False)
+    theme = Theme(escapes=escapes, colour=escapes, links=escapes)
 
     def lay_out(deltas: list[str]) -> list[str]:
         layout = PlainMarkdown(theme, lambda: (columns, 24))
         return [*map(layout.feed, deltas), layout.finish()]
 
-    text = f"A paragraph with `code spans` and **bold words** that is wrapped at the edge of a screen.\n\n{ANSWER}"
+    text = (
+        "A paragraph with `code spans` and **bold words** that is wrapped at the edge of a screen.\n\n"
+        f"See https://example.org/a *there*: [a page](https://example.org/b) and `x`.\n\n{ANSWER}"
+    )
     whole = "".join(lay_out([text]))
-    assert "**" not in whole and "\x1b" not in whole
+    assert "**" not in whole and ("\x1b" in whole) is escapes
     for deltas in (re.findall(r"\S+\s*", text), list(text)):
         assert "".join(lay_out(deltas)) == whole
-    assert "".join(lay_out(["for ever ", "and ever"])[:2]) == "for ever and ever"
+    assert "".join(lay_out(["for ever ", "and ever "])[:2]) == ("for ever and" if escapes else "for ever and ever")
 
 
 def test_text_comes_as_it_streams() -> None:
