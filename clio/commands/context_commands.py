@@ -25,7 +25,7 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 from clio.sessions.session import Session
 from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_stored_time, use_minus_signs
 from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DoneCall(Struct, frozen=True):
     @property
     def line(self) -> str:
         """How the call ended, in short."""
-        state = self.result.summary or (tr("done") if self.result.ok else tr("failed"))
+        state = use_minus_signs(self.result.summary) or (tr("done") if self.result.ok else tr("failed"))
         if self.result.seconds < 0.1 or state.endswith(" s"):  # the summary of a command already contains its duration
             return state
         return f"{state}, {self.result.seconds:.1f} s"

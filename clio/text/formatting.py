@@ -45,6 +45,14 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {plural or noun + ('es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's')}"
 
 
+_COUNTED_LINES = LazyRegex(r"(\+\d+) -(\d+)")
+
+
+def use_minus_signs(text: str) -> str:
+    """Return a text for the screen with "+3 −1" for each count of lines such as "+3 -1"."""
+    return _COUNTED_LINES.sub(r"\1 −\2", text)
+
+
 def format_bytes(count: int) -> str:
     """Return a size in decimal units: "812 bytes", "1.4 MB", "23 GB"."""
     if count < 1_000:

@@ -274,7 +274,7 @@ def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
 
 MAX_UNSCROLLED_ROWS = 30
 """Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
-_ROWS_AROUND = 8  # the title, the reason, the choices, and the status below
+_ROWS_AROUND = 9  # the title, the reason, a blank row, the choices, and the status below
 _MAX_RULE_ROWS = 2
 _DETAILS = "?"
 """The choice that shows a long reason whole."""

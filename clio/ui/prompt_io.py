@@ -509,6 +509,7 @@ def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
 
 # An Enter that was meant for the line above the question must not answer it.
 _ENTER_IGNORED_S = 0.5
+_ROOMY_SCREEN_ROWS = 24  # of a screen on which a question has a blank row
 ENTER = "enter"
 """The only choice that is not a letter: the Enter key, or an empty line."""
 
@@ -682,14 +683,19 @@ class Questions:
         ]
         if page is not None:
 
+            def has_gap() -> bool:
+                """Whether a blank row separates the text from the choices."""
+                return page.count > 0 and size()[1] >= _ROOMY_SCREEN_ROWS
+
             def count_other_rows() -> int:
                 rows = sum("\n" in text for _, text, *_ in _render_choices(choices, size()[0]))
-                return len(head) + 1 + rows + bool(after_end)
+                return len(head) + 1 + rows + bool(after_end) + has_gap()
 
             region = PageRegion(page, size, count_other_rows)
             region.bind_keys(keys)
             top = Window(FormattedTextControl(ANSI("\n".join(head))), height=len(head), dont_extend_height=True)
-            windows = [top, *region.windows, *windows] if head else [*region.windows, *windows]
+            gap = ConditionalContainer(Window(height=1, dont_extend_height=True), Condition(has_gap))
+            windows = [*([top] if head else []), *region.windows, gap, *windows]
         too_small = Window(FormattedTextControl(render_too_small), dont_extend_height=True)
         app = _QuestionApplication(
             layout=Layout(HSplit(windows, window_too_small=too_small)),

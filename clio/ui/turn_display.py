@@ -13,6 +13,7 @@ from rich.text import Text
 from clio.agent.user_interface import ToolFinished, ToolProgress, ToolStarted
 from clio.config.schema import ShowReasoning
 from clio.context.command_results import OMITTED, weigh_error_line
+from clio.text.formatting import use_minus_signs
 from clio.text.translation import tr, tr_count
 from clio.ui.diff_view import render_diff
 from clio.ui.hanging_text import HangingText
@@ -178,7 +179,6 @@ def _get_running_loop() -> asyncio.AbstractEventLoop | None:
 
 BULLET, APPROVED = "●", "✓"
 MAX_DIFF_ROWS = 20
-_COUNTS = re.compile(r"(\+\d+) -(\d+)")
 _SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
 _SHORT_SHARE = 3  # a reason of up to a third of the row is always beside the title
@@ -214,7 +214,7 @@ def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     if _is_shown_below(event, width):
         summary = tr("declined") if summary.startswith(f"{tr('declined')}: ") else tr("failed")
     if event.diff:
-        summary = _COUNTS.sub(r"\1 −\2", summary)
+        summary = use_minus_signs(summary)
     mark = APPROVED if event.asked and event.ok else BULLET
     return _render_call_row(mark, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 

@@ -39,7 +39,7 @@ def test_everything_is_in_one_table_with_where_it_is_from(harness: Harness) -> N
     result = recall(harness, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}
-    assert result.text.startswith("Best match: ") and " Open it: `" in result.text
+    assert result.text.startswith("First result: ") and " Open it: `" in result.text
 
 
 def test_the_table_fits_a_terminal_of_80_columns(harness: Harness) -> None:

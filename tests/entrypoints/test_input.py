@@ -76,7 +76,7 @@ def test_a_command_is_run_shown_and_offered_once(place: Place, server: ChatServe
         clio.wait_for("included in")
         clio.line("what does it say?")
         clio.wait_for("It says hello.")
-        assert "$ echo hel''lo\n[exit 0 in" in said(server)
+        assert "$ echo hel''lo\n[exit 0" in said(server)
         assert "]\nhello\n</command_output>" in said(server)
         clio.line("and now?")
         clio.wait_for("Nothing new.")
@@ -87,7 +87,7 @@ def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server:
     server.add(text("ok"))
     with place.clio() as clio:
         begun(clio).line("!!echo quiet; exit 3")
-        clio.wait_for(r"exit 3 in [\d.]+ s", regex=True)
+        clio.wait_for(r"\n *exit 3\b", regex=True)
         assert "included in your next message" not in clio.everything
         clio.line("hi")
         clio.wait_for("ok")

@@ -45,7 +45,7 @@ def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place,
         clio.line("count")
         clio.wait_for("word5")
         clio.send("\x0f")
-        clio.wait_for("[exit 0 in")
+        clio.wait_for("[exit 0")
         assert "word" not in clio.text
         clio.key("ctrl-c")  # less's own key: the turn takes no notice
         end = time.monotonic() + clio.timeout_s
@@ -71,7 +71,7 @@ def test_a_turn_that_ends_behind_the_pager_is_shown_when_it_is_left(place: Place
         clio.line("count")
         clio.wait_for("word5")
         clio.send("\x0f")
-        clio.wait_for("[exit 0 in")
+        clio.wait_for("[exit 0")
         wait_until(
             lambda: "word29" in "".join(path.read_text() for path in (place.project / ".clio/sessions").glob("*.jsonl"))
         )

@@ -36,6 +36,8 @@ pipe.format_seconds = footer.format_seconds = display.format_seconds = lambda se
 footer._MIN_DIFFERENCE_S = display.SHOW_PROGRESS_AFTER_S = float("inf")
 reader._LONG_CALL_S = float("inf")
 display._SLOW_S = display._MIN_REPORTED_S = 0.0
+import clio.tools.shell.processes as processes
+processes.MIN_REPORTED_S = 0.0
 """
 _SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]")
 _VARYING = (

@@ -72,9 +72,9 @@ FAMILY = "echo $$ >> pids; sleep 60 & echo $! >> pids; timeout 60 sh -c 'echo $$
 def test_output_of_both_streams_in_order_with_exit_code(tmp_path: Path) -> None:
     output = run(tmp_path, "echo one; echo two >&2; pwd; exit 3")
     first, text = output.text.split("\n", 1)
-    assert re.fullmatch(r"\[exit 3 in \d+\.\d s\]", first)
+    assert re.fullmatch(r"\[exit 3( in \d+\.\d s)?\]", first)
     assert text == f"one\ntwo\n{tmp_path}"
-    assert re.fullmatch(r"exit 3 in \d+\.\d s", output.summary)
+    assert f"[{output.summary}]" == first
     assert not output.ok
 
 
@@ -274,7 +274,7 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
         assert (await call(output, JobOutputArgs(job="job1"))).text.endswith("\n(nothing new)")
         (tmp_path / "go").touch()
         last = await call(output, JobOutputArgs(job="job1", wait_s=10))
-        assert re.match(r"\[job1 ended: exit 4 in [\d.]+ s; read to offset 8 with job_output\]\ntwo$", last.text)
+        assert re.match(r"\[job1 ended: exit 4(?: in [\d.]+ s)?; read to offset 8 with job_output\]\ntwo$", last.text)
         assert (await call(output, JobOutputArgs(job="job1", offset=0))).text.endswith("\none\ntwo")
         assert jobs.list_running() == []
 

@@ -122,7 +122,7 @@ def describe_best_reasons(hit: RecallHit) -> str:
     reasons = [
         reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
     ]
-    return tr("Best match: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
+    return tr("First result: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
 
 
 def format_open_command(hit: RecallHit, trims: "Iterable[Trim]") -> str:

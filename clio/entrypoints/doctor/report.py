@@ -594,8 +594,8 @@ def run_doctor(options: Options, env: Mapping[str, str], *, fetch: bool, live: b
     return 1 if wrong else 0
 
 
-# Red, yellow and green of the terminal's own palette.
-_MARK_COLOURS = {"fix": "\x1b[1;31m", "note": "\x1b[33m", "ok": "\x1b[32m"}
+# Colours of the terminal's own palette that can be read on dark and on light: yellow on white cannot.
+_MARK_COLOURS = {"fix": "\x1b[1;31m", "note": "\x1b[35m", "ok": "\x1b[32m"}
 
 
 def format_findings(found: Sequence[Finding], width: int, *, has_colours: bool) -> Iterator[str]:

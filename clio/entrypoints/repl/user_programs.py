@@ -159,12 +159,7 @@ def _report(
 
 
 def _describe_exit(process: "RunningProcess") -> str:
-    code = process.exit_code  # negative for a signal, as `subprocess` reports it
-    reason = (
-        tr("exit {code}", code=code) if code is None or code >= 0 else tr("killed by signal {signal}", signal=-code)
-    )
-    left = tr("; processes it left running were stopped") if process.left_behind else ""
-    return tr("{reason} in {seconds:.1f} s{left}", reason=reason, seconds=process.seconds, left=left)
+    return process.describe_end() + (tr("; processes it left running were stopped") if process.left_behind else "")
 
 
 class LastPager:

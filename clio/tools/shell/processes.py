@@ -264,6 +264,9 @@ def make_command_environment(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in marked.items() if name not in _SHELL_BEHAVIOR_VARIABLES}
 
 
+MIN_REPORTED_S = 0.1
+
+
 class RunningProcess(asyncio.SubprocessProtocol):
     """A started command. Its output is collected even if no coroutine waits for it.
 
@@ -307,6 +310,14 @@ class RunningProcess(asyncio.SubprocessProtocol):
     def seconds(self) -> float:
         """Return how long it has been running, or ran, in seconds."""
         return (self._ended or time.monotonic()) - self._started
+
+    def describe_end(self) -> str:
+        """Return how it ended, in the user's language: "exit 0 in 1.2 s", "exit 0" if it took no time to speak of."""
+        code = self.exit_code
+        how = (
+            tr("exit {code}", code=code) if code is None or code >= 0 else tr("killed by signal {signal}", signal=-code)
+        )
+        return tr("{how} in {seconds:.1f} s", how=how, seconds=self.seconds) if self.seconds >= MIN_REPORTED_S else how
 
     @property
     def silent_s(self) -> float:

@@ -104,10 +104,10 @@ class RunCommandTool:
         if process.needed_terminal:
             summary = tr("stopped: it needs a terminal")
         else:
-            summary = tr("stopped after {seconds:g} s", seconds=timeout_s) if timed_out else _describe_end(process)
+            summary = tr("stopped after {seconds:g} s", seconds=timeout_s) if timed_out else process.describe_end()
         state = f"{english(summary)}; {_explain_silence(process, timeout_s)}" if timed_out else english(summary)
         if _lacked_terminal(process):
-            state = f"{english(_describe_end(process))}; {_NO_TERMINAL_HINT}"
+            state = f"{english(process.describe_end())}; {_NO_TERMINAL_HINT}"
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
         ok = process.exit_code == 0 and not timed_out
@@ -217,7 +217,7 @@ def _make_job_report(job: Job, offset: int, note: str) -> ToolOutput:
         unfinished = process.unfinished_line
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
-        state = tr("{job} ended: {end}", job=job.name, end=_describe_end(process))
+        state = tr("{job} ended: {end}", job=job.name, end=process.describe_end())
     effects = None if job.is_running else SideEffects(command=job.command, exit_code=_get_exit_code(process))
     head = f"[{english(state)}; read to offset {job.read_to} with job_output]"
     result = "\n".join(filter(None, (head, text or "(nothing new)", note)))
@@ -244,12 +244,6 @@ async def _find_commits(command: str, output: str, folder: Path, started: float)
         lines = log.output.text().splitlines() if log.exit_code == 0 and not timed_out else []
         commits = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
     return tuple(Commit(hash=name, subject=subject) for name, subject in commits)
-
-
-def _describe_end(process: RunningProcess) -> str:
-    code = process.exit_code
-    how = tr("exit {code}", code=code) if code is None or code >= 0 else tr("killed by signal {signal}", signal=-code)
-    return tr("{how} in {seconds:.1f} s", how=how, seconds=process.seconds)
 
 
 def _lacked_terminal(process: RunningProcess) -> bool:
