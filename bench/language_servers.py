@@ -117,7 +117,7 @@ PROJECTS = {
     ),
 }
 EXPECTED = {
-    "pylsp": "finds no references when it is confined; reports problems only with a checker such as pyflakes beside it",
+    "pylsp": "reports problems only with a checker beside it, and pyflakes knows no types",
     "bash-language-server": "reports problems only with shellcheck installed",
 }
 

@@ -176,7 +176,7 @@ class LanguageServer:
             if found.needs_trust:
                 raise ServerFailed(tr("it can't be confined here"))
             return env, EnclosedCommand(argv=found.argv)
-        # Many write a cache; without one gopls reports no problems, and pylsp finds no references.
+        # Many write a cache; without one gopls reports no problems.
         shell = f'export XDG_CACHE_HOME="$TMPDIR/cache"; {found.spec.confined_shell or _EXECUTE}'
         argv = ("/bin/sh", "-c", shell, "sh", *found.argv)
         enclosed = self._confinement.enclose(argv, root, env)

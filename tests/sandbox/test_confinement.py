@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from clio.agent.user_interface import Notice
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded
+from clio.lsp.catalog import SERVERS
 from clio.messages import ToolMessage
 from clio.sandbox import backends
 from clio.sandbox.fence import SandboxLevel, find_denied_action
@@ -548,3 +550,12 @@ def test_a_projects_file_cannot_switch_it_off(tmp_path: Path) -> None:
     loaded = load_config(Options(cwd=project), {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)})
     assert loaded.config.confine_unasked == "auto"
     assert [one.key for one in loaded.withheld] == ["confine_unasked"]
+
+
+def test_the_file_whose_time_pylsp_would_change_is_there(confinement: Confinement, field: Range) -> None:
+    """Parso, which pylsp uses, gives up if it cannot change the time of a file that is missing or a day old."""
+    shell = next(spec.confined_shell for spec in SERVERS if spec.name == "pylsp")
+    lock = "os.environ['XDG_CACHE_HOME'] + '/jedi/PARSO-CACHE-LOCK'"
+    code = f"import os, time; print(time.time() - os.path.getmtime({lock}) < 60)"
+    line = f'export XDG_CACHE_HOME="$TMPDIR/cache"; {shell}'
+    assert run(confinement, field.project, shlex.join(["sh", "-c", line, "sh", "python3", "-c", code]))[1] == "True"
