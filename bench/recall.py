@@ -1,7 +1,8 @@
 """Times what finding earlier sessions costs. `python -m bench.recall [--part small large list real] [--from FOLDER]`.
 
-small: 200 sessions of 100 messages. large: 5,000 sessions, 200 MB. list: names of 5,000 sessions. real: transcripts
-of other tools below FOLDER (`bench.transcripts`). Data is made by `bench.recall_data` in a temporary folder.
+small: 200 sessions of 100 messages. large: 5,000 sessions, 200 MB; with `--sessions 11600` 500,000 messages. list:
+names of 5,000 sessions. real: transcripts of other tools below FOLDER (`bench.transcripts`). Data is made by
+`bench.recall_data` in a temporary folder.
 """
 
 import argparse
@@ -157,9 +158,9 @@ def small(folder: Path) -> None:
     report_queries(report_first(store, folder / "cache", words.prose(3)), words)
 
 
-def large(folder: Path) -> None:
-    """5,000 sessions, 200 MB."""
-    words = make_sessions(folder / "sessions", 5_000, size=28_000)
+def large(folder: Path, sessions: int) -> None:
+    """Sessions of 40,000 bytes."""
+    words = make_sessions(folder / "sessions", sessions, size=28_000)
     store = SessionStore(folder / "sessions")
     report_stall(store, folder / "stalled", 8.0)
     recall = report_first(store, folder / "cache", words.prose(3))
@@ -206,6 +207,7 @@ def main() -> None:
     parser.add_argument(
         "--part", nargs="+", choices=("small", "large", "list", "real"), default=["small", "large", "list"]
     )
+    parser.add_argument("--sessions", type=int, default=5_000, help="of the part large")
     parser.add_argument("--from", dest="transcripts", type=Path, default=Path.cwd())
     asked = parser.parse_args()
     for part in asked.part:
@@ -215,7 +217,7 @@ def main() -> None:
                 case "small":
                     small(Path(folder))
                 case "large":
-                    large(Path(folder))
+                    large(Path(folder), asked.sessions)
                 case "list":
                     listing(Path(folder))
                 case _:
