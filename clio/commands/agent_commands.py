@@ -23,10 +23,11 @@ from clio.git.agent_worktrees import (
     merge_agent_work,
     read_agent_work,
 )
-from clio.text.formatting import format_tokens
+from clio.text.formatting import describe_steps, format_tokens, truncate_line
 from clio.text.translation import tr, tr_count
 
 _YES = "--yes"
+_TASK_CHARS = 120
 
 
 def describe_background_agents(ctx: CommandContext) -> list[str]:
@@ -35,7 +36,7 @@ def describe_background_agents(ctx: CommandContext) -> list[str]:
     agents = ctx.background.agents
     for agent in agents.values():
         parts = [
-            tr("step {step}", step=agent.step) if agent.step else "",
+            describe_steps(agent.step, is_running=agent.is_running) if agent.step else "",
             tr("{tokens} tokens", tokens=format_tokens(agent.tokens)) if agent.tokens else "",
             agent.cost.text if agent.cost.micro_dollars else "",
             quote_code(agent.doing) if agent.is_running and agent.doing and not agent.asks else "",
@@ -44,7 +45,8 @@ def describe_background_agents(ctx: CommandContext) -> list[str]:
         # What it does and asks are words of the model: no link and no row of their own.
         state = tr("asks: {title}", title=quote_code(agent.asks)) if agent.is_running and agent.asks else agent.state
         facts = " · ".join(filter(None, [state, *parts]))
-        lines.append(f"- {agent.name} · {facts} · {quote_code(agent.command)}")
+        task = f"{agent.task.name}: {truncate_line(agent.task.text, _TASK_CHARS)}"
+        lines.append(f"- {agent.name} · {facts} · {quote_code(task)}")
     start = ctx.loaded.start_folder or ctx.loaded.project
     if has_agent_folders(ctx.loaded.main_project):
         lines += [

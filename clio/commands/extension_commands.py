@@ -142,7 +142,7 @@ def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
         (tr("max steps"), str(agent.max_steps)),
         *([(tr("problem"), agent.problem)] if agent.problem else []),
     ]
-    table = Table(columns=(tr("what"), tr("value")), rows=tuple(rows), wide_column=1)
+    table = Table(columns=("", ""), rows=tuple(rows), wide_column=1)
     return CommandResult(
         table=table, verbatim=agent.text, data=_make_agent_data(agent, is_usable) | {"text": agent.text}
     )
@@ -340,7 +340,7 @@ def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
         *skill.metadata.items(),
         *((tr("problem"), problem) for problem in skill.problems),
     ]
-    table = Table(columns=(tr("what"), tr("value")), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    table = Table(columns=("", ""), rows=tuple(row for row in rows if row[1]), wide_column=1)
     data = _make_skill_data(skill, is_usable) | {"files": list(files), "body": body}
     return CommandResult(table=table, verbatim=body, data=data)
 

@@ -36,6 +36,7 @@ from clio.jobs.job_store import (
 )
 from clio.text.formatting import (
     MICROS_PER_DOLLAR,
+    describe_steps,
     format_ago,
     format_money,
     format_tokens,
@@ -47,7 +48,7 @@ DEFAULT_MAX_COST = 5.0
 """US dollars that a job may spend if neither --max-cost nor the setting `max_cost` says otherwise."""
 DEFAULT_MINUTES = 60.0
 _MAX_MINUTES = 10_080.0
-_TASK_CHARS = 60
+_TASK_CHARS = 120
 _LOG_CHARS = 20_000
 MODES = ("plan", "ask", "edits", "all")
 """Approval modes, from the most to the least restrictive."""
@@ -107,7 +108,7 @@ def show_job(ctx: CommandContext, argument: str) -> CommandResult:
         (tr("error"), end.error if end else ""),
         *_list_next_steps(ctx, job),
     ]
-    table = Table(columns=(tr("what"), tr("value")), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    table = Table(columns=("", ""), rows=tuple(row for row in rows if row[1]), wide_column=1)
     text = [event.text for event in job.events if event.kind == "notice"]
     if question is not None:
         reason = f" ({question.reason})" if question.reason else ""
@@ -361,7 +362,7 @@ def _describe_use(job: Job) -> str:
     if step is None:
         return ""
     cost = (end or step).micro_dollars
-    parts = [tr("step {step}", step=step.step), format_tokens(step.tokens) if step.tokens else ""]
+    parts = [describe_steps(step.step, is_running=end is None), format_tokens(step.tokens) if step.tokens else ""]
     return " · ".join(filter(None, [*parts, format_money(cost) if cost else ""]))
 
 

@@ -417,7 +417,7 @@ def _describe_server(status: "ServerStatus", servers: "McpServers", took_s: floa
             (tr("prompt"), f"/mcp:{server.name}:{one.name} {_get_first_line(one.description)}")
             for one in catalog.prompts
         ]
-    table = Table(columns=(tr("what"), tr("value")), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    table = Table(columns=("", ""), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=_make_server_data(status, servers) | {"seconds": seconds})
 
 

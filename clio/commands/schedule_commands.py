@@ -21,7 +21,7 @@ from clio.text.translation import mark, tr
 if TYPE_CHECKING:
     from clio.jobs.schedules import Schedule, ScheduleProblem, ServiceName, TimerService, WrittenText
 
-_TASK_CHARS = 60
+_TASK_CHARS = 120
 _NEXT_SHOWN = 3
 _CLOCK = "%Y-%m-%d %H:%M"
 _SHORT_CLOCK = "%m-%d %H:%M"
@@ -57,7 +57,7 @@ def list_all_schedules(ctx: CommandContext, argument: str) -> CommandResult:
         (
             str(schedule.id),
             truncate_line(schedule.when, _WHEN_CHARS),
-            "–" if schedule.id in stopped else _format_next(schedule, _SHORT_CLOCK),
+            "" if schedule.id in stopped else _format_next(schedule, _SHORT_CLOCK),
             _describe_run(runs.get(schedule.id)),
             truncate_line(" ".join(schedule.job.task.split()), _TASK_CHARS),
         )
@@ -82,7 +82,7 @@ def _describe_problem(problem: "ScheduleProblem") -> str:
 
 
 def _describe_run(job: Job | None) -> str:
-    return "–" if job is None else tr("job {id}, {state}", id=job.record.id, state=tr(STATE_NAMES[job.state]))
+    return "" if job is None else tr("job {id}, {state}", id=job.record.id, state=tr(STATE_NAMES[job.state]))
 
 
 def _format_next(schedule: "Schedule", form: str = _CLOCK) -> str:
@@ -225,7 +225,7 @@ def _describe_schedule(schedule: "Schedule", home: Path) -> Table:
         (tr("variables"), ", ".join(schedule.env)),
         (tr("stored in"), str(get_schedules_folder(home) / str(schedule.id))),
     )
-    return Table(columns=(tr("what"), tr("value")), rows=rows, wide_column=1)
+    return Table(columns=("", ""), rows=rows, wide_column=1)
 
 
 def _describe_missed_runs(schedule: "Schedule") -> str:

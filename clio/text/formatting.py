@@ -45,6 +45,11 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {plural or noun + ('es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's')}"
 
 
+def describe_steps(count: int, *, is_running: bool) -> str:
+    """Return how far a run of an agent is, or how long it was: "step 3", "3 steps"."""
+    return tr("step {step}", step=count) if is_running else tr_count(count, "step")
+
+
 _COUNTED_LINES = LazyRegex(r"(\+\d+) -(\d+)")
 
 
