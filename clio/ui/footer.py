@@ -176,6 +176,8 @@ class SessionStatus:
         """Background work, such as "indexing 40 %"."""
         self.describe_repetition: Callable[[], str] = str
         """Returns the state of a message that is repeated; "" if none is."""
+        self.render_own_line: Callable[[], str] = str
+        """Returns the line of the user's own command, in SGR, which replaces the values; "" for none."""
         self.problem = ""
         """Why the user's own status line is not shown, until it has been reported."""
         self._config = config

@@ -205,6 +205,7 @@ class Screen:
     Args:
         reasoning: how to show the model's reasoning at first.
         get_status_parts: returns the values of the status line, most important first; called for every frame.
+        get_own_status: returns the line of the user's own command, which replaces the values, in SGR; "" for none.
         get_todos: returns the session's task list; called for every frame.
         prompt: the prompt of the input line, as between turns.
         signals: the title, the progress and the notifications of the terminal.
@@ -220,6 +221,7 @@ class Screen:
         *,
         reasoning: ShowReasoning = "fold",
         get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
+        get_own_status: Callable[[], str] = str,
         get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
         prompt: str = "❯ ",
         signals: TerminalSignals | None = None,
@@ -228,6 +230,7 @@ class Screen:
     ) -> None:
         self.theme = terminal.theme
         self._get_status_parts = get_status_parts
+        self._get_own_status = get_own_status
         self._get_todos = get_todos
         self._prompt = prompt
         self._signals = signals or TerminalSignals()
@@ -619,7 +622,10 @@ class Screen:
         style = "" if self._typing.line.text else self.theme.faint
         yield self._render_row(Text.assemble((self._prompt, self.theme.prompt), (typed, style)))
         if lines >= _STATUS_MIN_LINES:
-            yield self._render_row(Text(fit_parts(self._get_status_parts(), width), self.theme.faint))
+            if own := self._get_own_status():
+                yield self._render_row(Text.from_ansi(own, style=self.theme.faint))
+            else:
+                yield self._render_row(Text(fit_parts(self._get_status_parts(), width), self.theme.faint))
 
     def _render_row(self, row: Text) -> str:
         return self._painter.render_rows(Part(body=row, wraps=False))[0]
@@ -632,6 +638,7 @@ def open_screen(
     *,
     reasoning: ShowReasoning = "fold",
     get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
+    get_own_status: Callable[[], str] = str,
     get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
     prompt: str = "❯ ",
     signals: TerminalSignals | None = None,
@@ -641,7 +648,8 @@ def open_screen(
     if terminal.live:
         return Screen(
             stream, terminal, size,
-            reasoning=reasoning, get_status_parts=get_status_parts, get_todos=get_todos, prompt=prompt,
+            reasoning=reasoning, get_status_parts=get_status_parts, get_own_status=get_own_status,
+            get_todos=get_todos, prompt=prompt,
             signals=signals, printed=printed,
         )  # fmt: skip
     make_layout = (lambda: PlainMarkdown(terminal.theme, size)) if stream.isatty() else None

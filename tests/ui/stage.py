@@ -76,6 +76,7 @@ class Stage:
         self.now = 0.0
         self.size = (columns, lines)
         self.stream = io.StringIO()
+        self.own_status = ""
         terminal = Terminal(live=True, escapes=True, colour=colour, reflows=reflows)
         self.screen = Screen(
             self.stream,
@@ -83,6 +84,7 @@ class Stage:
             lambda: self.size,
             reasoning=reasoning,
             get_status_parts=lambda: facts,
+            get_own_status=lambda: self.own_status,
             get_todos=lambda: todos,
             clock=lambda: self.now,
         )

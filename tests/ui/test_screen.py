@@ -289,6 +289,17 @@ def test_the_input_line_and_the_status_line_are_always_at_the_bottom() -> None:
     assert stage.visible().split("\n")[-2:] == ["❯ Ask clio, @file, !command, #remember, /help", "test-model · ask"]
 
 
+def test_the_line_of_the_users_own_command_is_there_while_a_turn_runs_too() -> None:
+    stage = Stage(columns=30, facts=("test-model", "ask"))
+    stage.own_status = f"\x1b[36mmine\x1b[0m {'x' * 40}"
+    stage.play(*start())
+    stage.rest()
+    assert stage.visible().split("\n")[-1] == f"mine {'x' * 24}"
+    stage.own_status = ""
+    stage.rest()
+    assert stage.visible().split("\n")[-1] == "test-model · ask"
+
+
 def test_the_task_list_is_pinned_while_a_task_is_open() -> None:
     todos = [Todo(id=number, title=f"task {number}", status="pending") for number in range(1, 9)]
     todos[:3] = [structs.replace(todo, status="completed") for todo in todos[:3]]

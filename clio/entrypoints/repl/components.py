@@ -202,6 +202,7 @@ def make_prompt_line(
         facts.problem = script.take_problem() or facts.problem
         return script.line
 
+    facts.render_own_line = render_own_status
     line = PromptLine(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
@@ -297,6 +298,7 @@ def make_screen(
         terminal_size,
         reasoning=config.reasoning,
         get_status_parts=facts.list_parts,
+        get_own_status=lambda: facts.render_own_line(),
         get_todos=facts.get_todos,
         prompt=first_paint.prompt_text(),
         signals=signals,
