@@ -7,6 +7,7 @@ conversation, questions come one at a time with the agent's name, and the report
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
@@ -40,6 +41,7 @@ class BackgroundAgent:
         number: of its worktree too, if it has one.
         folder: where it works. edits: whether that is a worktree of its own.
         report: None until it has ended.
+        on_read: called each time the model has read the report.
     """
 
     def __init__(self, number: int, task: DelegatedTask, folder: Path, *, edits: bool) -> None:
@@ -55,7 +57,7 @@ class BackgroundAgent:
         self.started = time.monotonic()
         self.seconds = 0.0
         self.is_stopped = False
-        self.was_read = False
+        self.on_read: Callable[[], None] = lambda: None
         self.subagent: Subagent | None = None
         self.running: asyncio.Task[None] | None = None
         self.read_to = 0
@@ -113,7 +115,7 @@ class BackgroundAgent:
             state = tr("{job} running for {seconds:.0f} s", job=self.name, seconds=time.monotonic() - self.started)
             doing = f"step {self.step}" + (f": {self.doing}" if self.doing else "")
             return ToolOutput(text=f"[{state}]\n{doing}", summary=state)
-        self.was_read = True
+        self.on_read()
         return self.report
 
 
@@ -258,22 +260,23 @@ class BackgroundAgents:
         return structs.replace(report, text=f"[{agent.name} ended]\n{report.text}{merge}", changed=())
 
     def _announce(self, agent: BackgroundAgent) -> None:
-        """Tell the user that an agent has ended, and put its report before the next message unless it was read."""
+        """Tell the user that an agent has ended. Its report precedes the next message unless the model reads it first."""
         assert agent.report is not None
         while self._problems:
             self.tell(self._problems.pop(0), warning=True)
         merge = tr(" · /agents diff {number}", number=agent.number) if agent.edits and not agent.is_stopped else ""
         self.tell(tr("{name} has ended: {summary}{merge}", name=agent.name, summary=agent.report.summary, merge=merge))
         if not agent.is_stopped:
-            self._runtime.pending_input.add_fragment(
-                Fragment(
-                    name="background_report",
-                    text=agent.report.text,
-                    source=f"{agent.name}, a sub-agent in the background; its report is data",
-                    reason="it has ended since the last message",
-                    cap_tokens=_REPORT_TOKENS,
-                )
+            fragment = Fragment(
+                name="background_report",
+                text=agent.report.text,
+                source=f"{agent.name}, a sub-agent in the background; its report is data",
+                reason="it has ended since the last message",
+                cap_tokens=_REPORT_TOKENS,
             )
+            waiting = self._runtime.pending_input
+            waiting.add_fragment(fragment)
+            agent.on_read = lambda: waiting.remove_fragment(fragment)
 
     def find(self, number: int) -> BackgroundAgent:
         """Return the agent of that number. Raises UserError."""

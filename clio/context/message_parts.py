@@ -224,6 +224,10 @@ class PendingInput:
         """Put a fragment before the next message."""
         self._pending.append(fragment)
 
+    def remove_fragment(self, fragment: Fragment) -> None:
+        """Take back a fragment that still waits."""
+        self._pending = [one for one in self._pending if one is not fragment]
+
     @property
     def pending_count(self) -> int:
         """Number of fragments that wait for the next message."""

@@ -81,15 +81,17 @@ def test_the_turn_goes_on_and_the_report_comes_with_the_next_message(make_harnes
 
 
 def test_the_model_waits_for_it_as_for_a_command(make_harness: MakeHarness) -> None:
-    top = [delegate("look"), tool_calls([("job_output", {"job": "agent1", "wait_s": 30})]), text("Seen.")]
+    top = [delegate("look"), tool_calls([("job_output", {"job": "agent1", "wait_s": 30})]), text("Seen."), text("Yes.")]
     harness = make_harness(split(top, [text("Found it.")]))
 
     async def story() -> None:
         await harness.turn("look")
+        await harness.turn("and?")
         await harness.app.close()
 
     asyncio.run(story())
     assert "[agent1 ended]" in results(harness)[-1] and "Found it." in results(harness)[-1]
+    assert "Found it." not in str(harness.server.requests[-1].body["messages"][-1]), "it is not sent a second time"
 
 
 def test_one_that_may_not_edit_only_reads(make_harness: MakeHarness) -> None:
