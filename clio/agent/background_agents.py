@@ -260,7 +260,7 @@ class BackgroundAgents:
         return structs.replace(report, text=f"[{agent.name} ended]\n{report.text}{merge}", changed=())
 
     def _announce(self, agent: BackgroundAgent) -> None:
-        """Tell the user that an agent has ended. Its report precedes the next message unless the model reads it first."""
+        """Tell the user that an agent has ended. Its report precedes the next message, if the model has not read it."""
         assert agent.report is not None
         while self._problems:
             self.tell(self._problems.pop(0), warning=True)

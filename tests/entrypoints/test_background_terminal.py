@@ -126,5 +126,5 @@ def test_a_loop_repeats_a_command_and_refuses_what_it_cannot_repeat(tmp_path: Pa
             session.line("/loop /loop x")
             session.wait_for("cannot repeat itself")
             session.line("/loop stop")
-            session.wait_for("nothing is repeated")
+            session.wait_for("no message is repeated")
     assert server.requests == []
