@@ -15,6 +15,7 @@ from clio.providers.keyring_key import (
     check_key,
     delete_key,
     describe_keyring,
+    is_recommended_keyring,
     read_stored_key,
     store_key,
 )
@@ -36,17 +37,19 @@ def run_auth(loaded: LoadedConfig, words: Sequence[str], env: Mapping[str, str])
         if not read_stored_key(account):
             raise UserError(tr("the keyring has no key for {account}", account=account))
         delete_key(account)
-        print_text(tr("removed the key for {account} from the keyring", account=account))
+        print_text(tr("Removed the key for {account} from the keyring.", account=account))
         return 0
     if loaded.config.incognito:
         raise UsageError(tr("incognito mode stores nothing, not even keys; leave out --incognito"))
     describe_keyring()  # before the user pastes a key that could not be stored
     key = check_key(_read_key(account))
     store_key(account, key)
-    print_text(tr("stored the key for {account} in {keyring}", account=account, keyring=describe_keyring()))
+    print_text(tr("Stored the key for {account} in {keyring}.", account=account, keyring=describe_keyring()))
+    if not is_recommended_keyring():
+        print_text(tr("warning: this keyring may store keys unencrypted; api_key_command can ask a password manager"))
     if loaded.config.api_key != KEYRING_KEY:
         file = home_config(loaded.home)
-        print_text(tr("to use it: clio config set api_key keyring (writes {file})", file=clean(str(file))))
+        print_text(tr("To use it: clio config set api_key keyring (writes {file})", file=clean(str(file))))
     return 0
 
 

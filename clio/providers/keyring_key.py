@@ -87,6 +87,12 @@ def describe_keyring() -> str:
     return str(_call(keyring, lambda: keyring.get_keyring().name))
 
 
+def is_recommended_keyring() -> bool:
+    """Whether the package keyring recommends the one in use; others may store keys unencrypted. Raises UserError."""
+    keyring = _import_keyring()
+    return bool(_call(keyring, lambda: getattr(keyring.get_keyring(), "priority", 1) >= 1))
+
+
 def _import_keyring() -> ModuleType:
     try:
         from importlib import import_module

@@ -168,8 +168,10 @@ class UseSkillTool:
         skill_name = call.name.strip().lower()
         skill = self._skills.get(skill_name)
         if skill is None:
-            near = find_nearest_names(skill_name, self._skills) or list(self._skills)[:5]
-            raise ToolRetry(tr("there is no skill {call!r}", call=call.name), f"the nearest are: {', '.join(near)}")
+            near, stated = find_nearest_names(skill_name, self._skills), "the nearest are"
+            if not near:
+                near, stated = list(self._skills)[:5], "some are"
+            raise ToolRetry(tr("there is no skill {call!r}", call=call.name), f"{stated}: {', '.join(near)}")
 
         async def run(progress: Progress) -> ToolOutput:
             try:

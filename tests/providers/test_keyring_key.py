@@ -67,7 +67,7 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_key_is_stored_sent_to_its_server_only_and_removed(place: Place) -> None:
     code, output = place.clio("auth", "login", "127.0.0.1", input=f"{KEY}\n")
-    assert code == 0 and KEY not in output and KEY in place.keys.read_text()
+    assert code == 0 and KEY not in output and KEY in place.keys.read_text() and "warning" not in output
     assert place.clio("config", "set", "api_key", "keyring")[0] == 0
     with ChatServer([text("Done.")]) as server:
         code, output = place.clio("-p", "hi", "--model", "m", OPENAI_BASE_URL=server.url)
@@ -86,6 +86,13 @@ def test_without_a_keyring_the_next_step_is_named(place: Place) -> None:
     place.clio("config", "set", "api_key", "keyring")
     code, output = place.clio("-p", "hi", "--model", "m", "--provider", "openai", **headless)
     assert code != 0 and "OPENAI_API_KEY" in output
+
+
+def test_a_keyring_that_is_not_recommended_is_named(place: Place) -> None:
+    (place.project.parent / "plain_keyring.py").write_text(BACKEND.replace("priority = 1", "priority = 0.5"))
+    plain = {"PYTHON_KEYRING_BACKEND": "plain_keyring.FileKeyring"}
+    code, output = place.clio("auth", "login", "openai", input=f"{KEY}\n", **plain)
+    assert code == 0 and "may store keys unencrypted" in output
 
 
 def test_what_is_not_a_key_or_a_server_is_refused(place: Place) -> None:
