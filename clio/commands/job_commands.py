@@ -362,7 +362,10 @@ def _describe_use(job: Job) -> str:
     if step is None:
         return ""
     cost = (end or step).micro_dollars
-    parts = [describe_steps(step.step, is_running=end is None), format_tokens(step.tokens) if step.tokens else ""]
+    parts = [
+        describe_steps(step.step, is_running=end is None),
+        tr("{tokens} tokens", tokens=format_tokens(step.tokens)) if step.tokens else "",
+    ]
     return " · ".join(filter(None, [*parts, format_money(cost) if cost else ""]))
 
 

@@ -165,6 +165,9 @@ def test_text_and_back_is_the_same_notebook(
 def test_an_unchanged_notebook_is_written_byte_for_byte(tmp_path: Path) -> None:
     data = save(tmp_path / "a.ipynb", notebook(code("é = 1\n"), v4.new_markdown_cell("ü")))
     assert update_notebook(render_notebook(data), data) == data
+    for separators in ((",", ":"), (", ", ": ")):  # on one line
+        data = json.dumps(json.loads(data), ensure_ascii=False, separators=separators).encode()
+        assert update_notebook(render_notebook(data), data) == data
     with pytest.raises(BadNotebookText):
         make_notebook("no mark")
 

@@ -231,11 +231,12 @@ def _dump(notebook: dict[str, Any], *, like: bytes) -> bytes:
     """Return the notebook as JSON in the layout of `like`: its indentation, escapes and last newline."""
     indent = re.search(rb"\A\s*\{\r?\n([ \t]+)", like)
     space = indent[1].decode() if indent else None
+    is_compact = indent is None and re.match(rb'\s*\{"[^"]*":\S', like) is not None
     text = json.dumps(
         notebook,
         ensure_ascii=like.isascii() and b"\\u" in like,
         indent=space,
-        separators=(",", ": ") if indent else None,
+        separators=(",", ":" if is_compact else ": ") if indent or is_compact else None,
     )
     return text.encode("utf-8", "surrogatepass") + (b"\n" if like.endswith(b"\n") else b"")
 
