@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from clio.errors import ClioError, StorageError, UserError
+from clio.memory.preferences.foreign_statements import (
+    detect_language,
+    is_own_english,
+    list_foreign_texts,
+    read_statements,
+)
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.rule_files import detect_language, english_rules, read_statements
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
@@ -103,7 +109,8 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     if memory.is_silent:
         return FoundStatements()
     language = detect_language(text)
-    statements = _facts_in(text, language) if language else find_preferences(text)
+    statements = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
+    statements += (fact for code, part in list_foreign_texts(text) for fact in _facts_in(part, code))
     facts = [one for one in statements if one.kind == "fact" and one.certain]
     noticed = [one for one in statements if one.kind != "fact"]
     for_task: list[str] = []
@@ -292,7 +299,7 @@ class Learner:
         """
         self._unclear = ()
         # Other languages than English are recognized by their own rules.
-        may_correct = detect_language(text) or _MAY_CORRECT.search(text) or _MAY_SAY_VALUE.search(text)
+        may_correct = list_foreign_texts(text) or _MAY_CORRECT.search(text) or _MAY_SAY_VALUE.search(text)
         if self._memory.is_silent or not may_correct:
             return set(), set()
         from clio.memory.consolidation.live_corrections import Replaced, apply_corrections, correct_values
@@ -320,7 +327,7 @@ class Learner:
 
     def _lift(self, session: Session, text: str) -> set[str]:
         """Lift what the message takes back, report it, and return the sentences that take something back."""
-        if self._memory.is_silent or not (detect_language(text) or _MAY_LIFT.search(text)):
+        if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
         from clio.memory.consolidation.live_corrections import Lifted, forget_stated, lift_limits
 

@@ -35,15 +35,15 @@ from clio.memory.consolidation.value_corrections import (
     list_content_words,
     read_value_corrections,
 )
-from clio.memory.preferences.rule_files import (
-    FILLER,
+from clio.memory.preferences.foreign_statements import (
     USING,
     compare_withdrawn,
     detect_language,
-    english_rules,
-    read_own_sentences,
+    is_own_english,
+    list_foreign_texts,
     read_withdrawals,
 )
+from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -116,16 +116,16 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
-    if language := detect_language(text):
-        return [
-            Withdrawal(
-                kind=one.kind, about=one.about, quote=one.quote, language=language, may_be_state=one.may_be_state
-            )
-            for one in read_withdrawals(text, language)
-        ]
+    language = detect_language(text)
     sentences = read_own_sentences(text, MAX_SENTENCE)
-    found: list[Withdrawal] = []
+    found = [
+        Withdrawal(kind=one.kind, about=one.about, quote=one.quote, language=code, may_be_state=one.may_be_state)
+        for code, part in list_foreign_texts(text)
+        for one in read_withdrawals(part, code)
+    ]
     for said in sentences:
+        if not is_own_english(said.text, text, language):
+            continue
         lead = _LEAD.match(said.masked)
         start = lead.end() if lead else 0
         if said.is_question or FILLER in said.masked or _PASSING.search(said.masked, start):

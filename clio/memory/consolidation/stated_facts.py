@@ -33,16 +33,15 @@ from clio.memory.consolidation.value_corrections import (
     is_already_said,
     is_said_before,
 )
-from clio.memory.preferences.rule_files import (
-    FILLER,
-    WrittenSentence,
+from clio.memory.preferences.foreign_statements import (
     content_terms,
     detect_language,
-    english_rules,
-    read_own_sentences,
+    is_own_english,
+    list_foreign_texts,
     read_statements,
     swap_value,
 )
+from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.store.record import has_same_text
@@ -215,12 +214,13 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence that may correct something: without its introduction, and as written."""
     if len(text) > MAX_CORRECTION_CHARS:
         return
+    for language, part in list_foreign_texts(text):
+        yield from ((one.content, one.quote) for one in read_statements(part, language) if one.kind == "correction")
     language = detect_language(text)
-    if language:
-        yield from ((one.content, one.quote) for one in read_statements(text, language) if one.kind == "correction")
-        return
     for said in read_own_sentences(text, _MAX_SENTENCE):
-        correcting = _strip_correction(said.text, said.masked) if not said.is_question else ""
+        if said.is_question or not is_own_english(said.text, text, language):
+            continue
+        correcting = _strip_correction(said.text, said.masked)
         if correcting:
             yield correcting, said.text
 
@@ -459,14 +459,14 @@ def find_statements(experience: Experience, calls: Sequence[CompletedCall]) -> l
 
 def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     """Yield the lasting statements of a message: kind, text, the sentence that contains it, confidence."""
-    language = detect_language(text)
-    if language:
-        for one in read_statements(text, language) if len(text) <= MAX_CHARS else ():
+    for language, part in list_foreign_texts(text) if len(text) <= MAX_CHARS else ():
+        for one in read_statements(part, language):
             if one.kind == "remember" and not CREDENTIAL.search(one.content):
                 yield "fact", one.content, one.quote, EXPLICIT
-        return
+    language = detect_language(text)
     ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
     noticed = find_preferences(text) if NOTICEABLE.search(ends) else ()
+    noticed = [one for one in noticed if is_own_english(one.quote, text, language)]
     taken = {one.quote for one in noticed}
     for one in noticed:
         if CREDENTIAL.search(one.content):
@@ -481,6 +481,8 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         return
     for said in read_own_sentences(text):
         if said.is_question or said.text in taken or len(said.text) > _MAX_SENTENCE:
+            continue
+        if not is_own_english(said.text, text, language):
             continue
         if not STATEMENT_LIKE.search(said.masked):
             continue

@@ -10,6 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.memory.preferences.foreign_statements import (
+    detect_language,
+    is_own_english,
+    list_foreign_texts,
+    read_statements,
+)
 from clio.memory.preferences.limit_clauses import (
     DASHES,
     DEFINITE,
@@ -55,14 +61,7 @@ from clio.memory.preferences.limit_orders import (
     judge_without,
 )
 from clio.memory.preferences.limit_statements import judge_convention, judge_environment, judge_forbidden, judge_modal
-from clio.memory.preferences.rule_files import (
-    FILLER,
-    Triggers,
-    detect_language,
-    english_rules,
-    may_be_foreign,
-    read_statements,
-)
+from clio.memory.preferences.rule_files import FILLER, Triggers, english_rules
 from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")
@@ -531,20 +530,12 @@ class _Rule(Struct, frozen=True):
 def find_limits(text: str) -> tuple[StatedLimit, ...]:
     """Return the limits in a message, in its order and without repetitions. Takes time linear in its length."""
     language = detect_language(text)
-    return _limits_in(text, language) if language else (*_english_limits(text), *_limits_in_sentences(text))
-
-
-def _limits_in_sentences(text: str) -> tuple[StatedLimit, ...]:
-    """Return the limits in sentences of other languages within an English message."""
-    if not may_be_foreign(text):
-        return ()
-    sentences = [sentence.text for sentence in read_sentences(text)]
-    return tuple(
-        limit
-        for sentence in sentences
-        if len(sentences) > 1 and (language := detect_language(sentence))
-        for limit in _limits_in(sentence, language)
-    )
+    english = [one for one in _english_limits(text) if is_own_english(one.quote, text, language)]
+    foreign = [limit for language, part in list_foreign_texts(text) for limit in _limits_in(part, language)]
+    found: dict[str, StatedLimit] = {}
+    for one in (*english, *foreign):
+        found.setdefault(one.content.casefold(), one)
+    return tuple(found.values())
 
 
 def _limits_in(text: str, language: str) -> tuple[StatedLimit, ...]:

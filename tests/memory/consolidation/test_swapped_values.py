@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.memory.preferences.rule_files import swap_value
+from clio.memory.preferences.foreign_statements import swap_value
 
 
 @pytest.mark.parametrize(

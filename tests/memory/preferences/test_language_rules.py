@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from clio.memory.consolidation.live_corrections import find_withdrawals
+from clio.memory.consolidation.live_corrections import is_lifted as compare_limit
+from clio.memory.preferences.foreign_statements import LanguageRules, detect_language, read_statements
 from clio.memory.preferences.limits import find_limits
-from clio.memory.preferences.rule_files import LanguageRules, detect_language, load_rule_file, read_statements
+from clio.memory.preferences.rule_files import load_rule_file
 
 DATA = Path(__file__).parent / "data" / "languages"
 LANGUAGES = ("de", "es", "fr", "ja", "pt", "zh")
@@ -173,3 +176,77 @@ def test_a_single_word_of_its_own_is_enough() -> None:
 )
 def test_a_limit_in_a_sentence_of_another_language_behind_an_english_one_is_found(text: str, limit: str) -> None:
     assert [one.content for one in find_limits(text)] == [limit]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("Für Hotfixes immer einen release branch nehmen, never directly on main.", "hotfixes immer einen release"),
+        ("No mocks in den Integration Tests, wir nutzen testcontainers.", "no mocks in den"),
+        ("Always 用 pnpm，不要用 npm install。", "always 用 pnpm"),
+        ("Prefiero los commits pequeños, pero never hagas force push.", "never hagas force push"),
+        ("Danke! Never push to the release branch.", "never push to the release branch"),
+        ("The build is green. Bitte niemals auf main pushen.", "niemals auf main pushen"),
+    ],
+)
+def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, limit: str) -> None:
+    assert [one.content.casefold() for one in find_limits(text) if limit in one.content.casefold()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kannst du das erklären?\nNever use eval in production code.",  # a line copied from a document
+        "这个 function never returns null 的 bug 修一下",  # what a program does
+        "Der Test ruft `never()` auf, das ist falsch.",
+        "Warum steht dort „always use tabs“?",
+    ],
+)
+def test_english_that_is_copied_or_describes_a_program_is_no_limit_of_a_message_in_another_language(text: str) -> None:
+    assert [one for one in find_limits(text) if one.term != "task"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("eval は使わないでほしいです。", "unclear"),
+        ("ライブラリを勝手に追加しないでもらえますか？", "lasting"),
+        ("npm は使用禁止でお願いします。", "lasting"),
+        ("履歴を消しちゃだめだよ。", "lasting"),
+        ("リベースはやめてください。", "unclear"),
+        ("この関数は例外を投げないで None を返すようにして。", None),
+        ("テストが落ちるのはダメです。", None),
+        ("今回はリベースしないで。", None),
+        ("请勿修改 LICENSE。", "unclear"),
+        ("用户不可以重复提交表单，帮我实现。", None),
+    ],
+)
+def test_prohibitions_in_japanese_and_chinese(text: str, term: str | None) -> None:
+    assert [one.term for one in find_limits(text) if one.term != "task"] == ([term] if term else [])
+
+
+@pytest.mark.parametrize(
+    ("limit", "said", "is_lifted"),
+    [
+        ("マイグレーションは絶対に変更しないで", "これからはマイグレーションを変更してもいいです。", True),
+        ("必ず CHANGELOG を更新してください", "もう CHANGELOG を更新しなくていい。", True),
+        ("必ず CHANGELOG を更新してください", "README は更新しなくていい。", False),
+        ("绝对不要改 schema.sql", "schema.sql 现在可以改了。", True),
+        ("每次发布前必须跑 lint", "以后发布前不用跑 lint 了。", True),
+        ("never use sudo", "Ab jetzt darfst du sudo benutzen.", True),
+        ("Nie sudo benutzen", "Now you can use sudo.", True),
+        ("never use sudo", "Ab jetzt darfst du docker benutzen.", False),
+    ],
+)
+def test_permissions_and_duties_are_taken_back_in_any_language(limit: str, said: str, is_lifted: bool) -> None:
+    assert any(compare_limit(limit, one) for one in find_withdrawals(said)) is is_lifted
+
+
+def test_a_name_with_a_leading_dot_keeps_it() -> None:
+    [limit] = find_limits(".env は絶対に開かないでください。")
+    assert limit.content.startswith(".env")
+
+
+def test_an_order_about_npm_is_no_line_of_its_output() -> None:
+    assert find_limits("npm は使用禁止です。\nnpm は遅いからです。")
+    assert find_limits("npm ERR! never run this as root") == ()

@@ -1,0 +1,517 @@
+"""Read limits, corrections, texts to remember and withdrawals in languages other than English.
+
+The rules of a language are regular expressions in `languages/<code>.json`, with the fields of `LanguageRules`. A file
+is read when the first message in that language arrives, as `languages/detection.json` tells. Developers mix in English
+words and sentences: English words that state a limit ("never") are read like those of the language, and a sentence in
+another language than most of the message by the rules of its own.
+
+Precision comes before recall: a limit saved by mistake does more harm than one that is missed.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from clio.memory.preferences.rule_files import load_rule_file, read_own_sentences
+from clio.text.lazy_regex import LazyRegex
+
+Kind = Literal["limit", "correction", "remember"]
+Term = Literal["lasting", "unclear", "task"]
+_MAX_STATEMENT = 220
+_KANA = LazyRegex(r"[\u3041-\u30ff]")
+_HAN = LazyRegex(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"(?<![\w./@#-])[^\W\d_]+(?:'(?=\w)|(?![\w/@-]))(?!\.\w)")
+"""Words outside of names such as "nightly-eu" and "docs/es", which may look like words of another language."""
+_JAPANESE_WORD = LazyRegex(r"[\u3400-\u9fff々]+|[\u30a1-\u30faー]+")
+_NAME = LazyRegex(r"[a-z0-9_@*][\w./+#@*-]*[a-z0-9_]|[a-z0-9]", re.ASCII)
+_CJK_END = LazyRegex(r"([。！？])(?=\S)")
+_QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
+
+
+class LanguageRules(Struct, frozen=True, kw_only=True):
+    """The patterns of one language. Unless noted, they are matched at the start of a sentence, ignoring case.
+
+    Attributes:
+        skip: words before a statement that are ignored, such as "please".
+        standing: words that make an order permanent ("from now on").
+        passing: searched anywhere; words that limit a statement to the present or the current task.
+        no_limit: statements that are no limits: complaints, reports about others, wishes.
+        limit: permanent limits.
+        please: searched anywhere; words that make a limit a wish for the current task, unless it is `permanent`.
+        bare: limits without a verb, such as "no emojis": the user is asked about them, unless they are `permanent`.
+        permanent: searched anywhere; words of time, of the project or of things that recur, such as commit messages.
+        doubtful: possible limits, about which the user is asked.
+        standing_limit: limits after `standing`.
+        project: searched anywhere; words that restrict a limit to the project.
+        liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
+        joint: searched anywhere; what separates a liking from the limit after it.
+        correction: corrections.
+        swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
+        denial: a sentence after a correction that only names the former value.
+        remember: requests to remember the text in the group `what`.
+        withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
+        granted: searched anywhere; words of a permission, while others such as "ok" may describe a state.
+        lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
+        occasion: searched anywhere; signs that a permission is for one occasion, conditional, negated or reported.
+        prohibition: searched anywhere; words of limits that prohibit something.
+        narrowed: searched anywhere; words of a limit or permission that make it narrower ("without asking").
+        verbs: by group, beginnings of the verbs of limits; "use" adds nothing to what a limit is about.
+        fillers: words that do not say what a limit is about. In Chinese and Japanese, also parts of words.
+        english: English words of limits, corrections and requests that users of the language mix in, each with the word
+            that is read in its place.
+        describing: what follows "never" and "always" where they say what a program does, as in "never returns null".
+        asked: questions that are orders, such as "könntest du bitte nie …?".
+    """
+
+    skip: str
+    standing: str
+    passing: tuple[str, ...]
+    no_limit: tuple[str, ...]
+    limit: tuple[str, ...]
+    please: str
+    bare: str
+    permanent: str
+    doubtful: tuple[str, ...]
+    standing_limit: str
+    project: str
+    liking: str
+    joint: str
+    correction: tuple[str, ...]
+    swap: tuple[str, ...]
+    denial: str
+    remember: tuple[str, ...]
+    withdrawn: dict[Literal["permission", "release", "forget"], tuple[str, ...]]
+    granted: str
+    lasting: str
+    occasion: str
+    prohibition: str
+    narrowed: str
+    verbs: dict[str, tuple[str, ...]]
+    fillers: tuple[str, ...]
+    english: dict[str, str]
+    describing: str = "(?!)"
+    asked: str = "(?!)"
+
+
+class _DetectionRules(Struct, frozen=True, kw_only=True):
+    """How the language of a text is detected.
+
+    Attributes:
+        words: by language, common words and some that occur in limits; each string has several.
+        topics: by language, other words that show the language; unlike `words` they say what a text is about.
+        letters: by language, letters that no other of these languages uses, apart from rare words.
+        also_english: words of the other languages that are English words as well, which alone prove nothing.
+    """
+
+    words: dict[str, tuple[str, ...]]
+    topics: dict[str, str]
+    letters: dict[str, str]
+    also_english: str
+
+
+class LanguageStatement(Struct, frozen=True, kw_only=True):
+    """One statement of the user.
+
+    Attributes:
+        content: the user's words without words such as "please"; for "remember", the text to remember.
+        quote: the sentence as written.
+        term: how long a limit applies; see `clio.memory.preferences.limits.StatedLimit`.
+        in_project: whether a limit applies to this project only.
+    """
+
+    kind: Kind
+    content: str
+    quote: str
+    term: Term = "lasting"
+    in_project: bool = False
+
+
+@lru_cache(maxsize=8)
+def detect_language(text: str) -> str:
+    """Return the code of the language of a text: de, fr, es, pt, zh or ja; "" for English and any other language.
+
+    Decided by script, else by common words and letters: the text must contain more of that language than of any other,
+    and at least one that no other language has.
+    """
+    if not text.isascii():
+        if _KANA.search(text):
+            return "ja"
+        if len(_HAN.findall(text[:2_000])) >= 2:
+            return "zh"
+    words = _list_words(text)
+    own = {code: len(words & known) for code, known in _own_words().items()}
+    if text.isascii() and not any(own.values()):
+        return ""
+    common = _known_words()
+    points = {code: own[code] + len(words & common[code]) for code in own}
+    evident = {code for code, count in own.items() if count}
+    if not text.isascii():
+        letters_in_text = set(text.lower())
+        for code, letters in _detection_rules().letters.items():
+            if not letters_in_text.isdisjoint(letters):
+                points[code] += 2
+                evident.add(code)
+    (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
+    if text.isascii() and (words & common[code]) <= _also_english():
+        return ""  # as in "the build uses clang", of which "uses" is Spanish too
+    return code if code in evident and best >= 2 and best > second and best > len(words & common["en"]) else ""
+
+
+def list_foreign_texts(text: str) -> list[tuple[str, str]]:
+    """Return the parts of a message that are not in English, each with the code of its language.
+
+    That is the whole message if most of it is in one language, else its sentences in other languages.
+    """
+    if language := detect_language(text):
+        return [(language, text)]
+    words = _list_words(text)
+    if text.isascii() and not any(words & known for known in _own_words().values()):
+        return []
+    sentences = read_own_sentences(text)
+    found = ((detect_language(said.text), said) for said in sentences if len(sentences) > 1)
+    return [(language, f"{said.text}{said.mark}") for language, said in found if language]
+
+
+def is_own_english(sentence: str, text: str, language: str) -> bool:
+    """Whether the user wrote a sentence in English, in a message of which most is in `language` ("" for English).
+
+    An English sentence that shares its line with none in that language is most likely copied from a log or a document.
+    """
+    return not language or (_is_english(sentence, language) and not _fills_lines(sentence, text, language))
+
+
+def _is_english(sentence: str, language: str) -> bool:
+    words = _list_words(sentence)
+    common = _known_words()
+    return not detect_language(sentence) and len(words & common["en"]) > len(words & common.get(language, frozenset()))
+
+
+def _fills_lines(sentence: str, text: str, language: str) -> bool:
+    text = text.replace("’", "'")
+    start = text.find(sentence)
+    before, after = text[text.rfind("\n", 0, start) + 1 : start], text[start + len(sentence) :].partition("\n")[0]
+    if language in ("zh", "ja"):
+        return not (_HAN.search(before + after) or _KANA.search(before + after))
+    return not _list_words(f"{before} {after}") & _known_words()[language]
+
+
+def _list_words(text: str) -> set[str]:
+    return set(_WORD.findall(text[:2_000].casefold().replace("’", "'")))
+
+
+def _detection_rules() -> _DetectionRules:
+    return load_rule_file("detection", _DetectionRules)
+
+
+@cache
+def _common_words() -> dict[str, frozenset[str]]:
+    return {code: frozenset(" ".join(lines).split()) for code, lines in _detection_rules().words.items()}
+
+
+@cache
+def _known_words() -> dict[str, frozenset[str]]:
+    """Return, by language, all words by which it is detected."""
+    topics = _detection_rules().topics
+    return {code: known.union(topics.get(code, "").split()) for code, known in _common_words().items()}
+
+
+@cache
+def _also_english() -> frozenset[str]:
+    return frozenset(_detection_rules().also_english.split())
+
+
+@cache
+def _own_words() -> dict[str, frozenset[str]]:
+    """Return, by language except English, the words that no other language has."""
+    common = _known_words()
+    return {
+        code: known.difference(*(other for name, other in common.items() if name != code))
+        for code, known in common.items()
+        if code != "en"
+    }
+
+
+def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
+    """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
+    rules = load_rule_file(language, LanguageRules)
+    found: dict[str, LanguageStatement] = {}
+    last: LanguageStatement | None = None
+    for sentence in _read_assertions(text, language, rules):
+        if last is not None and last.kind == "correction" and _match(rules.denial, sentence.text):
+            del found[last.content.casefold()]
+            content, quote = f"{last.content}, {sentence.text}", f"{last.quote}. {sentence.text}"
+            statement = structs.replace(last, content=content, quote=quote)
+        else:
+            statement = _read_sentence(sentence.text, rules)
+            if statement is None and sentence.plain != sentence.text:
+                statement = _as_written(_read_sentence(sentence.plain, rules), sentence)
+        last = statement
+        if statement is not None:
+            found.setdefault(statement.content.casefold(), statement)
+    return tuple(found.values())
+
+
+class _Assertion(Struct, frozen=True):
+    """A sentence of the user that is no question.
+
+    Attributes:
+        text: as written.
+        plain: the sentence with the words of its language in place of English ones such as "never".
+        offsets: of each character of `plain`, and of its end, the offset in `text`.
+    """
+
+    text: str
+    plain: str
+    offsets: tuple[int, ...]
+
+
+def _read_assertions(text: str, language: str, rules: LanguageRules) -> Iterator[_Assertion]:
+    """Yield the user's own sentences that are no questions, or are questions that ask for something lasting."""
+    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), _MAX_STATEMENT):
+        sentence = said.text.lstrip(" 　¡¿").rstrip(" 　。！.!")
+        is_question = said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS)
+        if not is_question or re.fullmatch(rules.asked, sentence.rstrip("?？ "), re.I):
+            start = said.text.index(sentence)
+            masked = said.masked[start : start + len(sentence)]
+            is_copied = _is_english(sentence, language) and _fills_lines(sentence, text, language)
+            yield _replace_english(sentence, "" if is_copied else masked, rules)
+
+
+def _replace_english(sentence: str, masked: str, rules: LanguageRules) -> _Assertion:
+    """Return the sentence with words of its language in place of English ones, except in quotations and code."""
+    pieces: list[str] = []
+    offsets: list[int] = []
+    done = 0
+    for found in _word_pattern(tuple(rules.english), rules.describing).finditer(masked):
+        word = rules.english[found[0].casefold().replace("’", "'")]
+        pieces += (sentence[done : found.start()], word)
+        offsets += (*range(done, found.start()), *([found.start()] * len(word)))
+        done = found.end()
+    offsets += range(done, len(sentence) + 1)
+    return _Assertion(sentence, "".join((*pieces, sentence[done:])), tuple(offsets))
+
+
+@cache
+def _word_pattern(words: tuple[str, ...], describing: str) -> re.Pattern[str]:
+    choices = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    is_order = rf"(?!(?<=never|lways) {describing})"
+    return re.compile(rf"(?<![A-Za-z0-9_./@#-])(?:{choices})(?![A-Za-z0-9_/@'-]|\.[A-Za-z0-9]){is_order}", re.I)
+
+
+def _as_written(statement: LanguageStatement | None, sentence: _Assertion) -> LanguageStatement | None:
+    """Return the statement with its content as the user wrote it, with the English words."""
+    if statement is None:
+        return None
+    start = sentence.plain.find(statement.content)
+    if start < 0:
+        return structs.replace(statement, content=sentence.text, quote=sentence.text)
+    end = sentence.offsets[start + len(statement.content)]
+    return structs.replace(statement, content=_tidy(sentence.text[sentence.offsets[start] : end]), quote=sentence.text)
+
+
+WithdrawalKind = Literal["permission", "release", "forget"]
+_MAX_ALONE = 12
+"""A permission without a lasting word counts if it is the whole message and has at most this many words."""
+
+
+class FoundWithdrawal(Struct, frozen=True, kw_only=True):
+    """See `clio.memory.consolidation.live_corrections.Withdrawal`."""
+
+    kind: WithdrawalKind
+    about: str
+    quote: str
+    may_be_state: bool
+
+
+def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
+    """Return the statements of a message that take something back, in its order."""
+    rules = load_rule_file(language, LanguageRules)
+    sentences = list(_read_assertions(text, language, rules))
+    found: list[FoundWithdrawal] = []
+    for sentence in sentences:
+        skipped = _match(rules.skip, sentence.plain)
+        rest = sentence.plain[skipped.end() :] if skipped else sentence.plain
+        if re.search(rules.occasion, rest, re.I):
+            continue
+        is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
+        is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
+        for kind, patterns in rules.withdrawn.items():
+            told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
+            if told is not None and (is_lasting or kind != "permission"):
+                about, begins = _tidy(told["about"]), told.start("about") == 0
+                may_be_state = begins and re.search(rules.granted, rest, re.I) is None
+                found.append(FoundWithdrawal(kind=kind, about=about, quote=sentence.text, may_be_state=may_be_state))
+                break
+    return found
+
+
+USING = frozenset(("use", "run", "add"))
+"""Groups of verbs of limits that "sudo is ok" lifts. "main is ok" may describe a state, and lifts no ban on pushing."""
+
+
+def compare_withdrawn(
+    limit: str, about: str, kind: WithdrawalKind, language: str, *, may_be_state: bool = False
+) -> bool:
+    """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition."""
+    rules = load_rule_file(language, LanguageRules)
+    limit, about = (_replace_english(one, one, rules).plain for one in (limit, about))
+    is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
+    if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
+        return False
+    narrowed = [re.search(rules.narrowed, one, re.I) is not None for one in (limit, about)]
+    if kind != "forget" and narrowed[0] != narrowed[1]:
+        return False
+    (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
+    if kind == "forget":
+        return bool(others) and others <= things
+    if may_be_state and not allowed and not verbs <= USING:
+        return False
+    has_same_verbs = verbs <= allowed or not allowed or (kind == "release" and allowed <= verbs)
+    return bool(things) and things == others and has_same_verbs
+
+
+def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of what a limit is about, and the groups of its verbs."""
+    plain = text.casefold().replace("’", "'")
+    verbs: set[str] = set()
+    if language in ("zh", "ja"):
+        for filler in rules.fillers:
+            plain = plain.replace(filler, " ") if len(filler) > 1 else plain  # before verbs: "不用" is no "用"
+        for group, stems in rules.verbs.items():
+            for stem in stems:
+                verbs.update((group,) if stem in plain else ())
+                plain = plain.replace(stem, " ")
+        for filler in rules.fillers if language == "zh" else ():
+            plain = plain.replace(filler, " ")
+        names = _NAME.findall(plain)
+        rest = _NAME.sub(" ", plain)
+        if language == "zh":
+            words = {part for part in rest.split() if _HAN.search(part)}
+        else:  # endings are in Hiragana: only what is before them tells what the limit is about
+            words = {word for word in _JAPANESE_WORD.findall(rest) if word not in rules.fillers}
+        return frozenset((*names, *words)), frozenset(verbs)
+    common = _common_words()
+    fillers = frozenset(" ".join(rules.fillers).split()) | common.get(language, frozenset()) | common["en"]
+    things: set[str] = set()
+    for token in re.findall(r"[\w./+#@*-]*\w|\w", re.sub(r"\b[dlnjcsm]'", "", plain)):
+        group = next((group for group, stems in rules.verbs.items() if token.startswith(stems)), "")
+        if group:
+            verbs.add(group)
+        elif token not in fillers:
+            stem = re.sub(r"(?<=\w{3})e[nmrs]?$", "", token) if language == "de" else token  # "neue", "neuen"
+            things.add(token if not token.isalpha() else stem[:6].removesuffix("s"))
+    return frozenset(things), frozenset(verbs)
+
+
+def content_terms(text: str, language: str) -> frozenset[str]:
+    """Return terms to compare the topics of texts: beginnings of uncommon words, or pairs of Chinese characters."""
+    if language in ("zh", "ja"):
+        plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
+        return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
+    found = (word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2)
+    return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
+
+
+def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return the limit in a sentence such as "ich mag kurze Commits, aber pushe nie ohne zu fragen"."""
+    if not _match(rules.liking, sentence):
+        return None
+    for joint in re.finditer(rules.joint, sentence, re.I):
+        rest = sentence[joint.end() :]
+        term = _term(rest, rules, rest)
+        if term is not None:
+            is_project = re.search(rules.project, rest, re.I) is not None
+            return LanguageStatement(
+                kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project
+            )
+    return None
+
+
+def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    skipped = _match(rules.skip, sentence)
+    rest = sentence[skipped.end() :] if skipped else sentence
+    for pattern in rules.remember:
+        if (asked := _match(pattern, rest)) is not None:
+            return LanguageStatement(kind="remember", content=_tidy(asked["what"]), quote=sentence)
+    after_liking = _find_limit_after_liking(rest, rules)
+    if after_liking is not None:
+        return after_liking
+    term = _term(rest, rules, sentence)
+    if term is not None:
+        is_project = re.search(rules.project, rest, re.I) is not None
+        return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
+    if any(_match(pattern, rest) for pattern in rules.correction) or find_swapped_value(rest, rules):
+        return LanguageStatement(kind="correction", content=_tidy(rest), quote=sentence)
+    return None
+
+
+def find_swapped_value(text: str, rules: LanguageRules) -> tuple[str, str] | None:
+    """Return the former and the present value that a correction names, as in "nicht 7001, sondern 7002"."""
+    text = text.strip(" .!。！")
+    if any(re.search(pattern, text, re.I) for pattern in rules.passing):
+        return None
+    found = next(filter(None, (re.search(pattern, text, re.I) for pattern in rules.swap)), None)
+    return (found["old"], found["new"]) if found and found["old"].casefold() != found["new"].casefold() else None
+
+
+_JOINING = "sondern statt anstatt anstelle nicht mais lieu sino lugar vez mas sim não"
+
+
+def swap_value(old: str, text: str, language: str) -> str:
+    """Return a statement with the value that a correction names in place of the one it denies; "" if it has none."""
+    swapped = find_swapped_value(text, load_rule_file(language, LanguageRules))
+    if swapped is None:
+        return ""
+    gone, new = swapped
+    others = content_terms(text, language) - content_terms(f"{gone} {new} {_JOINING}", language)
+    shared = others & content_terms(old, language)
+    # "Der Fehler liegt nicht im Cache, sondern im Proxy" says nothing about "der Cache liegt in Redis".
+    if (shared != others) if language not in ("zh", "ja") else (len(others) > 4 and len(shared) * 2 < len(others)):
+        return ""
+    edges = (r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])") if language in ("zh", "ja") else (r"(?<!\w)", r"(?!\w)")
+    places = list(re.finditer(rf"{edges[0]}{re.escape(gone)}{edges[1]}", old, re.I))
+    return old[: places[0].start()] + new + old[places[0].end() :] if len(places) == 1 else ""
+
+
+def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:
+    """Return how long the limit in a sentence applies; None if the sentence states no limit.
+
+    "Nie neue Abhängigkeiten" applies for good and "bitte keine neuen Abhängigkeiten" to the current task; without
+    either sign, the user is asked about a limit that has no verb.
+
+    rest: the sentence without words before the statement.
+    """
+    standing = _match(rules.standing, rest)
+    if standing is not None:
+        more = rest[standing.end() :]
+        return "lasting" if _match(rules.standing_limit, more) and not _any(rules.no_limit, more) else None
+    if any(_match(pattern, rest) for pattern in rules.no_limit):
+        return None
+    is_limit, is_doubtful = _any(rules.limit, rest), _any(rules.doubtful, rest)
+    if not is_limit and not is_doubtful:
+        return None
+    if any(re.search(pattern, rest, re.I) for pattern in rules.passing):
+        return "task"
+    if not re.search(rules.permanent, sentence, re.I):
+        is_bare = _match(rules.bare, rest) is not None
+        if is_bare and re.search(rules.please, sentence, re.I):
+            return "task"
+        if is_bare:
+            return "unclear"
+    return "lasting" if is_limit else "unclear"
+
+
+def _any(patterns: tuple[str, ...], text: str) -> bool:
+    return any(_match(pattern, text) for pattern in patterns)
+
+
+def _match(pattern: str, text: str) -> re.Match[str] | None:
+    return re.match(pattern, text, re.IGNORECASE)
+
+
+def _tidy(text: str) -> str:
+    text = " ".join(text.split()).rstrip(" .,;:!。，、；：！")
+    return re.sub(r"^(?:[\s,;:!。，、；：！]|\.(?!\w))+", "", text)  # ".env" keeps its dot
