@@ -3,6 +3,7 @@
     python -m bench.team_server                         a million memories, 50 writers for a minute, then the kills
     python -m bench.team_server --memories 20000 --seconds 10
     python -m bench.team_server --only kills,failover   with few memories, a minute
+    python -m bench.team_server --only load --data FOLDER   keep the memories there, and use them again
 
 PostgreSQL's server must be installed; a cluster of its own is made in a temporary folder and deleted. Everything goes
 over HTTP to real `clio mcp --http` processes, with `fsync` on.
@@ -27,11 +28,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
 from clio.memory.database.connection import Database, parse_database_address
 from clio.memory.database.members import add_member
-from clio.memory.database.schema import INDEXES, migrate, split_statements
+from clio.memory.database.schema import migrate
 from clio.memory.database.search import TermStatistics, quote_term
 from clio.memory.database.store import COLUMNS, Work, make_row, search_memories
 from clio.memory.store.memory_index import Ranked
@@ -110,10 +112,13 @@ def _encode(name: str, value: Any) -> str:
 
 def fill(url: str, count: int, now: float) -> None:
     """Write memories with COPY, the indexes after them."""
-    names = re.findall(r"create index (memory_\w+)", INDEXES)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set maintenance_work_mem = '1GB'")
-        for name in names:
+        indexes = connection.execute(
+            "select indexname, indexdef from pg_indexes where schemaname = 'clio' and tablename = 'memory' "
+            "and indexname <> 'memory_pkey'"
+        ).fetchall()
+        for name, _ in indexes:
             connection.execute(f"drop index clio.{name}".encode())
         started = time.perf_counter()
         with (
@@ -126,9 +131,8 @@ def fill(url: str, count: int, now: float) -> None:
                 copy.write(lines)
         say(f"{count:,} memories written with COPY", time.perf_counter() - started, "s")
         started = time.perf_counter()
-        for statement in split_statements(INDEXES):
-            if re.match(r"create index memory_", statement):
-                connection.execute(statement.encode())
+        for _, statement in indexes:
+            connection.execute(statement.encode())
         connection.execute("update clio.scope set live = (select count(*) from clio.memory) where owner = ''")
         connection.execute("vacuum (analyze) clio.memory")
         say("indexes and statistics", time.perf_counter() - started, "s")
@@ -173,6 +177,13 @@ def measure_store(url: str, queries: Sequence[str], now: float) -> None:
         found += len(exact)
     say("places among the first ten with the score that scoring every memory gives", 100 * same / max(found, 1), "%")
     database.close()
+
+
+def read_cpu_of_database(url: str) -> float:
+    """Return the CPU time of PostgreSQL's connections and other processes so far that still run, in seconds."""
+    with psycopg.connect(url) as connection:
+        pids = connection.execute("select pid from pg_stat_activity").fetchall()
+    return sum(read_cpu_seconds(Path(f"/proc/{pid}/schedstat")) for (pid,) in pids)
 
 
 def read_cpu_seconds(process: Path) -> float:
@@ -221,6 +232,11 @@ class Server:
         self.port = int(found[1])
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
         return self
+
+    def read_cpu_seconds(self) -> float:
+        """Return the CPU time of all threads of the process so far, in seconds."""
+        assert self._process
+        return sum(map(read_cpu_seconds, Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")))
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
@@ -334,13 +350,19 @@ def measure_load(
 ) -> None:
     """Measure writers that also recall, over HTTP."""
     server = Server(url, home).start()
+    own, others = server.read_cpu_seconds(), read_cpu_of_database(url)
     writers = Writers(server.port, tokens, every_s, queries).start()
     time.sleep(seconds)
     writers.end()
+    calls = max(len(writers.recalls) + len(writers.writes), 1)
+    of_server = (server.read_cpu_seconds() - own) * 1e3 / calls
+    of_database = (read_cpu_of_database(url) - others) * 1e3 / calls
     server.end()
     say(f"{len(tokens)} writers, each a memory and a recall every {every_s:g} s", seconds, "s")
     report("recall over HTTP", writers.recalls)
     report("remember over HTTP", writers.writes)
+    say("CPU of clio for a call", of_server, "ms")
+    say("CPU of PostgreSQL for a call", of_database, "ms")
     say("errors", len(writers.errors), writers.errors[:1] or "")
     lost, _ = count_lost(url, writers.acknowledged)
     say("acknowledged memories", len(writers.acknowledged), f"lost: {lost}")
@@ -424,6 +446,36 @@ def set_up(cluster: Cluster, members: int) -> tuple[str, list[str]]:
     return url, tokens
 
 
+class Filled(msgspec.Struct):
+    """A database with memories. now: when it was filled, from which the times of its memories are counted."""
+
+    url: str
+    tokens: list[str]
+    memories: int
+    now: float
+
+
+def prepare(cluster: Cluster, memories: int, members: int) -> Filled:
+    """Start a cluster and fill it, unless that was done before in its folder."""
+    note = cluster.folder / "filled.json"
+    if not note.exists():
+        now = time.time()
+        url, tokens = set_up(cluster.create(), members)
+        fill(url, memories, now)
+        filled = Filled(url=url, tokens=tokens, memories=memories, now=now)
+        note.write_bytes(msgspec.json.encode(filled))
+        return filled
+    filled = msgspec.json.decode(note.read_bytes(), type=Filled)
+    if (filled.memories, len(filled.tokens)) != (memories, members):
+        raise SystemExit(f"{cluster.folder} has {filled.memories:,} memories of {len(filled.tokens)} members")
+    filled.url = cluster.start().url("team")  # at another port than before
+    database = open_database(filled.url)
+    if database.read(migrate):
+        database.read(lambda one: one.execute(b"analyze clio.memory"))
+    database.close()
+    return filled
+
+
 def open_database(url: str) -> Database:
     """Return an open database."""
     database = Database(parse_database_address(url, {}))
@@ -459,6 +511,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--every", type=float, default=10.0, help="seconds between two memories of a writer")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--data", type=Path, help="folder of the filled database: made, or used again and kept")
     parser.add_argument("--only", default="load,kills,failover")
     options = parser.parse_args()
     if reason := why_not():
@@ -468,16 +521,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         if "load" in parts:
-            cluster = Cluster(fsync="on", shared_buffers="1GB", max_wal_size="8GB").create()
+            cluster = Cluster(options.data, fsync="on", shared_buffers="1GB", max_wal_size="8GB")
             try:
-                now = time.time()
-                url, tokens = set_up(cluster, options.writers)
-                fill(url, options.memories, now)
-                queries = make_queries(400, options.memories, now)
-                measure_store(url, queries, now)
-                measure_load(url, home, tokens, queries, options.seconds, options.every)
+                filled = prepare(cluster, options.memories, options.writers)
+                queries = make_queries(400, options.memories, filled.now)
+                measure_store(filled.url, queries, filled.now)
+                measure_load(filled.url, home, filled.tokens, queries, options.seconds, options.every)
             finally:
-                cluster.close()
+                if options.data:
+                    cluster.stop()
+                else:
+                    cluster.close()
         if "kills" in parts:
             measure_kills(home, options.rounds)
         if "failover" in parts:

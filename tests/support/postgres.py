@@ -46,10 +46,15 @@ def _get_user() -> str | None:
 
 
 class Cluster:
-    """A running server. Everything is in one folder, which `close` deletes."""
+    """A running server. Everything is in one folder, which `close` deletes.
 
-    def __init__(self, **settings: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="pg"))
+    folder: where it is; by default a new temporary one.
+    """
+
+    def __init__(self, folder: Path | None = None, **settings: str) -> None:
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="pg"))
         self.data = self.folder / "data"
         self.settings = {"fsync": "off"} | settings
         self._process: subprocess.Popen[bytes] | None = None
