@@ -5,8 +5,12 @@ Only this module imports psycopg, from the extra `clio-shell[team-server]`. Ever
 
 import logging
 import re
+import selectors
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
@@ -119,6 +123,8 @@ class Database:
         self._psycopg, self._pools = import_psycopg()
         self._max_connections = max_connections
         self._retry_s = retry_s
+        # Changes of the shared memory wait for each other in the database. Half of the connections is for reading.
+        self._writing = threading.BoundedSemaphore(max(max_connections // 2, 1))
         self._pool: ConnectionPool[Connection] | None = None
 
     def open(self) -> None:
@@ -129,7 +135,7 @@ class Database:
         pool = self._pools.ConnectionPool
         self._pool = pool(
             self.address.conninfo,
-            kwargs={"autocommit": True, "prepare_threshold": None},
+            kwargs={"autocommit": True, "prepare_threshold": sys.maxsize},  # only what asks for it is prepared
             min_size=1,
             max_size=self._max_connections,
             timeout=_POOL_TIMEOUT_S,
@@ -137,7 +143,7 @@ class Database:
             max_idle=300.0,
             reconnect_timeout=5.0,
             configure=_configure,
-            check=pool.check_connection,
+            check=self._check,
             open=False,
         )
         # What is wrong with an address is reported at once; the pool would only report that it waited in vain.
@@ -164,7 +170,15 @@ class Database:
             with connection.transaction():
                 return work(connection)
 
-        return self._run(run, self._take)
+        return self._run(run, self._take_to_write)
+
+    def _check(self, connection: "Connection") -> None:
+        # Something to read on an idle connection is mostly its end. Asking the server before each call costs as much as
+        # one of the call's own statements.
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            if selector.select(0):
+                self._pools.ConnectionPool.check_connection(connection)
 
     def _connect(self) -> Any:
         return self._psycopg.connect(self.address.conninfo, autocommit=True)
@@ -173,6 +187,16 @@ class Database:
         if self._pool is None:
             raise ClioError(tr("the database is closed"))
         return self._pool.connection()
+
+    @contextmanager
+    def _take_to_write(self) -> "Generator[Connection]":
+        if not self._writing.acquire(timeout=_POOL_TIMEOUT_S):
+            raise self._pools.PoolTimeout("no connection to write with became free")
+        try:
+            with self._take() as connection:
+                yield connection
+        finally:
+            self._writing.release()
 
     def _run(self, work: "Callable[[Connection], T]", take: Callable[[], Any], *, is_first: bool = False) -> T:
         until = time.monotonic() + self._retry_s
@@ -235,6 +259,11 @@ def _describe_cause(error: Any) -> str:
     primary = getattr(getattr(error, "diag", None), "message_primary", None) or str(error).strip()
     lines = [line.strip() for line in str(primary).splitlines() if line.strip()]
     return truncate_line(lines[-1] if lines else type(error).__name__, _MAX_CAUSE_CHARS)
+
+
+def is_in_transaction(connection: "Connection") -> bool:
+    """Whether statements on the connection are part of a transaction that was begun."""
+    return connection.info.transaction_status.name != "IDLE"
 
 
 _SETTINGS = (

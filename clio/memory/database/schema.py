@@ -91,7 +91,27 @@ create index change_ids on clio.change using gin (ids);
 create index change_undoable on clio.change (id) where what <> '' and undone_at is null;
 """
 
-MIGRATIONS: tuple[str, ...] = (TABLES + INDEXES,)
+STRENGTH = "0.2 * importance + 0.3 / size"
+RANK = f"{STRENGTH} + 0.2 * used_day / 30"
+TIERS_PER_POINT = 100
+SEARCHED = (
+    f"(terms || array_to_tsvector(array[' r' || floor(({RANK}) * {TIERS_PER_POINT})::int, "
+    f"' s' || floor(({STRENGTH}) * {TIERS_PER_POINT})::int, ' k' || kind || '/' || owner]))"
+)
+"""What the full-text index has of a memory: its terms, its two tiers, and its kind with its owner; no term has a space.
+
+The score of a memory with one word is 0.3 + `STRENGTH` + 0.2 × recency. Recency falls with each day since the last use,
+so that `RANK` orders the memories of the last 30 days for ever; of the others it is 0, and `STRENGTH` orders them. So
+of all memories with some words, the best are in the highest tiers of one or the other.
+"""
+WITH_TIERS = f"""
+create index memory_searched on clio.memory using gin ({SEARCHED}) with (fastupdate = off) where live;
+drop index clio.memory_terms;
+drop index clio.memory_recent;
+drop index clio.memory_strong;
+"""
+
+MIGRATIONS: tuple[str, ...] = (TABLES + INDEXES, WITH_TIERS)
 """The migration to version 1, 2, ..."""
 VERSION = len(MIGRATIONS)
 

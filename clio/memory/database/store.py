@@ -5,6 +5,7 @@ What a new memory replaces, confirms or contradicts is decided by the code of th
 within the transaction that the caller opened.
 """
 
+import time
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +18,13 @@ from msgspec import structs
 
 from clio.errors import ToolRetry, UserError
 from clio.ids import new_id
+from clio.memory.database.connection import is_in_transaction
 from clio.memory.database.schema import LOCK_CLASS
 from clio.memory.database.search import (
     Found,
     TermStatistics,
     count_with,
+    find_alike,
     find_best,
     find_strongest,
     find_where,
@@ -139,10 +142,17 @@ class Work:
     member: "" for an administrator on the command line.
     """
 
-    def __init__(self, connection: "Connection", statistics: TermStatistics, member: str = "") -> None:
+    def __init__(
+        self,
+        connection: "Connection",
+        statistics: TermStatistics,
+        member: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.connection = connection
         self.statistics = statistics
         self.member = member
+        self.clock = clock
         self.found: dict[str, Found | None] = {}
         self.locked: set[str] = set()
         self.group: tuple[str, str] = ("", "")
@@ -230,37 +240,34 @@ class _DatabaseIndex(MemoryIndex):
 
     def matches(self, query: Iterable[str]) -> dict[str, int]:
         terms = frozenset(query)
-        found = self._work.keep(
-            find_best(
-                self._work.connection,
-                self._work.statistics,
-                terms,
-                owners=(self._owner,),
-                kinds=(*TYPED_KINDS, *PROJECT_KINDS),
-                limit=_MAX_MATCHES,
-                now=0.0,
-            )
+        found = find_best(
+            self._work.connection,
+            self._work.statistics,
+            terms,
+            owners=(self._owner,),
+            kinds=(*TYPED_KINDS, *PROJECT_KINDS),
+            limit=_MAX_MATCHES,
+            now=self._work.clock(),
         )
-        counts = ((record.id, len(terms & indexed_terms(record))) for record in found)
-        return {id: count for id, count in counts if count}
+        self._work.keep(found)
+        return _FoundIndex(found).count_hits(terms)
 
     def size(self, id: str) -> int:
         return len(indexed_terms(self.records[id]))
 
     def having(self, term: str) -> int:
+        return self.count_having((term,))[term]
+
+    def count_having(self, terms: Iterable[str]) -> dict[str, int]:
         # The caller compares with 50.
-        return count_with(self._work.connection, self._work.statistics, term, self._owner, 51)
+        return count_with(self._work.connection, self._work.statistics, list(terms), self._owner, 51)
 
     def keywords_like(self, term: str) -> set[str]:
         return set()
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
-        # Band by band, because PostgreSQL takes the overlap of two arrays for a tenth of the table.
-        return self.find_records(
-            "m.id in (select s.id from unnest(%s::int[]) b(band), lateral (select id from clio.memory where live "
-            "and owner = %s and kind = %s and bands @> array[b.band] limit 100) s)",
-            [make_bands(content), self._owner, type],
-        )
+        found = find_alike(self._work.connection, make_bands(content), self._owner, type)
+        return list({record.id: record for record in self._work.keep(found)}.values())
 
     def differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
         masked = mask_digits(content)
@@ -304,7 +311,7 @@ class _DatabaseFiles(MemoryFiles):
         change = 0
         for record in line.put:
             before = self._records.records.get(record.id)
-            row = connection.execute(_PUT.encode(), make_row(record, self._owner)).fetchone()
+            row = connection.execute(_PUT.encode(), make_row(record, self._owner), prepare=True).fetchone()
             if row is None:
                 raise UserError(tr("the id {id} is already used by another member's memory", id=record.id))
             change += record.is_live - (before is not None and before.is_live)
@@ -320,6 +327,7 @@ class _DatabaseFiles(MemoryFiles):
                 "insert into clio.scope (owner, live) values (%s, %s) "
                 "on conflict (owner) do update set live = clio.scope.live + excluded.live",
                 (self._owner, change),
+                prepare=True,
             )
         if line.used:
             count_uses(connection, line.used, line.at)
@@ -345,14 +353,19 @@ class _DatabaseFiles(MemoryFiles):
         return tuple(read_formers(changes, self._scope))
 
 
-def count_uses(connection: "Connection", ids: Sequence[str], at: float) -> None:
-    """Count memories as used. One that another call counts at this moment is passed over."""
+def count_uses(connection: "Connection", ids: Sequence[str], at: float, *, wait: bool = True) -> None:
+    """Count memories as used. One that another call counts at this moment is passed over.
+
+    wait: until the commit is on the disk. Without it, this must be the only statement of its transaction.
+    """
+    alone = "" if wait else ", (select set_config('synchronous_commit', 'off', true)) c"
     connection.execute(
         "update clio.memory m set accessed = greatest(m.accessed, %(at)s), access_count = m.access_count + 1, "
         "used_day = greatest(m.used_day, %(day)s) "
-        "from (select id from clio.memory where id = any(%(ids)s) order by id for update skip locked) s "
-        "where m.id = s.id",
+        f"from (select id from clio.memory where id = any(%(ids)s) order by id for update skip locked) s{alone} "
+        "where m.id = s.id".encode(),
         {"at": at, "day": get_used_day(at), "ids": list(ids)},
+        prepare=True,
     )
 
 
@@ -387,6 +400,7 @@ class _DatabaseLog(ChangeLog):
                     group,
                     msgspec.json.encode(named).decode(),
                 ),
+                prepare=True,
             )
 
     @contextmanager
@@ -563,7 +577,7 @@ def search_memories(
     unwanted = check_type(type[1:]) if type.startswith("!") else ""
     wanted = "" if unwanted or not type.strip() else check_type(type)
     kinds = [kind for kind in TYPED_KINDS if kind != unwanted and wanted in ("", kind)]
-    connection, index = work.connection, MemoryIndex()
+    connection = work.connection
     has_query = bool(query.strip() if isinstance(query, str) else query)
     if has_query:
         terms = frozenset(extract_terms(query)) if isinstance(query, str) else query
@@ -575,11 +589,34 @@ def search_memories(
         found = find_strongest(connection, owners=owners, kinds=kinds, limit=max(limit, MAX_PREFERENCES), order="load")
         # The index on "load" goes on falling with age, where the score stays at its end after 30 days.
         found += find_strongest(connection, owners=owners, kinds=kinds, limit=limit, order="importance")
-    for record in work.keep(found):
-        index.put(record)
+    work.keep(found)
+    index = _FoundIndex(found)
     if has_query:
         return rank_records(index, query, limit, now, wanted=wanted, unwanted=unwanted)
     return rank_without_query(index, limit, now, wanted=wanted, unwanted=unwanted)
+
+
+class _FoundIndex(MemoryIndex):
+    """Some memories, with the terms that the database has of them: to find stems again takes longer than to rank."""
+
+    def __init__(self, found: Iterable[Found]) -> None:
+        super().__init__()
+        self._terms: dict[str, frozenset[str]] = {}
+        for one in found:
+            self.put(one.record)
+            self._terms[one.record.id] = indexed_terms(one.record) if one.terms is None else one.terms
+
+    @property
+    def terms(self) -> Mapping[str, frozenset[str]]:
+        return self._terms
+
+    def count_hits(self, query: frozenset[str]) -> dict[str, int]:
+        """Return the number of the query's terms in each memory, without memories that have none."""
+        return {id: hits for id, terms in self._terms.items() if (hits := len(query & terms))}
+
+    def matches(self, query: Iterable[str]) -> dict[str, int]:
+        terms = frozenset(query)
+        return self.count_hits(terms) or super().matches(terms)
 
 
 class DatabaseMemoryStore(MemoryStore):
@@ -618,8 +655,12 @@ class DatabaseMemoryStore(MemoryStore):
         return None  # notes with a key are files of one machine
 
     def count(self) -> dict[Scope, int]:
+        rows = self._work.connection.execute(
+            "select owner, live from clio.scope where owner = any(%s)", (list(self.owners),), prepare=True
+        )
+        by_owner = {str(owner): int(live) for owner, live in rows}
         counts: dict[Scope, int] = {"project": 0, "user": 0}
-        counts.update((scope, store.count()) for scope, store in self._stores.items())
+        counts.update((scope, by_owner.get(store.owner, 0)) for scope, store in self._stores.items())
         return counts
 
     def scope_of(self, id: str) -> Scope:
@@ -638,12 +679,10 @@ class DatabaseMemoryStore(MemoryStore):
         return search_memories(self._work, self.owners, query, most, kind, self._clock())
 
     def mark_used(self, ids: Sequence[str]) -> int:
-        if not ids:
-            return 0
-        with self._work.connection.transaction():
+        if ids:
             # The answer does not depend on it, so it need not wait for the disk.
-            self._work.connection.execute(b"set local synchronous_commit = off")
-            count_uses(self._work.connection, ids, self._clock())
+            connection = self._work.connection
+            count_uses(connection, ids, self._clock(), wait=is_in_transaction(connection))
         return len(ids)
 
     def add(self, draft: MemoryDraft, provenance: Provenance | None = None, *, scope: Scope | None = None) -> Saved:
@@ -769,7 +808,7 @@ class DatabaseMemory:
         redact: Callable[[str], str],
         clock: Callable[[], float],
     ) -> None:
-        self._work = Work(connection, statistics, member)
+        self._work = Work(connection, statistics, member, clock)
         self._clock = clock
         self.store = DatabaseMemoryStore(self._work, redact, clock)
 

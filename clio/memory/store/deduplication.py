@@ -426,7 +426,8 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     """
     is_change = announces_change(new.content)
     terms = topic_terms(new.content) if is_change else telling_terms(new.content)
-    rare = terms if is_change else [term for term in terms if index.having(term) <= _MAX_BY_SUBJECT]
+    counts = {} if is_change else index.count_having(terms)
+    rare = [term for term in terms if counts.get(term, 0) <= _MAX_BY_SUBJECT]
     matches = index.matches(rare)
     best = sorted(matches, key=lambda id: -matches[id])[: _MAX_BY_SUBJECT if is_change else _MAX_SHORT]
     return [record for id in best if (record := index.records[id]).kind == new.kind]

@@ -119,6 +119,10 @@ class MemoryIndex:
         """Return the number of live records that contain the term."""
         return self._word_index().having(term)
 
+    def count_having(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return for each term the number of live records that contain it."""
+        return {term: self.having(term) for term in terms}
+
     def keywords_like(self, term: str) -> set[str]:
         """Return stems of keywords that are spelt similarly; none if a live record contains the term itself."""
         return set() if self.having(term) else self._word_index().keywords.find_similar(term)

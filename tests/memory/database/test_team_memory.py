@@ -9,6 +9,7 @@ import pytest
 
 import clio.memory.database.connection as connection
 import clio.memory.database.members as members
+import clio.memory.database.schema as schema
 import clio.memory.database.search as search
 from clio.commands.team_commands import describe_visible_password
 from clio.entrypoints.mcp_http import CALLER, Caller
@@ -19,7 +20,7 @@ from clio.memory.database.connection import Database, parse_database_address
 from clio.memory.database.members import MemberTokens, add_member, list_members, revoke_member
 from clio.memory.database.schema import VERSION, migrate
 from clio.memory.database.search import TermStatistics, make_query_for
-from clio.memory.database.store import DatabaseMemory, DatabaseMemoryStore
+from clio.memory.database.store import PROJECT_OWNER, DatabaseMemory, DatabaseMemoryStore, Work
 from clio.memory.database.transfer import export_all, import_records
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, MemoryRecord, Provenance
@@ -155,9 +156,10 @@ def test_saving_and_recalling_give_what_the_file_store_gives(database: Database,
             ), query
 
 
-@pytest.mark.parametrize("rows", [0, 30, 400])
+@pytest.mark.parametrize("rare_rows", [0, 30, 400])
+@pytest.mark.parametrize("tier_cost", [0.0, 1e9])
 def test_a_query_of_common_words_finds_the_best_although_not_all_are_scored(
-    database: Database, monkeypatch: pytest.MonkeyPatch, rows: int
+    database: Database, monkeypatch: pytest.MonkeyPatch, rare_rows: int, tier_cost: float
 ) -> None:
     team = Team(database, lambda: NOW)
     words = "alpha beta gamma delta".split()
@@ -176,14 +178,88 @@ def test_a_query_of_common_words_finds_the_best_although_not_all_are_scored(
     import_records(database, records, owner="", redact=unchanged, clock=lambda: NOW)
     expected = [team.recall("anna", "alpha beta gamma"), team.recall("anna", "delta")]
     database.read(lambda connection: connection.execute("analyze clio.memory"))
-    monkeypatch.setattr(search, "_MAX_ROWS", rows)
+    monkeypatch.setattr(search, "_RARE_ROWS", rare_rows)
+    monkeypatch.setattr(search, "_TIER_ENTRY_US", tier_cost)
+    monkeypatch.setattr(search, "_CHOICE", 1)
     other = Team(database, lambda: NOW)
     assert [other.recall("ben", "alpha beta gamma"), other.recall("ben", "delta")] == expected
 
 
+def test_memories_of_a_rare_kind_are_found_by_common_words(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [
+        MemoryRecord(
+            id=f"{n:08x}-0000-7000-8000-000000000000", kind=kind, content=f"the port of shelf {n}", accessed=NOW
+        )
+        for kind, numbers in (("fact", range(500)), ("event", (500, 501)), ("discovery", (502,)))
+        for n in numbers
+    ]
+    import_records(database, records, owner="", redact=unchanged, clock=lambda: NOW)
+    database.read(lambda connection: connection.execute("analyze clio.memory"))
+    monkeypatch.setattr(search, "_RARE_ROWS", 0)
+    monkeypatch.setattr(search, "_TIER_ENTRY_US", 0.0)
+    team = Team(database, lambda: NOW)
+    assert set(team.recall("anna", "port shelf", type="event")) == {"the port of shelf 500", "the port of shelf 501"}
+    assert team.recall("anna", "port shelf", type="note") == []
+    assert _data(team.call("anna", "project_knowledge", query="port shelf"))["total"] == 1
+    assert len(team.recall("anna", "port shelf")) == 10
+
+
+def test_memories_in_tables_of_an_earlier_version_are_found(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = cluster.new_database("earlier")
+    first = open_database(url)
+    monkeypatch.setattr(schema, "VERSION", 1)
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    assert first.read(migrate) == 1
+    Team(first).remember("anna", "The staging port is 5432")
+    first.close()
+    monkeypatch.undo()
+    later = open_database(url)
+    assert later.read(migrate) == VERSION - 1
+    assert Team(later).recall("ben", "ports of staging") == ["The staging port is 5432"]
+    later.close()
+
+
+def test_members_who_write_leave_connections_to_those_who_read(database: Database, cluster: Cluster) -> None:
+    team = Team(database)
+    team.remember("anna", "The staging port is 5432")
+    held, found, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def hold(connection: Any) -> None:
+        Work(connection, TermStatistics()).lock(PROJECT_OWNER)
+        held.set()
+        found.wait(30)
+
+    holder = threading.Thread(target=lambda: database.write(hold))
+    holder.start()
+    assert held.wait(30)
+
+    def write(number: int) -> None:
+        team.remember(f"member{number}", f"Shelf {chr(97 + number) * 3} is empty")
+        ended.set()
+
+    writers = threading.Thread(target=each, args=(write, range(connection.MAX_CONNECTIONS + 2)))
+    writers.start()
+    try:
+        while count_waiting(cluster) < connection.MAX_CONNECTIONS // 2 - 1:
+            assert writers.is_alive()
+        for _ in range(20):
+            assert team.recall("ben", "staging") == ["The staging port is 5432"]
+            assert count_waiting(cluster) < connection.MAX_CONNECTIONS // 2
+        assert not ended.is_set()
+    finally:
+        found.set()
+        writers.join()
+        holder.join()
+
+
+def count_waiting(cluster: Cluster) -> int:
+    """Return how many connections wait for a lock."""
+    return cluster.execute("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
+
+
 @pytest.mark.fast
 def test_a_query_for_some_of_many_words_is_never_too_narrow() -> None:
-    assert make_query_for(["a", "b'", "c"], 2) == "('a' & 'b''') | ('a' & 'c') | ('b''' & 'c')"
+    assert make_query_for(["a", "b'", "c"], 2) == "'a' & ('b''' | 'c') | 'b''' & 'c'"
     # At least 15 of 20 words: one of the six rarest is among them.
     assert make_query_for([f"w{n}" for n in range(20)], 15).count("|") == 5
 
