@@ -45,8 +45,8 @@ FAILURES_PER_S, FAILURE_BURST = 0.2, 10.0
 """Requests with a wrong token or none, of one address."""
 _MAX_ADDRESSES = 1_000
 _MAX_CONNECTIONS = 100
-_MAX_CALLS = 16
-"""Calls that run at the same time; others wait."""
+_SWITCH_INTERVAL_S = 0.0005
+"""How long a thread may run Python before another one gets its turn; Python's own value is 5 ms."""
 _MAX_KEY_CHARS = 200
 _HEAD_TIMEOUT_S = 10.0
 """Time for the head of a request, from the beginning of the connection or the end of the answer before."""
@@ -219,8 +219,11 @@ def open_socket(options: HttpOptions) -> socket.socket:
 async def _serve(tools: ToolServer, tokens: Tokens, options: HttpOptions, listener: socket.socket) -> None:
     import uvicorn
 
-    # Calls wait for a disk or a database; Python's own number of threads is six on two cores.
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_MAX_CALLS))
+    # Calls wait for a disk or a database; Python's own number of threads is six on two cores. A database has fewer
+    # connections, for which calls wait in turn: those that write must not leave no thread to those that read.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_MAX_CONNECTIONS))
+    # A call has a dozen moments at which it waits for the interpreter while another one computes.
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gate = make_http_app(make_server(tools), tokens, allowed_hosts=(options.host, *options.allowed_hosts))
     config = uvicorn.Config(
         gate,
