@@ -289,7 +289,9 @@ class BackgroundAgents:
         """Send a message to a running agent, which reads it before its next request. Raises UserError."""
         agent = self.find(number)
         if not agent.is_running or agent.subagent is None:
-            raise UserError(tr("{name} does not run any more", name=agent.name))
+            raise UserError(
+                tr("{name} has ended; /agents report {number} shows its report", name=agent.name, number=number)
+            )
         agent.subagent.mailbox.put(text)
 
     async def stop(self, number: int) -> BackgroundAgent:

@@ -68,7 +68,7 @@ def test_the_turn_goes_on_and_the_report_comes_with_the_next_message(make_harnes
     async def story() -> None:
         assert (await harness.turn("look in the background")).text == "It looks."
         await wait_for_agent(harness)
-        assert "agent1" in said(harness, "/agents") and "step 2" in said(harness, "/agents")
+        assert "agent1" in said(harness, "/agents") and "2 steps" in said(harness, "/agents")
         assert "It subtracts." in said(harness, "/agents report 1")
         await harness.turn("and?")
         await harness.app.close()
