@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from clio.config.trust import record_sessions
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
@@ -163,6 +164,7 @@ def large(folder: Path, messages: int, calls: int) -> None:
                 session.append(AssistantMessage(content="It is so because of the parser's table. " * 6))
         count = len(session.messages)
         session.close()
+        record_sessions(folder / "home" / ".clio", [session.id])  # otherwise -c takes it for one that came with a clone
         size = sum(path.stat().st_size for path in store.folder.rglob("*") if path.is_file())
         begun = time.monotonic()
         with started(server, folder, "-c") as clio:
