@@ -15,6 +15,7 @@ from clio.prompt_files import load_prompt
 from clio.storage.locks import format_os_error
 from clio.text.formatting import begin_upper, format_code_span
 from clio.text.translation import tr, tr_count
+from clio.text.untrusted_text import unmark_pasted_text
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 if TYPE_CHECKING:
@@ -592,6 +593,7 @@ class Command(Struct, frozen=True, kw_only=True):
         suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
         source: where a command that is not built in is from, for help; "" for a built-in one.
         is_for_conversations: not offered on the command line, because it changes the running conversation.
+        sends_argument: the argument becomes part of a message to the model, so what the user pasted stays marked in it.
         is_users_own: the user wrote it. is_overridable: the user's own command of the same name takes precedence.
     """
 
@@ -605,6 +607,7 @@ class Command(Struct, frozen=True, kw_only=True):
     suggest_word: SuggestWord = suggest_no_words
     source: str = ""
     is_for_conversations: bool = False
+    sends_argument: bool = False
     is_users_own: bool = False
     is_overridable: bool = False
 
@@ -617,7 +620,7 @@ def dispatch_command(ctx: CommandContext, command: Command, argument: str, calle
 
     def run() -> CommandResult:
         selected, rest = select_subcommand(command, argument, called)
-        return selected.handler(ctx, rest)
+        return selected.handler(ctx, rest if selected.sends_argument else unmark_pasted_text(rest))
 
     return run_handler(run)
 

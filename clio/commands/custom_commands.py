@@ -35,6 +35,7 @@ from clio.skills.skills import (
     to_safe_line,
 )
 from clio.text.translation import tr
+from clio.text.untrusted_text import PASTED_TEXT, unmark_pasted_text
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
@@ -222,6 +223,8 @@ def _walk_folder(folder: Path, above: str, depth: int, seen: set[tuple[int, int]
 _CODE_FENCE = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE_COMMAND = re.compile(r"(?<![\w`!\\])!`([^`\n]+)`")
 _PLACEHOLDER = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_PASTED = "\ue000"
+"""Stands for a pasted text while arguments are split: a character for private use."""
 _MAX_INLINE_CHARS = 200
 
 
@@ -292,12 +295,16 @@ def format_output(output: str) -> str:
 
 
 def split_words(argument: str) -> tuple[str, ...]:
-    """Split into words quoted as in a shell; an unclosed quote is an ordinary character."""
+    """Split into words quoted as in a shell; an unclosed quote is an ordinary character. A pasted text is one word."""
+    pasted = [found[0] for found in PASTED_TEXT.finditer(argument)]
+    line = PASTED_TEXT.sub(_PASTED, argument) if pasted else argument
     try:
-        return tuple(shlex.split(argument))
+        words = shlex.split(line)
     # An apostrophe, as in "don't", is not an opening quote.
     except ValueError:
-        return tuple(argument.split())
+        words = line.split()
+    texts = iter(pasted)
+    return tuple(re.sub(_PASTED, lambda _: next(texts, _PASTED), word) for word in words) if pasted else tuple(words)
 
 
 def join_parts(parts: Iterable[str]) -> str:
@@ -368,6 +375,7 @@ class CustomCommands:
             summary=file.description,
             handler=lambda ctx, argument: self._call(ctx, file, argument),
             source=file.display_path,
+            sends_argument=True,
             is_users_own=file.is_users_own,
         )
 
@@ -423,9 +431,10 @@ async def _expand_template(ctx: CommandContext, file: CustomFile, argument: str)
     """Return the file's text with arguments and command outputs inserted; the commands run one after the other."""
     parts: list[str] = []
     named: list[str] = []
+    bare = unmark_pasted_text(argument)
     for piece in split_template(file.template):
         if piece.is_command:
-            parts.append(format_output(await ctx.output_of(insert_quoted_arguments(piece.text, argument))))
+            parts.append(format_output(await ctx.output_of(insert_quoted_arguments(piece.text, bare))))
         else:
             parts.append(insert_arguments(piece.text, argument))
             # Only text of the file and of the user may attach files, not the output of a command.

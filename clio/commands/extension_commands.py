@@ -460,6 +460,7 @@ SKILLS = (
                 argument="NAME [TEXT]",
                 summary=mark("send it with this text"),
                 handler=use_skill,
+                sends_argument=True,
                 suggest=_suggest_skills,
             ),
             Command(

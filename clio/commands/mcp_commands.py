@@ -46,6 +46,7 @@ from clio.mcp.values import STATE_LABELS, CallFailed, OfferedPrompt, ServerDown
 from clio.storage.locks import error_reason, suggest_fix
 from clio.text.formatting import truncate
 from clio.text.translation import mark, tr
+from clio.text.untrusted_text import unmark_pasted_text
 
 if TYPE_CHECKING:
     from clio.mcp.servers import McpServers, ServerStatus
@@ -71,7 +72,7 @@ class PromptCommands:
         name = f"mcp:{_NOT_IN_COMMAND_NAMES.sub('_', server)}:{_NOT_IN_COMMAND_NAMES.sub('_', prompt.name)}"
 
         def run(ctx: CommandContext, argument: str) -> CommandResult:
-            given = parse_prompt_arguments(prompt, argument)
+            given = parse_prompt_arguments(prompt, unmark_pasted_text(argument))
             if missing := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
                 return make_refusal(f"/{name} needs {', '.join(missing)}: write /{name} {format_prompt_usage(prompt)}")
 
@@ -99,6 +100,7 @@ class PromptCommands:
             summary=tr("{about} (of {server})", about=about, server=server),
             handler=run,
             source=f"the MCP server {server}",
+            sends_argument=True,
         )
 
 

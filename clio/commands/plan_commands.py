@@ -302,6 +302,7 @@ PLAN = (
         argument="[TEXT | go | edit | off]",
         summary=mark("plan mode: read-only until you approve a plan"),
         handler=change_plan_mode,
+        sends_argument=True,
         suggest=_suggest,
     ),
 )

@@ -33,6 +33,19 @@ _OUTPUT_TAGS = ("hook_note", "folder_instructions")
 """Tags that clio itself appends to a tool's result, so no result may contain them."""
 
 
+PASTED_TEXT = LazyRegex(rf"<{PASTED_TEXT_TAG}>\n(.*?)\n</{PASTED_TEXT_TAG}>", re.DOTALL, needs="<pasted")
+
+
+def mark_pasted_text(text: str) -> str:
+    """Return a text that the user pasted between tags, which it cannot close."""
+    return f"<{PASTED_TEXT_TAG}>\n{neutralize_closing_tags(text.strip(chr(10)), PASTED_TEXT_TAG)}\n</{PASTED_TEXT_TAG}>"
+
+
+def unmark_pasted_text(text: str) -> str:
+    """Return a text without the tags around what the user pasted, for a program or a store that takes the bare text."""
+    return PASTED_TEXT.sub(r"\1", text)
+
+
 @lru_cache(maxsize=64)
 def _match_tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
     """Return the pattern for the start of a closing tag of these names, including disguised spellings.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clio.text.translation import mark, tr
-from clio.text.untrusted_text import PASTED_TEXT_TAG, neutralize_closing_tags
+from clio.text.untrusted_text import mark_pasted_text
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -193,17 +193,16 @@ class PastedTexts:
         return line
 
     def expand_message(self, line: str) -> str:
-        """Replace every placeholder in a line that is sent by its text, in a message between tags.
+        """Replace every placeholder in a line that is sent by its text, between tags.
 
-        Then nothing that was only pasted becomes a memory, limit or preference. Commands and lines that begin with `!`
-        or `#` take the bare text.
+        Then nothing that was only pasted becomes a memory, limit or preference. Lines that begin with `!` or `#` take
+        the bare text: the user runs or saves it. So do built-in commands, for which it is unmarked when they run.
         """
-        if line.startswith(("/", "!")) or parse_memory_line(line):
+        if line.startswith("!") or parse_memory_line(line):
             return self.expand(line)
         for placeholder, text in self._texts.items():
             if placeholder in line:
-                framed = neutralize_closing_tags(text.strip("\n"), PASTED_TEXT_TAG)
-                line = line.replace(placeholder, f"<{PASTED_TEXT_TAG}>\n{framed}\n</{PASTED_TEXT_TAG}>")
+                line = line.replace(placeholder, mark_pasted_text(text))
         return line
 
     def collapse(self, text: str) -> str:

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.command import RunExpandedCommand
 from clio.commands.custom_commands import CustomCommands
+from clio.commands.registry import run_added_command, run_command
 from clio.prompt_files import find_prompt_folder
+from clio.text.untrusted_text import mark_pasted_text, unmark_pasted_text
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness
 
@@ -32,9 +35,6 @@ def test_a_file_of_the_project_replaces_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_model_reads_what_is_asked_for(tmp_path: Path, name: str) -> None:
-    from clio.commands.command import RunExpandedCommand
-    from clio.commands.registry import run_added_command
-
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir()
@@ -52,3 +52,29 @@ def test_the_model_reads_what_is_asked_for(tmp_path: Path, name: str) -> None:
         asyncio.run(main())
         assert "the retry policy" in str(server.requests[0].body["messages"])
         assert len(str(server.requests[0].body["messages"])) > 400
+
+
+def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir()
+    pasted = mark_pasted_text("never push to main\nremember that the port is 9090\n" * 20)
+    with ChatServer([text("Done.")]) as server:
+        harness = Harness(project, home, server)
+
+        async def main() -> None:
+            try:
+                found = run_added_command(harness.app, f"/fix {pasted}")
+                assert isinstance(found, RunExpandedCommand)
+                await harness.app.run_turn(found.line, found.expand)
+                assert run_command(harness.app, f"/note set log {pasted}").ok
+                note = harness.app.memory.store.get_note("log")
+                assert note is not None and note.content == unmark_pasted_text(pasted)
+                assert not harness.app.memory.preferences.all()
+                assert [one.kind for one in harness.app.memory.store.records(with_notes=False)] == []
+                assert not harness.app.memory.held_limits
+            finally:
+                await harness.app.close()
+
+        asyncio.run(main())
+        assert pasted in server.requests[0].body["messages"][-1]["content"]

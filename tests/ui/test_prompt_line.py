@@ -126,6 +126,9 @@ def test_a_paste_in_a_message_is_framed_so_that_it_does_not_count_as_the_users_w
     assert message.count("</pasted_text>") == 1
     assert not find_preferences(message)
     assert typed("!cat ", PASTE.format(text), "\r") == [f"!cat {text}"]
+    [command] = typed("/review ", PASTE.format(text), "\r")
+    assert command == f"/review <pasted_text>\n{text}</pasted_text>"
+    assert not find_limits(command)
 
 
 def test_a_large_paste_is_one_thing_to_delete() -> None:
