@@ -363,7 +363,7 @@ def _find_denied(old: str, sentence: str) -> ValueChange | None:
 
 _IS_OPPOSED = re.compile(r"(?:[,;:(–—-]|(?<!\w)(?:and|und|et|y|e))\s*$", re.IGNORECASE)
 """Before a negation that comes after the new value: "Mondays, not Fridays"."""
-_CONTRAST = re.compile(r"[,;]|(?<!\w)(?:but|sondern|mais|sino|mas|e sim)(?!\w)", re.IGNORECASE)
+_CONTRAST = re.compile(r"[,;]|:(?=\s)|\s[–—-]\s|(?<!\w)(?:but|sondern|mais|sino|mas|e sim)(?!\w)", re.IGNORECASE)
 
 
 def _is_instead(negation: re.Match[str]) -> bool:

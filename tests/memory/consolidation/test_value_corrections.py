@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.consolidation.value_corrections import find_corrected_value, read_value_corrections
+from clio.memory.consolidation.value_corrections import (
+    find_corrected_value,
+    is_already_said,
+    read_value_corrections,
+)
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness, make_repository
 
@@ -139,3 +143,11 @@ def test_scratch_that_takes_back_what_the_message_before_stated(tmp_path: Path, 
 def test_clio_asks_if_a_request_to_forget_may_be_about_the_task(tmp_path: Path, server: ChatServer) -> None:
     said = ["remember that the cache lives in Redis", "look at the parser and the cache", "forget the cache"]
     assert converse(tmp_path, server, said) == (["the cache lives in Redis"], ["Forget “the cache lives in Redis”?"])
+
+
+@pytest.mark.parametrize("mark", [",", ":", " –", " -", " —", ";"])
+def test_the_new_value_may_follow_the_denied_one_after_any_mark(mark: str) -> None:
+    old, sentence = "the staging server listens on port 8080", f"wait, not 8080{mark} it's 9090"
+    assert not is_already_said(old, sentence)
+    change = find_corrected_value(old, sentence)
+    assert change is not None and (change.old, change.new) == ("8080", "9090")
