@@ -67,6 +67,12 @@ class PrintedRows:
         return self._above + self._room >= self._size[1]
 
     @property
+    def ends_with_blank(self) -> bool:
+        """Whether the row above the bottom area is known to be blank."""
+        self._note_changes()
+        return bool(self._lines) and not self._lines[-1]
+
+    @property
     def version(self) -> int:
         """A number for `note_row`."""
         self._note_changes()

@@ -563,8 +563,13 @@ class PromptLine:
             # `run_in_terminal` leaves raw mode meanwhile: keys typed in that moment would be echoed, and the terminal
             # itself would act on Ctrl-R and Ctrl-W.
             self._layout.close()
+            version = self._printed.version
             try:
                 show()
+                if self._printed.version != version and not self._printed.ends_with_blank:
+                    app.output.write_raw("\r\n")  # the line has a blank row above it, as it had
+                    app.output.flush()
+                    self._printed.add("\n")
             finally:
                 app.renderer.reset()
                 app.invalidate()

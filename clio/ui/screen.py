@@ -545,7 +545,8 @@ class Screen:
         if section != "tools" and parts:
             self._queue_parts("tools", *self._calls.print_finished(self._painter.width))
         for number, part in enumerate(parts):
-            if number == 0 and ((has_blank_before and self._section) or _needs_gap(self._section, section)):
+            wants_gap = number == 0 and ((has_blank_before and self._section) or _needs_gap(self._section, section))
+            if wants_gap and (self._queued_text or not self._printed.ends_with_blank):
                 self._queued_text.append("\n")
             self._queued_text.append(self._painter.render_lines(part))
             self._section = section

@@ -350,3 +350,22 @@ def test_a_pinned_list_is_printed_when_it_goes_and_leaves_no_blank_rows(place: P
                 number,
                 clio.text,
             )
+
+
+def test_a_notice_above_the_line_is_between_blank_rows(place: Place) -> None:
+    assert place.server is not None
+    place.server.add(text("Answered."))
+    with place.clio(columns=80, lines=24, setup=STEADY) as clio:
+        clio.wait_for("for commands")
+        clio.line("hello")
+        clio.wait_for("1 request")
+        at_prompt(clio)
+        for count in (1, 2):
+            clio.send("\x0f")
+            clio.wait_for_screen(rf"(no output to open[\s\S]*){{{count}}}❯ Ask")
+            at_prompt(clio)
+        rows = clio.lines
+        first = next(number for number, row in enumerate(rows) if "1 request" in row)
+        assert [bool(row) for row in rows[first : first + 7]] == [True, False, True, False, True, False, True], (
+            clio.text
+        )

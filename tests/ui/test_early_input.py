@@ -29,6 +29,7 @@ from clio.commands.command import Table
 from clio.entrypoints import first_paint
 from clio.ui.prompt_io import Questions
 from clio.ui.plain_line import PlainLine
+from clio.ui.printed_rows import PrintedRows
 from clio.ui.prompt_line import PromptLine
 from clio.ui.reader.prompt import ReaderLine
 from clio.ui.reader.prompt import ReaderQuestions
@@ -41,6 +42,10 @@ async def main():
     def size():
         now = output.get_size()
         return now.columns, now.rows
+    printed = PrintedRows(size)
+    def say(text):
+        print(text, flush=True)
+        printed.add(text + "\\n")  # as all that clio prints
     common = dict(history=InMemoryHistory(), completer=DummyCompleter(), status=lambda: ())
     if kind.startswith("plain"):
         line = PlainLine(text="> ", output=sys.stdout)
@@ -49,12 +54,12 @@ async def main():
         line = ReaderLine(stream=sys.stdout, size=size, **common)
         questions = ReaderQuestions(sys.stdout, size)
     else:
-        line = PromptLine(text="> ", **common)
+        line = PromptLine(text="> ", printed=printed, **common)
         questions = Questions(sys.stdout, live=True, theme=Theme())
     for number in range(int(sys.argv[2])):
         if not kind.startswith("plain"):
             first_paint.silence_terminal()
-        print(f"working {number}", flush=True)
+        say(f"working {number}")
         while not Path(f"go{number}").exists():
             await asyncio.sleep(0.01)  # the poll interval, in the program under test
         if kind.endswith(("key", "line")):
@@ -70,8 +75,8 @@ async def main():
             answer = await questions.ask_key({"y": f"Delete {number}?", "n": "no"})
         else:
             answer = await questions.ask_line(f"Delete {number}? ")
-        print(f"ANSWER {number}", repr(answer), flush=True)
-        print(f"TEXT {number}", repr(await line.read()), flush=True)
+        say(f"ANSWER {number} {answer!r}")
+        say(f"TEXT {number} {await line.read()!r}")
 
 asyncio.run(main())
 """

@@ -79,7 +79,7 @@ def test_a_one_shot_answer_is_wrapped_on_a_terminal_and_byte_exact_in_a_pipe(tmp
             rows = clio.everything.splitlines()
             assert not clio.screen.broken_rows
         assert run_clio(["-p", "what?"], place.project, place.env()).stdout == f"{answer}\n"
-    assert rows[:2] == ["**An** answer that is   long enough to", "be wrapped on a screen of forty columns."]
+    assert rows[:2] == ["An answer that is   long enough to be", "wrapped on a screen of forty columns."]
 
 
 def test_a_stream_that_is_no_terminal_gets_the_text_as_it_is() -> None:
