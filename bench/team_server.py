@@ -468,6 +468,9 @@ def prepare(cluster: Cluster, memories: int, members: int) -> Filled:
     filled = msgspec.json.decode(note.read_bytes(), type=Filled)
     if (filled.memories, len(filled.tokens)) != (memories, members):
         raise SystemExit(f"{cluster.folder} has {filled.memories:,} memories of {len(filled.tokens)} members")
+    for file in (cluster.data / "base").rglob("*"):  # into the system's memory, where filling left it
+        if file.is_file():
+            file.read_bytes()
     filled.url = cluster.start().url("team")  # at another port than before
     database = open_database(filled.url)
     if database.read(migrate):

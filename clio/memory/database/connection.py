@@ -190,8 +190,14 @@ class Database:
 
     @contextmanager
     def _take_to_write(self) -> "Generator[Connection]":
-        if not self._writing.acquire(timeout=_POOL_TIMEOUT_S):
-            raise self._pools.PoolTimeout("no connection to write with became free")
+        if not self._writing.acquire(timeout=max(self._retry_s, _POOL_TIMEOUT_S)):
+            raise ClioError(
+                tr(
+                    "the database {place} failed ({cause}); try again",
+                    place=self.address.shown,
+                    cause="too many calls write at the same time",
+                )
+            )
         try:
             with self._take() as connection:
                 yield connection
