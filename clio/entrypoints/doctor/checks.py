@@ -500,7 +500,7 @@ def check_plugins(context: DoctorContext) -> Iterator[Finding]:
                 tr("clio plugin update {name}, or clio plugin remove {name}", name=shown),
             )
             continue
-        elsewhere = locked.project and locked.project != str(context.owner)
+        elsewhere = locked.projects and str(context.owner) not in locked.projects
         ready.append(tr("{name} (in another project)", name=shown) if elsewhere else shown)
         for part in read_locked_plugin(context.home, name, locked).problems:
             yield make_note("plugins", f"{shown}: {part}")
