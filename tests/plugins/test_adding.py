@@ -198,8 +198,8 @@ def test_a_plugin_added_in_a_second_project_stays_in_the_first(
     assert "tidy" in clio("skills", "list").out
     assert len(clio("plugin", "list", "--json").data[0]["projects"]) == 2
     assert "up to date" in clio("plugin", "update").out
-    assert "in another project" not in clio("doctor").out
     monkeypatch.chdir(tmp_path / "project")
+    assert "in another project" not in clio("doctor").out
     assert "tidy" in clio("skills", "list").out
     add(clio, repository)
     assert clio("plugin", "list", "--json").data[0]["projects"] == []
