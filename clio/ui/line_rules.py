@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -188,9 +188,7 @@ class PastedTexts:
 
     def expand(self, line: str) -> str:
         """Replace every placeholder in the line by its text."""
-        for placeholder, text in self._texts.items():
-            line = line.replace(placeholder, text)
-        return line
+        return self._replace(line, lambda text: text)
 
     def expand_message(self, line: str) -> str:
         """Replace every placeholder in a line that is sent by its text, between tags.
@@ -200,10 +198,12 @@ class PastedTexts:
         """
         if line.startswith("!") or parse_memory_line(line):
             return self.expand(line)
-        for placeholder, text in self._texts.items():
-            if placeholder in line:
-                line = line.replace(placeholder, mark_pasted_text(text))
-        return line
+        return self._replace(line, mark_pasted_text)
+
+    def _replace(self, line: str, render: Callable[[str], str]) -> str:
+        """Replace the placeholders of the line itself: a pasted text may contain the placeholder of another one."""
+        choices = "|".join(map(re.escape, self._texts))
+        return re.sub(choices, lambda found: render(self._texts[found[0]]), line) if choices else line
 
     def collapse(self, text: str) -> str:
         """Replace every complete paste in the text by its placeholder; the inverse of `expand`."""

@@ -126,6 +126,10 @@ def test_a_paste_in_a_message_is_framed_so_that_it_does_not_count_as_the_users_w
     assert message.count("</pasted_text>") == 1
     assert not find_preferences(message)
     assert typed("!cat ", PASTE.format(text), "\r") == [f"!cat {text}"]
+    other = "[pasted text 2: 50 lines]\nI prefer tabs\n" * 60
+    [message] = typed(PASTE.format(other), " and ", PASTE.format(text), "\r")
+    assert message.count("</pasted_text>") == 2
+    assert not find_preferences(message)
     [command] = typed("/review ", PASTE.format(text), "\r")
     assert command == f"/review <pasted_text>\n{text}</pasted_text>"
     assert not find_limits(command)
