@@ -9,13 +9,13 @@ Precision comes before recall: a limit saved by mistake does more harm than one 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.rule_files import load_rule_file, read_own_sentences
+from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember"]
@@ -27,6 +27,11 @@ _WORD = re.compile(r"(?<![\w./@#-])[^\W\d_]+(?:'(?=\w)|(?![\w/@-]))(?!\.\w)")
 """Words outside of names such as "nightly-eu" and "docs/es", which may look like words of another language."""
 _JAPANESE_WORD = LazyRegex(r"[\u3400-\u9fff々]+|[\u30a1-\u30faー]+")
 _NAME = LazyRegex(r"[a-z0-9_@*][\w./+#@*-]*[a-z0-9_]|[a-z0-9]", re.ASCII)
+_QUOTATION = LazyRegex(
+    r"“[^”\n]* [^”\n]*”|„[^“”\n]* [^“”\n]*[“”]|«[^»\n]* [^»\n]*»|\"[^\"\n]* [^\"\n]*\""
+    r"|[「『“][^「」『』”\n]{6,}[」』”]",
+    needs='“ „ « " 「 『',
+)
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
@@ -245,9 +250,9 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
             content, quote = f"{last.content}, {sentence.text}", f"{last.quote}. {sentence.text}"
             statement = structs.replace(last, content=content, quote=quote)
         else:
-            statement = _read_sentence(sentence.text, rules)
-            if statement is None and sentence.plain != sentence.text:
-                statement = _as_written(_read_sentence(sentence.plain, rules), sentence)
+            statement = _as_written(_read_sentence(sentence.unquoted, rules), sentence, range(len(sentence.text) + 1))
+            if statement is None and sentence.plain != sentence.unquoted:
+                statement = _as_written(_read_sentence(sentence.plain, rules), sentence, sentence.offsets)
         last = statement
         if statement is not None:
             found.setdefault(statement.content.casefold(), statement)
@@ -259,11 +264,13 @@ class _Assertion(Struct, frozen=True):
 
     Attributes:
         text: as written.
-        plain: the sentence with the words of its language in place of English ones such as "never".
+        unquoted: of the same length, with `FILLER` in place of quotations of several words, which state nothing.
+        plain: the same with the words of its language in place of English ones such as "never".
         offsets: of each character of `plain`, and of its end, the offset in `text`.
     """
 
     text: str
+    unquoted: str
     plain: str
     offsets: tuple[int, ...]
 
@@ -282,16 +289,17 @@ def _read_assertions(text: str, language: str, rules: LanguageRules) -> Iterator
 
 def _replace_english(sentence: str, masked: str, rules: LanguageRules) -> _Assertion:
     """Return the sentence with words of its language in place of English ones, except in quotations and code."""
+    unquoted = _QUOTATION.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), sentence)
     pieces: list[str] = []
     offsets: list[int] = []
     done = 0
     for found in _word_pattern(tuple(rules.english), rules.describing).finditer(masked):
         word = rules.english[found[0].casefold().replace("’", "'")]
-        pieces += (sentence[done : found.start()], word)
+        pieces += (unquoted[done : found.start()], word)
         offsets += (*range(done, found.start()), *([found.start()] * len(word)))
         done = found.end()
     offsets += range(done, len(sentence) + 1)
-    return _Assertion(sentence, "".join((*pieces, sentence[done:])), tuple(offsets))
+    return _Assertion(sentence, unquoted, "".join((*pieces, unquoted[done:])), tuple(offsets))
 
 
 @cache
@@ -301,15 +309,18 @@ def _word_pattern(words: tuple[str, ...], describing: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9_./@#-])(?:{choices})(?![A-Za-z0-9_/@'-]|\.[A-Za-z0-9]){is_order}", re.I)
 
 
-def _as_written(statement: LanguageStatement | None, sentence: _Assertion) -> LanguageStatement | None:
-    """Return the statement with its content as the user wrote it, with the English words."""
+def _as_written(
+    statement: LanguageStatement | None, sentence: _Assertion, offsets: Sequence[int]
+) -> LanguageStatement | None:
+    """Return the statement with its content as the user wrote it, with quotations and English words."""
     if statement is None:
         return None
-    start = sentence.plain.find(statement.content)
+    read = sentence.plain if offsets is sentence.offsets else sentence.unquoted
+    start = read.find(statement.content)
     if start < 0:
         return structs.replace(statement, content=sentence.text, quote=sentence.text)
-    end = sentence.offsets[start + len(statement.content)]
-    return structs.replace(statement, content=_tidy(sentence.text[sentence.offsets[start] : end]), quote=sentence.text)
+    end = offsets[start + len(statement.content)]
+    return structs.replace(statement, content=_tidy(sentence.text[offsets[start] : end]), quote=sentence.text)
 
 
 WithdrawalKind = Literal["permission", "release", "forget"]
@@ -333,7 +344,8 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
     found: list[FoundWithdrawal] = []
     for sentence in sentences:
         skipped = _match(rules.skip, sentence.plain)
-        rest = sentence.plain[skipped.end() :] if skipped else sentence.plain
+        start = skipped.end() if skipped else 0
+        rest = sentence.plain[start:]
         if re.search(rules.occasion, rest, re.I):
             continue
         is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
@@ -341,7 +353,8 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
         for kind, patterns in rules.withdrawn.items():
             told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
             if told is not None and (is_lasting or kind != "permission"):
-                about, begins = _tidy(told["about"]), told.start("about") == 0
+                begin, end = (sentence.offsets[start + place] for place in told.span("about"))
+                about, begins = _tidy(sentence.text[begin:end]), told.start("about") == 0
                 may_be_state = begins and re.search(rules.granted, rest, re.I) is None
                 found.append(FoundWithdrawal(kind=kind, about=about, quote=sentence.text, may_be_state=may_be_state))
                 break

@@ -200,6 +200,8 @@ def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, li
         "这个 function never returns null 的 bug 修一下",  # what a program does
         "Der Test ruft `never()` auf, das ist falsch.",
         "Warum steht dort „always use tabs“?",
+        "Füge den Hinweis „Dateien nie löschen“ hinzu.",
+        "「絶対に閉じないでください」と表示してください。",
     ],
 )
 def test_english_that_is_copied_or_describes_a_program_is_no_limit_of_a_message_in_another_language(text: str) -> None:
