@@ -368,6 +368,7 @@ class SearchCache(Struct):
         blocks: decompressed blocks, by id.
         turns: turns and where their texts are, by key.
         kinds: kinds of sessions, by key.
+        sessions: id, title and time of the last change of sessions, by key.
     """
 
     counts: dict[str, int] = {}
@@ -375,6 +376,7 @@ class SearchCache(Struct):
     blocks: dict[int, bytes] = {}
     turns: dict[int, tuple[Turn, TextRef]] = {}
     kinds: dict[int, SessionKind] = {}
+    sessions: dict[int, tuple[str, str, float]] = {}
 
     def is_full(self) -> bool:
         """Whether it has so much that an empty one should take its place."""
@@ -382,6 +384,7 @@ class SearchCache(Struct):
             len(self.counts) > MAX_CACHED_COUNTS
             or len(self.blocks) > MAX_CACHED_BLOCKS
             or len(self.turns) > MAX_CACHED_TURNS
+            or len(self.sessions) > MAX_CACHED_TURNS
         )
 
 
@@ -547,6 +550,9 @@ class IndexReader:
 
     def find_callers(self, keys: Iterable[int]) -> dict[int, Turn]:
         """Return, by key of the turn of a tool's output, the turn with a text that called the tool."""
+        keys = list(keys)
+        if not keys:
+            return {}
         # The output has the place of the last turn with a text before it.
         rows = self._database.rows(
             "SELECT o.id, t.id FROM turns o JOIN turns t ON t.session = o.session AND t.place = o.place"
@@ -636,6 +642,9 @@ class IndexReader:
 
     def load_first_turns(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the first turn with a text of each session."""
+        sessions = list(sessions)
+        if not sessions:
+            return []
         keys = ",".join(map(str, sessions))
         rows = self._database.rows(
             f"SELECT min(id) FROM turns WHERE session IN ({keys}) AND place = 1 GROUP BY session"
@@ -688,10 +697,13 @@ class IndexReader:
 
     def load_sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
         """Return id, title and time of the last change of sessions, by key."""
-        rows = self._database.rows(
-            f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, keys))})"
-        )
-        return {key: (name, title, float(updated)) for key, name, title, updated in rows}
+        wanted, known = set(keys), self._cache.sessions
+        if missing := wanted - known.keys():
+            rows = self._database.rows(
+                f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, missing))})"
+            )
+            known.update((key, (name, title, float(updated))) for key, name, title, updated in rows)
+        return {key: known[key] for key in wanted if key in known}
 
     def load_commits(self, session: int) -> list[tuple[float, str, str]]:
         """Return (time of the message that made it, hash, subject) of each commit of a session, oldest first."""
@@ -817,9 +829,13 @@ class IndexReader:
         return counts[clause]
 
     def _read_count(self, clause: str) -> int:
-        start = self._find_newest_from(clause, MAX_COUNTED)
-        if not start:
-            return self._count(clause)
+        ((count, start),) = self._database.rows(
+            "SELECT count(*), min(rowid) FROM"
+            " (SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?)",
+            (clause, MAX_COUNTED + 1),
+        )
+        if count <= MAX_COUNTED:
+            return count
         ((last,),) = self._database.rows("SELECT max(id) FROM turns")
         last = (last + 1) << PASSAGE_BITS
         return round(MAX_COUNTED * last / (last - start))
@@ -829,10 +845,6 @@ class IndexReader:
         ((count,),) = self._database.rows(
             "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)", (clause, limit)
         )
-        return count
-
-    def _count(self, clause: str) -> int:
-        ((count,),) = self._database.rows("SELECT count(*) FROM passages WHERE passages MATCH ?", (clause,))
         return count
 
 

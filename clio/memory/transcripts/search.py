@@ -675,7 +675,7 @@ def _unite(sets: Iterable[frozenset[int]]) -> frozenset[int]:
     return frozenset[int]().union(*sets)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def _extract_passage_stems(passage: str) -> tuple[str, ...]:
     """Cached: a passage that is shown was scored before, and queries of one user find the same passages."""
     return tuple(extract_stems(passage))
