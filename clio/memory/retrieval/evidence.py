@@ -54,6 +54,7 @@ class Question(Struct, frozen=True, kw_only=True):
         places: the index of the word that a stem is a form of.
         synonyms: the stems of the words and of their synonyms.
         rare: indices of words that are not everyday words and that few texts contain.
+        verb: the stem of the verb that an order begins with, as in "push the branch"; empty without one.
         whole: the sum of the weights.
         is_asking: it begins with a word such as "what" or "where".
     """
@@ -63,6 +64,7 @@ class Question(Struct, frozen=True, kw_only=True):
     places: Mapping[str, int]
     synonyms: frozenset[str]
     rare: frozenset[int]
+    verb: str
     whole: float
     is_asking: bool
 
@@ -137,6 +139,7 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
         places=map_forms_to_words(words),
         synonyms=frozenset(stem for word in words for stem in word.synonyms),
         rare=rare,
+        verb=_find_verb(question, words),
         whole=sum(weights),
         is_asking=is_question(question),
     )
@@ -157,7 +160,7 @@ def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[s
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_FACTOR * min(len(said) / (_EVERYDAY_FACTOR * len(bag)), 1.0))
     significant = [place for place in places if not question.words[place].is_common]
-    return words if _is_enough(words, places, significant, question) else 0.0
+    return words if _is_enough(words, places, significant, question, said) else 0.0
 
 
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
@@ -168,7 +171,7 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
     significant = [place for place in places if not question.words[place].is_common]
     alias = _find_alias(keywords, question)
-    enough = bool(alias) or _is_enough(words, places, significant, question)
+    enough = bool(alias) or _is_enough(words, places, significant, question, said)
     if enough and not alias and has_names(keywords):
         # The text has a name, which the question does not contain: one common word is not enough then.
         enough = len(question.words) == 1 or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
@@ -198,14 +201,40 @@ def _weigh_stems(stems: frozenset[str]) -> float:
     return sum(_EVERYDAY_FACTOR if is_common_term(stem) else 1.0 for stem in stems)
 
 
-def _is_enough(words: float, places: Collection[int], significant: Sequence[int], question: Question) -> bool:
+def _is_enough(
+    words: float, places: Collection[int], significant: Sequence[int], question: Question, said: Collection[str]
+) -> bool:
     if not places:
+        return False
+    if len(places) == 1 and len(question.words) > 1 and not _names_thing(question, *places, said):
         return False
     if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
         return words >= _ENOUGH_ONE_WORD if question.is_asking else len(places) > 1 and words >= _ENOUGH_EVERYDAY
     if len(places) > 1 or len(question.words) == 1:
         return words >= ENOUGH
     return words >= (_ENOUGH_RARE if significant[0] in question.rare else _ENOUGH_ONE_WORD)
+
+
+def _names_thing(question: Question, place: int, said: Collection[str]) -> bool:
+    """Whether the only word in common may be what an order is about; true for anything but an order.
+
+    Its verb is not: "push the branch" is not about "checks run on every push". Nor is a synonym: "copy it to the other
+    host" is not about "the server is closed".
+    """
+    word = question.words[place]
+    return not question.verb or (word.stem in said and word.stem != question.verb)
+
+
+_VERB_OF_ORDER = re.compile(
+    r"\W*(?:please\W+)?(?P<verb>[a-z]+)\s+(?:the|this|that|these|those|a|an|my|our|all|it)\b", re.IGNORECASE
+)
+
+
+def _find_verb(question: str, words: Sequence[QuestionWord]) -> str:
+    """Return the stem of the first word if an article or the like follows it, which makes it a verb."""
+    found = _VERB_OF_ORDER.match(question)
+    stem = stem_word(found["verb"].casefold()) if found and not is_question(question) else ""
+    return stem if any(word.stem == stem for word in words) else ""
 
 
 def _find_alias(keywords: Iterable[str], question: Question) -> str:

@@ -188,6 +188,20 @@ def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> 
     index.close()
 
 
+@pytest.mark.parametrize(
+    ("order", "text", "found"),
+    [
+        ("push the branch", "Buildkite runs the checks on every push", False),
+        ("copy it to the other host", "The library is open, the server is closed", False),
+        ("please merge my branches", "Two approvals come before each merge", False),
+        ("restart the staging server", "The staging server listens on port 8443", True),
+        ("which db do we use?", "The orders are in a database", True),
+    ],
+)
+def test_an_order_is_about_its_object(order: str, text: str, found: bool) -> None:
+    assert ids(order, memory(text, "a"), PORT if not found else memory("Line length 100", "b")) == ["a"] * found
+
+
 def test_a_passage_of_the_month_that_is_asked_for_needs_no_word() -> None:
     found, _ = rank("what did Ann tell me in March 2024", [passage("my knee hurts", "a", 1.0, is_dated=True)], now=NOW)
     assert len(found) == 1
