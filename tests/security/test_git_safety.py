@@ -404,11 +404,16 @@ def test_objects_of_other_repositories_are_asked_about_however_they_are_named(tm
         (root / "store").mkdir()
         write(root / ".git/objects/info", {"alternates": f"{root}/store\n"})
 
+    def linked(root: Path) -> None:
+        objects = root / ".git/objects"
+        free = next(path for number in range(256) if not (path := objects / f"{number:02x}").exists())
+        free.symlink_to(private)
+
     assert isinstance(judged("plain", lambda _: None), Allow)
     assert isinstance(judged("own", own), Allow)
     assert isinstance(judged("nested", nested), Ask)
     assert isinstance(judged("quoted", quoted), Ask)
-    assert isinstance(judged("linked", lambda root: (root / ".git/objects/1e").symlink_to(private)), Ask)
+    assert isinstance(judged("linked", linked), Ask)
 
 
 def test_settings_given_by_the_environment_stay(tmp_path: Path) -> None:
