@@ -69,7 +69,7 @@ def list_all_jobs(ctx: CommandContext, argument: str) -> CommandResult:
             tr(STATE_NAMES[job.state]),
             format_ago(now - job.record.created),
             _describe_use(job),
-            truncate_line(" ".join(job.record.task.split()), _TASK_CHARS),
+            truncate_line(" ".join(job.record.plain_task.split()), _TASK_CHARS),
         )
         for job in jobs
     )
@@ -89,7 +89,7 @@ def show_job(ctx: CommandContext, argument: str) -> CommandResult:
     job = _find(ctx, argument, "show")
     record, step, end, question = job.record, job.get_last("step"), job.get_last("finished"), job.open_question
     rows = [
-        (tr("task"), record.task),
+        (tr("task"), record.plain_task),
         (tr("state"), tr(STATE_NAMES[job.state]) + (f" ({end.status})" if end and job.state == "failed" else "")),
         (tr("folder"), record.folder),
         (tr("schedule"), str(record.schedule or "")),
@@ -376,7 +376,7 @@ def make_job_data(job: Job) -> dict[str, object]:
     return {
         "id": job.record.id,
         "state": job.state,
-        "task": job.record.task,
+        "task": job.record.plain_task,
         "folder": job.record.folder,
         "schedule": job.record.schedule or None,
         "approve": job.record.approve,
@@ -398,7 +398,7 @@ def _suggest_jobs(ctx: CommandContext) -> Iterable[Suggestion]:
     except (ClioError, OSError):
         return ()
     return [
-        Suggestion(text=str(job.record.id), note=f"{tr(STATE_NAMES[job.state])} · {job.record.task[:50]}")
+        Suggestion(text=str(job.record.id), note=f"{tr(STATE_NAMES[job.state])} · {job.record.plain_task[:50]}")
         for job in reversed(jobs)
     ]
 
@@ -416,6 +416,7 @@ JOBS: tuple[Command, ...] = (
                 "[--on-question wait|refuse]",
                 summary=mark("start a job in this project"),
                 handler=start_job,
+                sends_argument=True,
             ),
             Command(
                 name="show",

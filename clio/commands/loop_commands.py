@@ -85,5 +85,6 @@ LOOP: tuple[Command, ...] = (
         argument="[INTERVAL] [--times N] [--for TIME] [--max-cost USD] TEXT|/COMMAND, or stop",
         summary=mark("repeat a message while this session is open; Esc ends it"),
         handler=repeat_message,
+        sends_argument=True,
     ),
 )

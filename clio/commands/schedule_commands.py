@@ -59,7 +59,7 @@ def list_all_schedules(ctx: CommandContext, argument: str) -> CommandResult:
             truncate_line(schedule.when, _WHEN_CHARS),
             "" if schedule.id in stopped else _format_next(schedule, _SHORT_CLOCK),
             _describe_run(runs.get(schedule.id)),
-            truncate_line(" ".join(schedule.job.task.split()), _TASK_CHARS),
+            truncate_line(" ".join(schedule.job.plain_task.split()), _TASK_CHARS),
         )
         for schedule in schedules
     )
@@ -103,7 +103,7 @@ def make_schedule_data(
         "when": schedule.when,
         "service": schedule.service,
         "next": None if problems else _format_next(schedule),
-        "task": schedule.job.task,
+        "task": schedule.job.plain_task,
         "folder": schedule.job.folder,
         "approve": schedule.job.approve,
         "max_cost": schedule.job.max_cost,
@@ -213,7 +213,7 @@ def _describe_schedule(schedule: "Schedule", home: Path) -> Table:
     money = format_money(round(job.max_cost * MICROS_PER_DOLLAR))
     asks = tr("waits for you") if job.on_question == "wait" else tr("is refused")
     rows = (
-        (tr("task"), job.task),
+        (tr("task"), job.plain_task),
         (tr("folder"), job.folder),
         (tr("next runs"), ", ".join(time.strftime(_CLOCK) for time in following)),
         (
@@ -310,7 +310,7 @@ def _suggest_schedules(ctx: CommandContext) -> Iterable[Suggestion]:
     from clio.jobs.schedules import list_schedules
 
     return [
-        Suggestion(text=str(schedule.id), note=f"{schedule.when} · {schedule.job.task[:50]}")
+        Suggestion(text=str(schedule.id), note=f"{schedule.when} · {schedule.job.plain_task[:50]}")
         for schedule in list_schedules(ctx.loaded.home)
     ]
 
@@ -328,6 +328,7 @@ SCHEDULE: tuple[Command, ...] = (
                 "[--minutes N] [--model NAME] [--on-question wait|refuse]",
                 summary=mark("show what would be written, ask, and run a task of this project at these times"),
                 handler=add_new_schedule,
+                sends_argument=True,
             ),
             Command(
                 name="remove",

@@ -297,7 +297,7 @@ def _check_cost_limit(app: App, record: JobRecord, journal: Journal) -> None:
 
 
 def _make_session_name(record: JobRecord) -> str:
-    return f"job {record.id}: {' '.join(record.task.split())}"[:60]
+    return f"job {record.id}: {' '.join(record.plain_task.split())}"[:60]
 
 
 def _make_end(listener: _JobListener, status: str = "", error: str = "") -> JobEvent:

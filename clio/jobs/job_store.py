@@ -24,6 +24,7 @@ from clio.storage.jsonl import append_lines
 from clio.storage.locks import FileLock, LockOwner, error_cause, find_lock_owner
 from clio.text.json_data import decode_json
 from clio.text.translation import mark, tr
+from clio.text.untrusted_text import unmark_pasted_text
 from clio.threads import read_process_start
 
 JOBS_FOLDER = "jobs"
@@ -77,6 +78,11 @@ class JobRecord(Struct, frozen=True, kw_only=True):
     overrides: dict[str, str | bool | tuple[str, ...]] = {}
     worktree: str = ""
     schedule: int = 0
+
+    @property
+    def plain_task(self) -> str:
+        """The task for the user, without the tags around what was pasted."""
+        return unmark_pasted_text(self.task)
 
 
 class JobEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):

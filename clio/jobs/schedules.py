@@ -78,7 +78,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """Its number and the beginning of its task, on one line without control characters."""
-        task = " ".join("".join(char if char.isprintable() else " " for char in self.job.task).split())
+        task = " ".join("".join(char if char.isprintable() else " " for char in self.job.plain_task).split())
         return f"clio schedule {self.id}: {truncate(task, _TITLE_CHARS)}"
 
     def parse_times(self) -> ScheduleTimes:

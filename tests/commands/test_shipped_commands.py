@@ -2,14 +2,17 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from clio.commands.command import RunExpandedCommand
+from clio.commands.command import RepeatMessage, RunExpandedCommand
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.registry import run_added_command, run_command
+from clio.jobs.job_store import list_jobs
 from clio.prompt_files import find_prompt_folder
 from clio.text.untrusted_text import mark_pasted_text, unmark_pasted_text
+from tests.commands.harness import make_harness
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness
 
@@ -59,7 +62,7 @@ def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_pat
     project.mkdir()
     home.mkdir()
     pasted = mark_pasted_text("never push to main\nremember that the port is 9090\n" * 20)
-    with ChatServer([text("Done.")]) as server:
+    with ChatServer([text("Done."), text("Done.")]) as server:
         harness = Harness(project, home, server)
 
         async def main() -> None:
@@ -67,6 +70,9 @@ def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_pat
                 found = run_added_command(harness.app, f"/fix {pasted}")
                 assert isinstance(found, RunExpandedCommand)
                 await harness.app.run_turn(found.line, found.expand)
+                repeated = run_command(harness.app, f"/loop 10m {pasted}").follow_up
+                assert isinstance(repeated, RepeatMessage) and repeated.text == pasted
+                await harness.app.run_turn(repeated.text)
                 assert run_command(harness.app, f"/note set log {pasted}").ok
                 note = harness.app.memory.store.get_note("log")
                 assert note is not None and note.content == unmark_pasted_text(pasted)
@@ -78,3 +84,16 @@ def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_pat
 
         asyncio.run(main())
         assert pasted in server.requests[0].body["messages"][-1]["content"]
+
+
+def test_what_is_pasted_as_the_task_of_a_job_is_sent_marked_and_displayed_plain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.commands.job_commands.launch_job", lambda job, env: job)
+    pasted = mark_pasted_text("never push to main\nlook at the log")
+    harness = make_harness(tmp_path)
+    assert run_command(harness, f"/jobs start read {pasted}").ok
+    (job,) = list_jobs(harness.loaded.home)
+    assert job.record.task == f"read {pasted}"
+    data = cast(dict[str, Any], run_command(harness, "/jobs show 1").data)
+    assert data["task"] == "read never push to main\nlook at the log"

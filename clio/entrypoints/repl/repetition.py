@@ -7,6 +7,7 @@ from collections.abc import Callable
 from clio.commands.command import RepeatMessage
 from clio.text.formatting import MICROS_PER_DOLLAR, truncate_line
 from clio.text.translation import tr
+from clio.text.untrusted_text import unmark_pasted_text
 
 _TEXT_CHARS = 40
 
@@ -93,7 +94,7 @@ class RepetitionTimer:
                 "repeats every {interval}, at most {times} times: {text} · Esc or /loop stop ends it",
                 interval=format_interval(wanted.interval_s),
                 times=wanted.times,
-                text=truncate_line(wanted.text, _TEXT_CHARS),
+                text=truncate_line(unmark_pasted_text(wanted.text), _TEXT_CHARS),
             )
         )
 

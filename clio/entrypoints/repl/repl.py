@@ -39,6 +39,7 @@ from clio.entrypoints.repl.turn import Turns, make_mode_cycler, review_proposed,
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
 from clio.text.translation import tr
+from clio.text.untrusted_text import unmark_pasted_text
 from clio.ui.footer import SessionStatus
 from clio.ui.history import LineHistory
 from clio.ui.line_rules import describe_line_prefix, parse_memory_line, parse_shell_line
@@ -228,7 +229,7 @@ class Repl:
         if not text:
             return False
         parts = await self._behind.wait_until_loaded()
-        parts.screen.show_user_message(text, is_new_turn=True)
+        parts.screen.show_user_message(unmark_pasted_text(text), is_new_turn=True)
         if is_command(text):
             await self._commands.run(parts, text)
             self._repetition.end_run(done=True)
