@@ -389,11 +389,16 @@ class InputRoom:
         self._questions = 0
         self._changed = threading.Condition()
 
-    def wait(self) -> bool:
-        """Block until a line may be read; return whether only the answer to a question may be accepted."""
+    def wait(self) -> None:
+        """Block until a line may be read."""
         with self._changed:
             self._changed.wait_for(lambda: self.held <= self._max_bytes or self._questions)
-            return self.held > self._max_bytes
+
+    @property
+    def takes_only_answers(self) -> bool:
+        """Whether a line that has arrived now is accepted only if it answers a question."""
+        with self._changed:
+            return self.held > self._max_bytes and self._questions > 0
 
     def hold(self, size: int) -> None:
         """Count bytes that are in memory now; a negative size for those that are not any more."""
@@ -426,7 +431,7 @@ async def read_stream_input(
     def read() -> None:
         line = b" "
         while line:
-            only_answers = room.wait()
+            room.wait()
             try:
                 line = stream.readline(MAX_LINE_BYTES + 1)
                 # The rest belongs to the same line: read as lines of their own, its parts could be answers.
@@ -435,6 +440,8 @@ async def read_stream_input(
                     rest = stream.readline(_REST_BYTES)
             except (OSError, ValueError):
                 line = b""  # the input was closed
+            # Not before the line has arrived: the question may have been withdrawn meanwhile.
+            only_answers = room.takes_only_answers
             room.hold(len(line) + _LINE_OVERHEAD_BYTES)
             try:
                 loop.call_soon_threadsafe(lines.put_nowait, (line, only_answers))

@@ -4,14 +4,16 @@ import asyncio
 import base64
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import jsonschema
 import pytest
@@ -280,6 +282,34 @@ def test_an_answer_behind_too_many_messages_is_read_and_the_messages_are_refused
 
     assert asyncio.run(read()) == [headless_json.Reply(id="1", answer="yes")]
     assert [one.line for one in refused] == [1, 2, 3] and "answer it" in refused[0].error
+
+
+def test_a_message_that_arrives_after_the_question_was_withdrawn_is_accepted() -> None:
+    room = headless_json.InputRoom(20_000)
+    room.hold(20_001)
+    room.add_questions(1)
+    refused: list[headless_json.InputRefused] = []
+    output, input = os.pipe()
+    is_reading = threading.Event()
+
+    class Pipe(io.FileIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            is_reading.set()
+            return super().readline(size)
+
+    async def read() -> list[headless_json.StreamInput]:
+        with Pipe(output) as stream:
+            lines = headless_json.read_stream_input(cast(BinaryIO, stream), refused.append, room)
+            first = asyncio.ensure_future(anext(lines))
+            await wait_until_async(is_reading.is_set)
+            room.add_questions(-1)
+            room.hold(-20_001)
+            os.write(input, b'{"type":"user","text":"look"}\n')
+            os.close(input)
+            return [await first, *[one async for one in lines]]
+
+    assert asyncio.run(read()) == [headless_json.Prompt(text="look")]
+    assert refused == []
 
 
 def test_what_waits_is_counted_until_it_is_used() -> None:
