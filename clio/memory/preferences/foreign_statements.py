@@ -302,11 +302,19 @@ def _replace_english(sentence: str, masked: str, rules: LanguageRules) -> _Asser
     return _Assertion(sentence, unquoted, "".join((*pieces, unquoted[done:])), tuple(offsets))
 
 
+_ENGLISH_PHRASE = (
+    r"(?:(?:do not|don['’]?t) (?:know|knew|care|think|mind|worry|understand|see|believe|remember|recall|get|have|guess)"
+    r"|no (?:idea|clue|problem|worries|worry|doubt|wonder|matter|luck|rush|hurry|chance|thanks|way|reason|need))\b"
+)
+"""English phrases that forbid nothing, as in "don't know warum das immer passiert"."""
+
+
 @cache
 def _word_pattern(words: tuple[str, ...], describing: str) -> re.Pattern[str]:
     choices = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     is_order = rf"(?!(?<=never|lways) {describing})"
-    return re.compile(rf"(?<![A-Za-z0-9_./@#-])(?:{choices})(?![A-Za-z0-9_/@'-]|\.[A-Za-z0-9]){is_order}", re.I)
+    word = rf"(?<![A-Za-z0-9_./@#-])(?!{_ENGLISH_PHRASE})(?:{choices})"
+    return re.compile(rf"{word}(?![A-Za-z0-9_/@'-]|\.[A-Za-z0-9]){is_order}", re.I)
 
 
 def _as_written(

@@ -202,6 +202,13 @@ def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, li
         "Warum steht dort „always use tabs“?",
         "Füge den Hinweis „Dateien nie löschen“ hinzu.",
         "「絶対に閉じないでください」と表示してください。",
+        "Kannst du prüfen warum das immer fehlschlägt?",  # one task, without the comma
+        "Kannst du erklären wie man nie wieder Konflikte bekommt?",
+        "Don't know warum das immer passiert",  # an English phrase that forbids nothing
+        "no idea pourquoi ça ne marche jamais",
+        "Don't know por qué siempre falla el test de la API",
+        "别的测试也失败了，看一下",  # another test; the same sign begins prohibitions
+        "いつも失敗するので直してください。",  # what happens is the reason of a task
     ],
 )
 def test_english_that_is_copied_or_describes_a_program_is_no_limit_of_a_message_in_another_language(text: str) -> None:
