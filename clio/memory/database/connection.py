@@ -195,7 +195,7 @@ class Database:
                 tr(
                     "the database {place} failed ({cause}); try again",
                     place=self.address.shown,
-                    cause="too many calls write at the same time",
+                    cause=tr("too many calls write at the same time"),
                 )
             )
         try:

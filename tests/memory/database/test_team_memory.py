@@ -25,6 +25,7 @@ from clio.memory.database.transfer import export_all, import_records
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
+from clio.text.translation import choose_language, set_catalog
 from tests.support.clock import Clock
 from tests.support.postgres import Cluster, why_not
 
@@ -540,3 +541,19 @@ def test_tokens_stay_valid_while_the_database_does_not_answer(monkeypatch: pytes
         database.close()
     finally:
         cluster.close()
+
+
+def test_a_call_that_waits_too_long_to_write_is_told_so_in_the_users_language(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_POOL_TIMEOUT_S", 0.2)
+    address = parse_database_address(cluster.new_database("busy"), {})
+    opened = Database(address, max_connections=2, retry_s=0.2)
+    opened.open()
+    choose_language({}, "de")
+    try:
+        with pytest.raises(ClioError, match="schreiben gleichzeitig"):
+            opened.write(lambda _: opened.write(lambda _: None))
+    finally:
+        set_catalog(None)
+        opened.close()
