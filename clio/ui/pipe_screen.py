@@ -169,7 +169,8 @@ class AnswerLayout(Protocol):
 
 
 _CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"
-_UNSETTLED = re.compile(rf"{_CODE}|([*_`\[<|~])")  # the group: what may turn into something else with more text
+_UNSETTLED = re.compile(rf"{_CODE}|([*_`\[<|~]|(?:\\|&[#\w]*)\Z)")
+"""The group: what may turn into something else when more text arrives."""
 _CODES_AT_END = re.compile(rf"(?:\s|{_CODE})+\Z")
 _ROOM_TO_GROW = 20  # cells that must be free after a last word for it to be printed
 _PREVIEW_COST = 5

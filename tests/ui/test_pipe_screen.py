@@ -42,6 +42,7 @@ def test_markdown_is_the_same_however_it_arrives(columns: int, escapes: bool, mo
         return [*map(layout.feed, deltas), layout.finish()]
 
     text = (
+        "R&D of AT&amp;T costs 5 \\$ at C:\\a and \\*more\\*.\n\n"
         "A paragraph with `code spans` and **bold words** that is wrapped at the edge of a screen.\n\n"
         f"See https://example.org/a *there*: [a page](https://example.org/b) and `x`.\n\n{ANSWER}"
     )
