@@ -129,7 +129,7 @@ class Database:
     def snapshot(self) -> Generator[None]:
         """Let everything the block reads be of one state of the file; processes that write wait until it ends.
 
-        It also saves the locks that each query would take on its own.
+        It also saves the locks that each query would take on its own. A cache that is too large is dropped at the end.
         """
         with self._lock:
             if self._connection.in_transaction:
@@ -141,6 +141,8 @@ class Database:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                if self._cache.is_full():
+                    self._cache = SearchCache()
 
     @contextmanager
     def transaction(self) -> Generator[None]:
@@ -331,8 +333,8 @@ MAX_CANDIDATES = 200
 MAX_COUNTED = 5_000
 """Number of passages with a word up to which they are counted; beyond it the number is estimated from the newest."""
 MAX_CACHED_COUNTS = 2_000
-MAX_CACHED_BLOCKS = 1_000
-"""Decompressed blocks that are kept for the next search; most have about 6,000 bytes."""
+MAX_CACHED_BYTES = 8_000_000
+"""Size of the decompressed blocks that are kept for the next search. A block has one text at least, however long."""
 MAX_CACHED_TURNS = 5_000
 MAX_NEWEST_FOR_PHRASE = 2_000
 """The query word for word is searched only in that many of the newest passages with its rarest word."""
@@ -382,7 +384,7 @@ class SearchCache(Struct):
         """Whether it has so much that an empty one should take its place."""
         return (
             len(self.counts) > MAX_CACHED_COUNTS
-            or len(self.blocks) > MAX_CACHED_BLOCKS
+            or sum(map(len, self.blocks.values())) > MAX_CACHED_BYTES
             or len(self.turns) > MAX_CACHED_TURNS
             or len(self.sessions) > MAX_CACHED_TURNS
         )

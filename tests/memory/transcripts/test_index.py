@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -567,6 +568,23 @@ def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Pat
     assert (found.session_id, found.passages[0].snippet) == ("d", "the parser was rewritten, with a cache")
     first.close()
     second.close()
+
+
+def test_searches_of_long_texts_keep_little_of_them_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.memory.transcripts.database.MAX_CACHED_BYTES", 800_000)
+    index = RecallIndex.open(None)
+    names = [f"{first}{second}" for first in ("red", "blue", "dark", "pale") for second in ("fox", "owl", "elk", "bee")]
+    log = "a line of a long log\n" * 10_000
+    index.put([said(name, f"{name}\n{log}") for name in names])
+    tracemalloc.start()
+    try:
+        for name in names:
+            assert index.search(name, limit=1)[0].session_id == name
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2_000_000 < len(log) * len(names)
+    index.close()
 
 
 def test_a_search_reads_one_state_while_another_process_writes(tmp_path: Path) -> None:
