@@ -1,6 +1,7 @@
 """/loop: repeat a message while the session is open."""
 
 import re
+from collections.abc import Iterable
 
 from clio.commands.arguments import parse_count, parse_number, parse_text
 from clio.commands.command import (
@@ -20,8 +21,16 @@ _UNITS_S = {
     **dict.fromkeys("m min mins minute minutes minuten".split(), 60.0),
     **dict.fromkeys("h hr hrs hour hours std stunde stunden".split(), 3600.0),
 }
-_PART = re.compile(rf"(\d{{1,6}}) ?({'|'.join(_UNITS_S)})(?![^\W\d_])")
-_DURATION = re.compile(rf"(?:{_PART.pattern})+(?=\s|$)")
+
+
+def _match_part(units: Iterable[str]) -> str:
+    return rf"(\d{{1,6}}) ?({'|'.join(units)})(?![^\W\d_])"
+
+
+_PART = re.compile(_match_part(_UNITS_S))
+_HOURS, _MINUTES = (_match_part(unit for unit, value in _UNITS_S.items() if value == size) for size in (3600.0, 60.0))
+# "1 h 30 min", as clio displays an interval, has a space between its parts.
+_DURATION = re.compile(rf"(?:{_HOURS} {_MINUTES}|(?:{_PART.pattern})+)(?=\s|$)")
 # A word such as "500ms" or "3d" that was meant as an interval must not become the beginning of the message.
 _LIKE_DURATION = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]{1,8}(?=\s|$)")
 DEFAULT_INTERVAL_S = 600.0

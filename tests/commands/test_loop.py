@@ -22,6 +22,8 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
         ("30 s look", 30, "look"),
         ("5 minutes look", 300, "look"),
         ("1h30m look", 5_400, "look"),
+        ("1 h 30 min look", 5_400, "look"),  # as the interval is displayed
+        ("1h 30m look", 5_400, "look"),
         ("2 Stunden schau nach", 7_200, "schau nach"),
         ("look", 600, "look"),
         ("3 tests still fail?", 600, "3 tests still fail?"),
