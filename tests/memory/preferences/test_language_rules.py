@@ -103,6 +103,29 @@ def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Vergiss nicht, die Tests laufen zu lassen.", ""),
+        ("Denk daran, vor dem Push die Doku zu aktualisieren!", ""),
+        ("Denk dran, dass der Port 9090 ist", "der Port 9090 ist"),
+        ("N'oublie pas de lancer les tests", ""),
+        ("N'oublie pas que le port est 9090", "le port est 9090"),
+        ("No olvides ejecutar los tests", ""),
+        ("Recuerda que el puerto es 9090", "el puerto es 9090"),
+        ("Não esqueças de rodar os testes", ""),
+        ("Lembre que a porta do servidor é 9090", "a porta do servidor é 9090"),
+        ("别忘了跑测试", ""),
+        ("别忘了端口是 9090", "端口是 9090"),
+        ("テストを実行するのを忘れないでください", ""),
+    ],
+)
+def test_the_reminder_of_a_task_is_nothing_to_remember(text: str, what: str) -> None:
+    found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
+    assert found == ([what] if what else [])
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
     ("text", "limit"),
     [
         ("ich bevorzuge kleine Module, aber verwende nie Metaklassen", "verwende nie Metaklassen"),
