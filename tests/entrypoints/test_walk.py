@@ -29,7 +29,7 @@ from tests.support.harness import make_repository
 from tests.support.walk import IDLE, STEADY, Step, Walk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-SIZES = {40: 20, 80: 24, 120: 40}
+SIZES = {40: 20, 80: 24, 120: 44}
 """Columns, and the lines of a terminal of so many."""
 BILL = (5_400, 96, 4_096)
 PRICES = (
