@@ -231,6 +231,9 @@ def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, li
         "no idea pourquoi ça ne marche jamais",
         "Don't know por qué siempre falla el test de la API",
         "别的测试也失败了，看一下",  # another test; the same sign begins prohibitions
+        "Nur der erste Test läuft immer.",  # what happens, not what should
+        "Solo la primera prueba falla siempre.",
+        "Só o primeiro teste falha sempre.",
         "いつも失敗するので直してください。",  # what happens is the reason of a task
     ],
 )
