@@ -206,7 +206,7 @@ def _is_enough(
 ) -> bool:
     if not places:
         return False
-    if len(places) == 1 and len(question.words) > 1 and not _names_thing(question, *places, said):
+    if len(places) == 1 and len(question.words) > 1 and not _names_thing(question, next(iter(places)), said):
         return False
     if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
         return words >= _ENOUGH_ONE_WORD if question.is_asking else len(places) > 1 and words >= _ENOUGH_EVERYDAY
