@@ -51,5 +51,5 @@ def test_the_user_is_asked_and_gh_gets_the_redacted_page(tmp_path: Path, monkeyp
         with pytest.raises(UserError, match="gh auth login"):
             export_to_file(app, step)
         refused = run_command(app, "/session export --gist")
-        assert refused.follow_up is None and "gh auth login" in refused.text, "nobody is asked in vain"
+        assert refused.follow_up is None and "gh auth login" in refused.text, "without a login there is no question"
         asyncio.run(app.close())
