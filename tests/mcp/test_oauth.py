@@ -33,6 +33,15 @@ def make_servers(peer: OAuthPeer, home: Path, **fields: Any) -> McpServers:
     return McpServers([server], [], project=home, env=os.environ, folder=None, home=home, first_wait_s=30.0)
 
 
+async def add(peer: OAuthPeer, home: Path) -> str:
+    """Return the sum that a later process gets from the server."""
+    servers = make_servers(peer, home)
+    try:
+        return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
+    finally:
+        await servers.close()
+
+
 async def visit(address: str) -> None:
     """What the user's browser does: open the page, follow its redirect to clio."""
     import httpx2
@@ -58,32 +67,25 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def test_a_login_is_stored_privately_used_refreshed_and_revoked(peer: OAuthPeer, tmp_path: Path) -> None:
-    async def add() -> str:
-        servers = make_servers(peer, tmp_path)
-        try:
-            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
-        finally:
-            await servers.close()
-
     async def work() -> None:
         await make_servers(peer, tmp_path).log_in("web", visit)
         path = tmp_path / "mcp-logins.json"
         if sys.platform != "win32":
             assert path.stat().st_mode & 0o777 == 0o600
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         assert ("POST", "/register") in peer.heard
         # A later process, after the token has ended: it goes to the address that was found, not to a guessed one.
         document = json.loads(path.read_text(encoding="utf-8"))
         [login] = document["logins"].values()
         login["expires_at"] = 1.0
         path.write_text(json.dumps(document), encoding="utf-8")
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         assert [form["grant_type"] for form in peer.forms] == ["authorization_code", "refresh_token"]
         # The server ends the token early: the 401 leads to one refresh, whose result the next process uses.
         peer.access = "another"
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         assert peer.count == 3
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         assert peer.count == 3
         assert await make_servers(peer, tmp_path).log_out("web") == (1, True)
         assert peer.revoked == ["refresh-3-of-the-peer"]
@@ -98,21 +100,14 @@ def test_a_token_bound_to_a_key_is_used_with_a_proof_for_each_request(
 ) -> None:
     peer.binds, peer.nonce = True, nonce
 
-    async def add() -> str:
-        servers = make_servers(peer, tmp_path)
-        try:
-            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
-        finally:
-            await servers.close()
-
     async def work() -> None:
         await make_servers(peer, tmp_path).log_in("web", visit)
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         [login] = json.loads((tmp_path / "mcp-logins.json").read_text(encoding="utf-8"))["logins"].values()
         assert "PRIVATE KEY" in login["proof_key"]
         # The refresh of a later process is signed with the same key, and so are the requests after it.
         peer.access, peer.nonce = "another", nonce and "n-2"
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
 
     run(work)
     assert peer.proofs[-1].get("nonce", "") == (nonce and "n-2")
@@ -124,20 +119,13 @@ def test_a_token_bound_to_a_key_is_used_with_a_proof_for_each_request(
 
 
 def test_only_a_server_that_wants_bound_tokens_sees_a_key(peer: OAuthPeer, tmp_path: Path) -> None:
-    async def add() -> str:
-        servers = make_servers(peer, tmp_path)
-        try:
-            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
-        finally:
-            await servers.close()
-
     async def work() -> None:
         await make_servers(peer, tmp_path).log_in("web", visit)
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         assert peer.proofs == []
         assert "PRIVATE KEY" not in (tmp_path / "mcp-logins.json").read_text(encoding="utf-8")
         peer.binds, peer.access = True, "another"  # the server changes to bound tokens: the refresh brings one
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
 
     run(work)
     assert {proof["jkt"] for proof in peer.proofs} == {peer.key_of_token}
@@ -385,26 +373,19 @@ def test_a_login_in_the_keyring_leaves_no_token_in_a_file(peer: OAuthPeer, tmp_p
         def delete_password(self, service: str, username: str) -> None:
             del kept[service, username]
 
-    async def add() -> str:
-        servers = make_servers(peer, tmp_path)
-        try:
-            return (await servers.call("web", "add", {"a": 2, "b": 2}, lambda line: None)).text
-        finally:
-            await servers.close()
-
     async def work() -> None:
         path = tmp_path / "mcp-logins.json"
         await make_servers(peer, tmp_path).log_in("web", visit, in_keyring=True)
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         # The server ends the token early: what the refresh gives goes to the keyring too.
         peer.access = "another"
-        assert await add() == "4"
+        assert await add(peer, tmp_path) == "4"
         [stored] = kept.values()
         assert peer.access in stored and peer.refresh in stored
         assert "of-the-peer" not in path.read_text(encoding="utf-8")
         broken.append("the keyring is locked")
         with pytest.raises(ServerDown, match="the keyring is locked"):
-            await add()
+            await add(peer, tmp_path)
         broken.clear()
         assert await make_servers(peer, tmp_path).log_out("web") == (1, True)
         assert kept == {} and peer.revoked == [f"refresh-{peer.count}-of-the-peer"]
