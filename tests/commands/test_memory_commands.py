@@ -742,3 +742,14 @@ def test_a_memory_line_is_completed_with_what_is_saved(harness: Harness) -> None
         assert not [one for one in offered_for(text) if "Kim" in one or "9090" in one]
     harness.memory.is_off = True
     assert offered_for("#staging kim") == []
+
+
+@pytest.mark.parametrize("line", ["/memory add {text}", "/memory add solution {text} => wait", "/memory edit d {text}"])
+def test_the_model_hears_of_what_a_command_saved(harness: Harness, line: str) -> None:
+    line = line.replace(" d ", f" {add(harness, 'the artifact cache lives elsewhere')} ")
+    harness.talk("hello")
+    harness.memory.begin(window_tokens=32_000, session=harness.session)
+    harness.memory.prefix_fragments()
+    ok(harness, line.format(text="the artifact cache lives in /srv/cache"))
+    told = "\n".join(fragment.text for fragment in harness.memory.turn_fragments("thanks, go on"))
+    assert "the artifact cache lives in /srv/cache" in told

@@ -407,12 +407,12 @@ def describe_foreign_memory(ctx: CommandContext) -> str:
 
 
 def make_user_provenance(ctx: CommandContext) -> Provenance:
-    """Return the provenance of the user's own statement; it names the running session if that is saved."""
+    """Return the provenance of a statement in a command; it names the running session if that is saved.
+
+    It names no message: the model does not see commands, so what they save is news to it.
+    """
     session = ctx.session
-    if not session.is_persistent:
-        return Provenance(asserted_by="user")
-    last = session.messages[-1].id if session.messages else ""
-    return Provenance(session=session.id, message=last, asserted_by="user")
+    return Provenance(session=session.id if session.is_persistent else "", asserted_by="user")
 
 
 _JSON_NAMES = {"content": "text", "updated": "confirmed", "is_corroborated": "corroborated"}
