@@ -236,11 +236,8 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
                 value = words[place][0] if place < len(words) else _raise_missing_value(name)
                 place += 1
             given.append((name, strip_quotes(value)))
-        elif valued and _OPTION_LIKE.match(word):
-            _option_takes_value(name, dict.fromkeys(valued, True))
-        elif valued and _SHORT_OPTION.fullmatch(word) and place + 1 < len(words):
-            names = ", ".join(valued)
-            raise UsageError(f"There is no option {word!r} here; choose one of {names}, or write -- before the text")
+        elif valued and (_OPTION_LIKE.match(word) or (_SHORT_OPTION.fullmatch(word) and place + 1 < len(words))):
+            raise _make_option_error(name, valued)
         elif len(head) < heads:
             head.append(strip_quotes(word))
             place += 1
@@ -273,10 +270,20 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
     """Raise UsageError for what looks like an option among the words of a text."""
     for word, _, _ in words:
         name = word.partition("=")[0]
-        if _OPTION_LIKE.match(word) and _option_takes_value(name, dict.fromkeys(valued, True)):
+        if name in valued:
             raise UsageError(
                 tr("{name} is inside the text; put it before or after the text, or write -- before the text", name=name)
             )
+        if _OPTION_LIKE.match(word):
+            raise _make_option_error(name, valued)
+
+
+def _make_option_error(name: str, valued: Collection[str]) -> UsageError:
+    """Return the error for what looks like an option beside or inside a text; unless misspelt, it may be text."""
+    hint = suggest_name(name, valued)
+    if not hint.endswith("?"):
+        hint = tr("{hint}, or write -- before the text", hint=hint)
+    return UsageError(tr("There is no option {name!r} here; {suggest_name}", name=name, suggest_name=hint))
 
 
 def strip_quotes(word: str) -> str:

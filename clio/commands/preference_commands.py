@@ -507,7 +507,7 @@ def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(
         text=(
             tr(
-                "Preference changed: {content} (score {score:g}, {strength}) · `/memory undo`",
+                "Changed in user memory: {content} (score {score:g}, {strength}) · `/memory undo`",
                 content=quote_code(after.content),
                 score=one.score,
                 strength=describe_strength(one),
@@ -559,7 +559,7 @@ def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     one = find_weighed(preferences, preferences.find(wanted).id)
     preferences.remove(one.record.id)
     return CommandResult(
-        text=tr("Removed: {content} · `/memory undo`", content=quote_code(one.record.content)),
+        text=tr("Moved to the archive: {content} · `/memory undo`", content=quote_code(one.record.content)),
         data={"removed": make_preference_data(one)},
     )
 
@@ -606,8 +606,8 @@ def _parse_item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple
 
 def _describe_saved(done: Saved, score: float) -> str:
     if done.action == "new":
-        return tr("Preference saved")
-    return tr("Preference changed") if done.record.score == score else tr("Confirmed")
+        return tr("Saved to user memory")
+    return tr("Changed in user memory") if done.record.score == score else tr("Confirmed")
 
 
 def _note_score(done: Saved, score: float) -> str:

@@ -411,7 +411,7 @@ def _added_text(added: Saved, provenance: Provenance) -> str:
 
 
 def _added_summary(added: Saved) -> str:
-    return f"{'remembered' if added.is_new else 'confirmed'} {added.record.id}"
+    return _describe_saved_as(added.record.id) if added.is_new else f"confirmed {added.record.id}"
 
 
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
@@ -571,8 +571,16 @@ def _report_saved(memory: MemorySystem, done: Saved, provenance: Provenance) -> 
         text += " The user did not say it in these words, so it is marked as noted by you until they state it."
     if done.action not in ("merged", "confirmed", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result contains it word for word, so it is saved as a quotation."
-    verb = "saved already as" if done.is_repetition else _ACTION_VERBS[done.action]
-    return ToolOutput(text=text, summary=f"{verb} {shorten_record_id(done.record)}")
+    id = shorten_record_id(done.record)
+    if done.is_repetition:
+        return ToolOutput(text=text, summary=f"saved already as {id}")
+    verb = _ACTION_VERBS.get(done.action)
+    return ToolOutput(text=text, summary=f"{verb} {id}" if verb else _describe_saved_as(id))
+
+
+def _describe_saved_as(id: str) -> str:
+    """Return the summary that the user sees of a memory which the model saved."""
+    return tr("saved as {id} · /memory undo", id=id)
 
 
 def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -785,12 +793,8 @@ def _count_memories(number: int) -> str:
 
 
 _ACTION_VERBS = {
-    "new": "remembered",
     "merged": "confirmed",
     "confirmed": "confirmed",
-    "restored": "remembered",
-    "superseded": "remembered",
-    "kept_both": "remembered",
     "variant": "kept as a variant",
     "replaced_variant": "kept as a variant",
     "dropped": "not remembered",

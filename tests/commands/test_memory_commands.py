@@ -329,7 +329,7 @@ def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
     shown = dict(rows(ok(harness, f"/memory show {first}")))
     assert (shown["error"], shown["solution"]) == ("ImportError: yaml", "pip install pyyaml")
     assert shown["stated by"] == "you"
-    assert shown["session"].startswith("yaml trouble (") and shown["session"].endswith(before)
+    assert shown["session"].startswith("“yaml trouble” (") and shown["session"].endswith(before)
     assert shown["other solution"] == f"{second}: use uv sync"
     assert [row[1] for row in rows(ok(harness, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
     assert dict(rows(ok(harness, f"/memory show {second}")))["session"] == "this session"
@@ -353,7 +353,7 @@ def test_show_of_each_kind_names_its_parts(harness: Harness) -> None:
     ]
     assert shown["failure"][:2] == [("failed", "parallel migrations"), ("prevention", "take the lock")]
     assert shown["rule"][:2] == [("rule", "use strict"), ("applies to", "lib/core/")]
-    assert shown["pattern"][1:3] == [("example", "a.py"), ("it is", "unchanged")]
+    assert shown["pattern"][1:2] == [("example", "a.py (unchanged)")]
 
 
 @pytest.mark.parametrize(
@@ -753,3 +753,19 @@ def test_the_model_hears_of_what_a_command_saved(harness: Harness, line: str) ->
     ok(harness, line.format(text="the artifact cache lives in /srv/cache"))
     told = "\n".join(fragment.text for fragment in harness.memory.turn_fragments("thanks, go on"))
     assert "the artifact cache lives in /srv/cache" in told
+
+
+def test_the_examples_of_the_documentation_work(harness: Harness) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+    examples = [line for line in page.splitlines() if line.startswith("/memory add ")]
+    assert len(examples) >= 5
+    for example in examples:
+        assert data(harness, example)["new"], example
+    [solution] = harness.memory.store.records(("solution",))
+    assert solution.solution == "uv sync --all-extras"
+
+
+@pytest.mark.parametrize("line", ["/memory add uv sync --all-extras", "/memory add --all-extras", "/memory add -x y"])
+def test_a_text_with_an_option_is_refused_with_the_way_to_save_it(harness: Harness, line: str) -> None:
+    said = refused(harness, line)
+    assert "--confidence, --example" in said and "write -- before the text" in said

@@ -46,7 +46,7 @@ def offered(harness: Harness, typed: str) -> list[str]:
 def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     result = ok(harness, f"/memory export {path}")
-    assert mentions(result.text, "1 project memory", "1 memory of the project", "1 user memory", "1 note")
+    assert mentions(result.text, "2 project memories", "1 user memory", "1 note")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert (document["schema"], document["version"], document["head"]["project"]) == ("clio.memory", 1, "one")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -141,7 +141,7 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path
     )
     assert shown.table is not None
     assert [row[:2] for row in shown.table.rows] == [
-        ("memories of the project", "1"),
+        ("facts, events and notes of the project", "1"),
         ("facts, solutions and rules of the project", "1"),
         ("notes", "1"),
         ("change log of the project", "3"),

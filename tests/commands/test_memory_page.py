@@ -26,6 +26,7 @@ def find(harness: Harness, text: str) -> dict[str, Any]:
 
 
 def test_every_kind_of_memory_is_collected(harness: Harness, tmp_path: Path) -> None:
+    harness.talk("count the money")
     for name in ("same.py", "changed.py", "gone.py"):
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
     for line in (
@@ -45,7 +46,7 @@ def test_every_kind_of_memory_is_collected(harness: Harness, tmp_path: Path) -> 
 
     cents = find(harness, "cents")
     assert (cents["kind"], cents["scope"], cents["state"], cents["by"]) == ("discovery", "project", "live", "you")
-    assert harness.session.id[-8:] in cents["session"]
+    assert f"({harness.session.id[:8]})" in cents["session"], "as the list of sessions shows it"
     assert {file["path"]: file["state"] for file in cents["files"]} == {
         "same.py": "fresh", "changed.py": "drifted", "gone.py": "gone",
     }  # fmt: skip

@@ -193,3 +193,27 @@ def test_many_memories_fit_one_screen(harness: Harness, columns: int) -> None:
     assert any(row[3].startswith("matches port") for row in rows(result))
     told = int(result.text.partition(", about ")[2].split(" ")[0].replace(",", ""))
     assert told == sum(int(row[5] or 0) for row in rows(result) if not row[0].endswith("cut"))
+
+
+def test_outside_of_a_conversation_the_tokens_are_those_that_the_conversation_showed(harness: Harness) -> None:
+    harness.memory.store.add(MemoryDraft(content=PORT, kind="fact"))
+    harness.memory.turn_fragments(ASKED)
+    harness.talk(ASKED)
+    harness.session.set_token_ratio(3.0)
+    harness.window = SimpleNamespace(ratio=3.0, measure_usage=lambda: SimpleNamespace(parts=()))  # type: ignore[assignment]
+    inside = ok(harness, "/memory why").text
+    harness.start()
+    harness.window = None
+    assert ok(harness, "/memory why").text == inside
+
+
+def test_with_many_memories_the_reasons_are_short_and_whole(harness: Harness) -> None:
+    harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
+    harness.memory.store.add(MemoryDraft(content=PORT, kind="fact"))
+    for number in range(8):
+        harness.memory.store.add(MemoryDraft(content=f"module {number}x{number} is written in Rust", kind="discovery"))
+    harness.memory.prefix_fragments()
+    harness.memory.turn_fragments(ASKED)
+    reasons = {row[0]: row[3] for row in rows(ok(harness, "/memory why"))}
+    assert reasons["preference"] == "hard limit"
+    assert reasons["project"].startswith("stated once"), "the confidence is in the column of scores"

@@ -52,7 +52,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
     assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "60 %", "new", "40 %", "old")
     rule = ok(harness, "/prefs add never use tabs").text
-    assert mentions(rule, "changed", "`never use tabs`", "0.5", "hard limit")
+    assert mentions(rule, "Changed", "`never use tabs`", "0.5", "hard limit")
     assert items(harness, "/prefs") == ["never use tabs"]
     assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 

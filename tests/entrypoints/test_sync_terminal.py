@@ -30,7 +30,7 @@ def test_the_memory_is_sent_at_the_moment_that_is_set(place: Place, tmp_path: Pa
         else:
             assert not files.state().at
         clio.line("/prefs add always use tabs")
-        clio.wait_for("Preference saved")
+        clio.wait_for("Saved to user memory")
         clio.line("/exit")
         assert clio.wait_exit() == 0
     wait_until(lambda: files.state().at and find_lock_owner(files.folder / "sync.lock") is None)

@@ -84,7 +84,7 @@ def test_what_became_of_it_is_reported() -> None:
 
 def test_remembering_again_is_a_confirmation() -> None:
     todo = plan_lookups("remember that tests run with pytest -q")
-    new = found("remember", "Remembered", summary="remembered d-1")
+    new = found("remember", "Remembered", summary="saved as d-1 · /memory undo")
     again = found("remember", "Known already", summary="confirmed d-1")
     off = found("remember", "memory is off", summary="off", ok=False)
     assert mentions(answer(todo, new), "Saved to project memory", "tests run with pytest -q")

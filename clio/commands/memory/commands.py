@@ -114,7 +114,8 @@ def describe_origin(hit: RecallHit) -> str:
 
 def format_reasons(hit: RecallHit) -> str:
     """Return all signals of a score with their numbers, in the order they were counted."""
-    return f"{hit.score:.2f}: " + ", ".join(f"{reason.words} ({reason.value:g})" for reason in hit.reasons)
+    signals = [f"{'tier ' if one.name == 'tier' else ''}{one.words} ({one.value:g})" for one in hit.reasons]
+    return f"{hit.score:.2f}: {', '.join(signals)}"
 
 
 def describe_best_reasons(hit: RecallHit) -> str:
@@ -619,7 +620,7 @@ MEMORY = (
             ),
             Command(
                 name="remember",
-                argument="TEXT [--type T] [--importance X] [--scope S]",
+                argument="TEXT [--type T] [--importance X] [--scope S] [--keyword W]… [--example PATH]…",
                 summary=mark("save a fact, an event, a note or a preference"),
                 handler=run_remember,
                 suggest_word=suggest_options(

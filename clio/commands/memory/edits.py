@@ -63,7 +63,7 @@ from clio.text.formatting import truncate_line
 from clio.text.fuzzy import find_nearest_name
 from clio.text.translation import mark, tr, tr_count
 
-SCOPE_LABELS: dict[Scope, str] = {"project": mark("project memory"), "user": mark("your memory")}
+SCOPE_LABELS: dict[Scope, str] = {"project": mark("project memory"), "user": mark("user memory")}
 _MAX_SUGGESTED = 60
 _SHORT_CHARS = 60
 _REMEMBER_OPTIONS = ("--type", "--kind", "--importance", "--scope", "--keyword", "--example")
@@ -152,7 +152,7 @@ def forget_memories(ctx: CommandContext, argument: str) -> CommandResult:
         listed += " …" if len(records) > 5 else ""
         then = f"/memory forget {join_arguments([record.id for record in records])} --yes"
         keys = [record.key for record in records if record.key]
-        notes = tr("{notes} with a key", notes=tr_count(len(keys), "note"))
+        notes = tr_count(len(keys), "keyed note")
         action = (
             tr("Delete {notes}", notes=notes)
             if len(keys) == len(records)
@@ -367,7 +367,7 @@ def _describe_saved(done: Saved, owner: Scope) -> str:
             return tr("Confirmed: {text}", text=text)
         case "superseded" if old:
             return tr(
-                "Replaced {content} by {text} · `/memory undo`", content=quote_code(shorten_content(old)), text=text
+                "{saved} (instead of {content}) · `/memory undo`", saved=saved, content=quote_code(shorten_content(old))
             )
         case "variant" | "replaced_variant" if old:
             return tr(

@@ -355,7 +355,7 @@ def describe_session_of(ctx: CommandContext, session_id: str) -> str:
     info: SessionInfo | None = next((info for info in ctx.store.list() if info.id == session_id), None)
     if info is None:
         return tr("{session_id}, which is no longer stored", session_id=session_id)
-    return f"{format_title(info)} ({format_date(info.created_at)}), {info.id}"
+    return f"“{format_title(info)}” ({format_date(info.created_at)}), {info.id}"
 
 
 _MAX_SUGGESTED, _NOTE_CHARS = 60, 200

@@ -18,7 +18,7 @@ from clio.commands.memory.memory_text import (
     requires_memory,
     suggest_options,
 )
-from clio.commands.session_table import format_title
+from clio.commands.session_table import compute_unique_id_length, format_title
 from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
@@ -126,7 +126,9 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     unknown.
     """
     memory = ctx.memory
-    sessions = {info.id: format_title(info) for info in ctx.store.list()}
+    infos = ctx.store.list()
+    id_chars = compute_unique_id_length(info.id for info in infos)
+    sessions = {info.id: f"“{format_title(info)}” ({info.id[:id_chars]})" for info in infos}
     all_versions = memory.store.versions()
     found: list[dict[str, Any]] = []
     seen = set[str]()
@@ -185,14 +187,13 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
 def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
     is_limit = record.kind == "preference" and record.score is not None and record.score <= HARD_LIMIT_SCORE
     session = record.provenance.session if record.provenance else ""
-    title = sessions.get(session, "")
     return {
         "id": record.id,
         "kind": "limit" if is_limit else record.kind,
         "is_named": False,
         "text": _format_text(record),
         "by": describe_author(record),
-        "session": f"{title} · {session[-8:]}" if title else session,
+        "session": sessions.get(session, session),
         "trust": describe_trust(record),
         "confidence": record.confidence,
         "importance": record.importance if record.kind in ("fact", "event", "note", "preference") else None,

@@ -77,19 +77,6 @@ WHAT = {
     "feedback": mark("ratings of answers"),
 }
 SHOWN = "-"
-_NAMES = {
-    "knowledge": (mark("project memory"), mark("project memories")),
-    "knowledge_archived": ("archived", "archived"),
-    "project_memories": (mark("memory of the project"), mark("memories of the project")),
-    "project_replaced": ("replaced", "replaced"),
-    "project_archived": ("archived", "archived"),
-    "user_memories": (mark("user memory"), mark("user memories")),
-    "user_replaced": ("replaced", "replaced"),
-    "user_archived": ("archived", "archived"),
-    "notes": ("note", "notes"),
-    "style_files": (mark("own style"), mark("own styles")),
-    "feedback": (mark("line of feedback"), mark("lines of feedback")),
-}
 
 
 @requires_memory
@@ -140,8 +127,25 @@ def get_memory_paths(ctx: CommandContext) -> MemoryPaths:
 
 
 def format_bundle_counts(counts: dict[str, int]) -> str:
-    """Format counts, such as "12 project memories, 3 notes"."""
-    return ", ".join(tr_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES)
+    """Format counts, such as "12 project memories, 3 notes". The two files of project memory are counted together."""
+
+    def add(*names: str) -> int:
+        return sum(counts.get(name, 0) for name in names)
+
+    project, project_archived = add("knowledge", "project_memories"), add("knowledge_archived", "project_archived")
+    user, styles, ratings = add("user_memories"), add("style_files"), add("feedback")
+    parts = (
+        (project, tr_count(project, "project memory")),
+        (add("project_replaced"), tr("{count:,} replaced", count=add("project_replaced"))),
+        (project_archived, tr("{count:,} archived", count=project_archived)),
+        (user, tr_count(user, "user memory")),
+        (add("user_replaced"), tr("{count:,} replaced", count=add("user_replaced"))),
+        (add("user_archived"), tr("{count:,} archived", count=add("user_archived"))),
+        (add("notes"), tr_count(add("notes"), "note")),
+        (styles, tr_count(styles, "own style")),
+        (ratings, tr_count(ratings, "line of feedback", "lines of feedback")),
+    )
+    return ", ".join(text for number, text in parts if number)
 
 
 def _encode_export(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
@@ -738,12 +742,16 @@ def _describe_private_facts(ctx: CommandContext) -> str:
         return ""
     ids = " ".join(get_short_id(one) for one in facts[:_IDS_SHOWN])
     rest = tr(" and {count} more", count=len(facts) - _IDS_SHOWN) if len(facts) > _IDS_SHOWN else ""
-    are = "stays" if len(facts) == 1 else "stay"
+    if len(facts) == 1:
+        return tr(
+            "1 fact that you told clio stays private, as it may be meant for you alone; `/memory share add {id}` "
+            "makes it shareable.",
+            id=ids,
+        )
     return tr(
-        "{facts} that you told clio {are} private, as that may be meant for you alone; `/memory "
-        "share add {ids}`{rest} makes them shareable.",
+        "{facts} that you told clio stay private, as they may be meant for you alone; `/memory share add {ids}`{rest} "
+        "makes them shareable.",
         facts=tr_count(len(facts), "fact"),
-        are=are,
         ids=ids,
         rest=rest,
     )

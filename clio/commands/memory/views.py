@@ -1,6 +1,7 @@
 """/memory list, search, show, stats, why, history and changes: the commands that read memory."""
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -52,7 +53,7 @@ from clio.commands.memory.memory_text import (
     suggest_memory_id,
     suggest_options,
 )
-from clio.errors import UsageError, UserError
+from clio.errors import ClioError, UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import RecallHit
 from clio.memory.retrieval.turn_memory import WhyItem, WhyReport
@@ -225,11 +226,12 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
 
 def _list_examples(record: MemoryRecord, state: Freshness) -> list[tuple[str, str]]:
     """Return the rows of the files that a memory is about, and whether they have changed since."""
-    described = tr("it is") if len(record.files) == 1 else tr("they are")
-    return [
-        *((tr("example"), path) for path in record.files),
-        *([(described, tr(FRESHNESS_LABELS[state]))] if tr(FRESHNESS_LABELS[state]) else []),
-    ]
+    label = FRESHNESS_LABELS[state]
+    if not label:
+        return [(tr("example"), path) for path in record.files]
+    if len(record.files) == 1:
+        return [(tr("example"), f"{record.files[0]} ({tr(label)})")]
+    return [*((tr("example"), path) for path in record.files), (tr("examples"), tr(label))]
 
 
 def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
@@ -249,7 +251,7 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
         (tr("importance"), f"{record.importance:g}"),
         (tr("confidence"), f"{record.confidence:.0%}"),
         (tr("trust"), describe_trust(record)),
-        (tr("used"), tr("{access_count} times", access_count=record.access_count) if record.access_count else ""),
+        (tr("used"), tr_count(record.access_count, "time") if record.access_count else ""),
         (tr("stated by"), describe_author(record) if provenance else ""),
         (tr("session"), describe_session_of(ctx, provenance.session) if provenance else ""),
         (tr("first stated"), format_date(record.created)),
@@ -301,7 +303,7 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, *, everything: bool)
 
 
 def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
-    """Return at most `LISTED` rows: if there are more, the same number of each kind."""
+    """Return at most `MAX_LISTED` rows: if there are more, the same number of each kind."""
     if len(listed) <= MAX_LISTED:
         return list(listed)
     by_kind: dict[str, list[ListedMemory]] = {}
@@ -540,8 +542,7 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
             text=tr("No memories were used for {asked}{task_type}.", asked=quote_code(asked), task_type=task_type),
             data=data,
         )
-    window = ctx.window
-    ratio = window.ratio if window else DEFAULT_RATIO
+    ratio = _get_token_ratio(ctx, report.session)
     used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
     # Memories cut by limits come before those that the request already contains: the model lacks only the former.
     cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
@@ -585,6 +586,16 @@ _BRIEF_WHY_COLUMNS = ("from", "id", "what", "why", "score", "tokens")
 _BRIEF_REASON_CHARS = 20
 
 
+def _get_token_ratio(ctx: CommandContext, session_id: str) -> float:
+    """Return the token ratio of the model that answered; outside of a conversation the one stored in its session."""
+    if ctx.window:
+        return ctx.window.ratio
+    try:
+        return ctx.memory.earlier_session(session_id).token_ratio or DEFAULT_RATIO
+    except (ClioError, OSError):
+        return DEFAULT_RATIO
+
+
 def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
     """Return the tokens of the items by the model's token ratio; they were counted at the default one.
 
@@ -615,7 +626,9 @@ def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
 
 def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
-    reason = truncate(item.reason.partition(";")[0].removeprefix("a preference "), _BRIEF_REASON_CHARS)
+    # Without what other columns show: the first names preferences, and the score of a project memory is its confidence.
+    reason = re.sub(r"^(?:a preference |a (?=hard limit)|confidence [\d.]+, )", "", item.reason)
+    reason = truncate(re.split("[;:]", reason)[0], _BRIEF_REASON_CHARS)
     return source, id, " ".join(item.text.split()), reason, score, tokens
 
 

@@ -389,7 +389,7 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
     def question(self) -> str:
         """Return the question whether the only candidate is meant."""
         old = shorten_content(self.candidates[0])
-        return tr("Replace “{old}” by “{new}” in memory?", old=old, new=self.contents[0])
+        return tr("Replace “{old}” with “{new}” in memory?", old=old, new=self.contents[0])
 
     def apply(self, memory: MemorySystem) -> Replaced:
         """Replace the first candidate. Raises UserError, StorageError, OSError."""

@@ -181,7 +181,7 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
     found: list[DataFileSet] = []
     if "project" in scopes:
         found += [
-            _make_memory_set(project, "project", tr("memories of the project")),
+            _make_memory_set(project, "project", tr("facts, events and notes of the project")),
             DataFileSet(
                 kind="knowledge",
                 what=tr("facts, solutions and rules of the project"),

@@ -342,7 +342,7 @@ def _sanitize_former(raw: Raw, setup: ImportSetup) -> FormerVersion | None:
     )
 
 
-NAMES: dict[Scope, str] = {"project": mark("memories of the project"), "user": mark("your memories")}
+NAMES: dict[Scope, str] = {"project": mark("facts, events and notes of the project"), "user": mark("your memories")}
 
 
 def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Callable[[], None]) -> list[ImportCounts]:

@@ -222,11 +222,13 @@ function __clio_place -d 'clio: what may stand in a place'
         case 'place memory forget more'
             set kind entries
         case 'options memory remember'
-            set list '--type' '--importance' '--scope'
+            set list '--type' '--importance' '--scope' '--keyword' '--example'
         case 'value memory remember --type'
             set list 'fact' 'preference' 'event' 'note'
         case 'value memory remember --scope'
             set list 'project' 'user'
+        case 'value memory remember --example'
+            set kind files
         case 'options memory recall'
             set list '--type' '--limit'
         case 'value memory recall --type'
@@ -463,7 +465,7 @@ function __clio_complete -d 'clio: what may stand here'
     set -l verb
     set -l count 0
     set -l optional --prompt --resume -p -r
-    set -l valued --allow --allow-host --api --approve --as --at --base-url --below --confidence --config --context-window --cwd --database --days --deny --effort --env --example --facts --format --fusion --header --host --importance --input --item --json-schema --key --keywords --kind --layer --limit --max-cost --max-steps --member --min-score --minutes --model --name --on-question --output --own --path --port --prompt --provider --reason --resume --sandbox --scenario --scenarios --scope --score --sessions-older-than --since --trust --type --url --what --with --worktree -m -p -r
+    set -l valued --allow --allow-host --api --approve --as --at --base-url --below --confidence --config --context-window --cwd --database --days --deny --effort --env --example --facts --format --fusion --header --host --importance --input --item --json-schema --key --keyword --keywords --kind --layer --limit --max-cost --max-steps --member --min-score --minutes --model --name --on-question --output --own --path --port --prompt --provider --reason --resume --sandbox --scenario --scenarios --scope --score --sessions-older-than --since --trust --type --url --what --with --worktree -m -p -r
     for word in $words[2..]
         if test -n "$flag"
             if not contains -- $flag $optional; or not string match -q -- '-*' $word

@@ -111,7 +111,7 @@ def test_the_survey_counts_what_a_wipe_takes(house: House) -> None:
         one.file_set.what: one.records
         for one in summarize_file_sets(house.places, list_file_sets(house.places, WIPE_SCOPES))
     }
-    assert found["memories of the project"] == 3  # live, replaced, archived
+    assert found["facts, events and notes of the project"] == 3  # live, replaced, archived
     assert found["facts, solutions and rules of the project"] == 3
     assert found["your memories, including preferences"] == 2
     assert found["rated turns and ratings"] == 2
