@@ -878,6 +878,12 @@ def _describe_added(added: Saved) -> str:
             times=times,
             confidence=entry.confidence,
         )
+    if added.action == "superseded" and added.other:
+        return tr(
+            "Replaced {content} by {text} · `/memory undo`",
+            content=quote_code(shorten_content(added.other)),
+            text=saved,
+        )
     text = tr(
         "{value} to project memory: {saved}",
         value=tr("Restored") if added.action == "restored" else tr("Saved"),

@@ -697,6 +697,9 @@ class DatabaseMemoryStore(MemoryStore):
     def _has_text(self, text: str, kind: str) -> bool:
         return False  # `add` has looked for it
 
+    def _list_refuted(self, draft: MemoryDraft) -> tuple[MemoryRecord, ...]:
+        return ()  # consolidation on the members' machines replaces them
+
     def _find_discovery(self, text: str) -> MemoryRecord | None:
         found = find_where(
             self._work.connection,

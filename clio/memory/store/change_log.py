@@ -251,7 +251,13 @@ class ChangeLog:
 
     @contextmanager
     def group(self, title: str) -> Generator[None]:
-        """Let all changes that this thread makes meanwhile be undone as one, even if it dies before the end."""
+        """Let all changes that this thread makes meanwhile be undone as one, even if it dies before the end.
+
+        A group in an open one belongs to that.
+        """
+        if self._group() is not None:
+            yield
+            return
         token = _open_group.set((self._owner, _Group(title)))
         try:
             yield

@@ -30,6 +30,7 @@ from clio.memory.store.typed_codec import FormerVersion, make_former
 from clio.memory.subjects import (
     Relation,
     announces_change,
+    differ_in_numbers,
     relate_statements,
     telling_terms,
     topic_terms,
@@ -109,6 +110,19 @@ def compare_texts(old: str, new: str) -> Verdict:
     if has_same_text(old, new) or has_same_text(_NOW.sub(" ", old), _NOW.sub(" ", new)):
         return "same"
     return _VERDICTS[relate_statements(old, new)]
+
+
+def is_successor(old: str, new: str) -> bool:
+    """Return whether a later text gives another value to the subject of an earlier one, and shares enough words."""
+    if compare_texts(old, new) != "successor":
+        return False
+    words = extract_distinctive_words(new)
+    return (
+        not words
+        or announces_change(new)
+        or differ_in_numbers(old, new)
+        or compute_jaccard(extract_distinctive_words(old), words) >= _MIN_SIMILARITY
+    )
 
 
 def decide_contradiction(

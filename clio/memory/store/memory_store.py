@@ -303,7 +303,8 @@ class MemoryStore:
     def add(self, draft: MemoryDraft, provenance: Provenance | None = None, *, scope: Scope | None = None) -> Saved:
         """Save a memory; one that says the same is confirmed, and one whose value has changed is superseded.
 
-        A project fact confirms a fact of the same text, and a fact such a project fact.
+        A project fact confirms a fact of the same text, and a fact such a project fact. What the user states about the
+        project also replaces statements of other kinds.
 
         Args:
             provenance: who said it; None for the model.
@@ -321,6 +322,49 @@ class MemoryStore:
                 if store.is_about_fact_of_user(self._redact(draft.content)):
                     draft, target = structs.replace(draft, kind="fact"), name
                     break
+        refuted: tuple[MemoryRecord, ...] = ()
+        if target == "project" and provenance is not None and provenance.asserted_by == "user":
+            refuted = self._list_refuted(draft)
+        if not refuted:
+            return self._save(draft, provenance, target)
+        with self.group(f"replaced “{shorten_content(refuted[0])}”"):
+            saved = self._save(draft, provenance, target)
+            gone = self._archive_refuted(refuted, saved.record)
+        is_first = saved.action in ("new", "restored", "kept_both")
+        return structs.replace(saved, action="superseded", other=gone[0]) if gone and is_first else saved
+
+    def _list_refuted(self, draft: MemoryDraft) -> tuple[MemoryRecord, ...]:
+        """Return the facts, notes and discoveries of the project that a statement of the user gives another value.
+
+        A typed store replaces those of the same kind itself. Statements about different files do not contradict each
+        other.
+        """
+        if draft.kind not in _STATEMENTS:
+            return ()
+        from clio.memory.store.deduplication import is_successor
+
+        content = self._redact(draft.content)
+        known = list(self.records(("discovery",), with_notes=False))
+        for kind in _STATEMENTS:
+            if kind not in (draft.kind, "discovery"):
+                known += self.project.find_contradicted(content, kind)
+        return tuple(
+            one
+            for one in known
+            if is_successor(one.content, content)
+            and not (one.files and draft.examples and set(one.files).isdisjoint(draft.examples))
+        )
+
+    def _archive_refuted(self, refuted: Sequence[MemoryRecord], new: MemoryRecord) -> list[MemoryRecord]:
+        """Archive memories that a new one replaces, and return those that were archived."""
+        others = [one for one in refuted if one.id != new.id]
+        gone = list(self.ltm.supersede({one.id: new.id for one in others if one.kind in PROJECT_KINDS}))
+        if live := self.project.live([one.id for one in others]):
+            self.project.forget_all([one.id for one in live], f"replaced by “{shorten_content(new)}”", "outweighed")
+        return gone + live
+
+    def _save(self, draft: MemoryDraft, provenance: Provenance | None, target: Scope) -> Saved:
+        """Save a memory in the file of its kind and scope."""
         if draft.kind in PROJECT_KINDS:
             return self.ltm.add(draft, provenance or Provenance())
         content = self._redact(draft.content)
@@ -602,6 +646,10 @@ _SAME_TO_THE_USER: dict[Kind, Kind] = {"discovery": "fact", "fact": "discovery"}
 A model saves "remember that …" as a discovery after clio itself has saved it as a fact; the second one confirms the
 first.
 """
+
+
+_STATEMENTS: tuple[Kind, ...] = ("discovery", "fact", "note")
+"""Kinds in which a user states what is true now: a later statement of any of them replaces an earlier one."""
 
 
 def _note_record(key: str, content: str, at: float) -> MemoryRecord:

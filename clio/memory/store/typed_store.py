@@ -371,6 +371,14 @@ class TypedStore(TypedReading):
             return False
         return is_stated_by_user(near.main or near.record)
 
+    def find_contradicted(self, content: str, kind: Kind) -> tuple[MemoryRecord, ...]:
+        """Return the memory of a kind to which a statement gives another value, in a tuple; an empty one for none."""
+        from clio.memory.store.deduplication import find_nearest_memory
+
+        self._files.catch_up()
+        near = find_nearest_memory(self._index, MemoryRecord(id="", kind=kind, content=content))
+        return (near.main or near.record,) if near is not None and near.verdict == "successor" else ()
+
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
         """Save records that lack only their times, as one change on disk and one to undo."""
         before: dict[str, MemoryRecord] = {}

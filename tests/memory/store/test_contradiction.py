@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.record import AssertedBy, MemoryDraft
+from clio.memory.store.record import AssertedBy, Kind, MemoryDraft
 from tests.memory.store.versions_support import Time, by
 
 AT = "the dev server listens on port {}"
@@ -158,3 +158,45 @@ def test_a_record_made_elsewhere_is_weighed_too(time: Time, tmp_path: Path) -> N
         .record
     )
     assert time.memories.project.reconsolidate(record).action == "variant"
+
+
+KINDS = ("discovery", "fact", "note")
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("the fixtures live in tests/data", "the fixtures live in tests/samples"),
+        ("the sprint ends on wednesday", "the sprint ends on friday"),
+        ("max upload size is 10 MB", "max upload size is 25 MB"),
+    ],
+)
+def test_what_the_user_states_replaces_an_earlier_value_whatever_kinds_they_are(
+    time: Time, first: Kind, second: Kind, old: str, new: str
+) -> None:
+    time.memories.add(MemoryDraft(kind=first, content=old), by("user"))
+    done = time.memories.add(MemoryDraft(kind=second, content=new), by("user"))
+    assert (done.action, done.other and done.other.content) == ("superseded", old)
+    assert [record.content for record in time.memories.records(KINDS)] == [new]
+    time.memories.undo()  # all of it is one change
+    assert [record.content for record in time.memories.records(KINDS)] == [old]
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_statements_about_different_subjects_stay_whatever_kinds_they_are(
+    time: Time, first: Kind, second: Kind
+) -> None:
+    said = ("exit code 3 means the config is missing", "exit code 4 means the lock is held")
+    for kind, text in zip((first, second), said, strict=True):
+        time.memories.add(MemoryDraft(kind=kind, content=text), by("user"))
+    assert sorted(record.content for record in time.memories.records(KINDS)) == sorted(said)
+
+
+@pytest.mark.parametrize("who", ["model", "tool"])
+def test_what_a_model_or_a_tool_states_replaces_no_discovery_at_once(time: Time, who: AssertedBy) -> None:
+    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user"))
+    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8081)), by(who))
+    assert len(time.memories.records(("discovery",))) == 2
