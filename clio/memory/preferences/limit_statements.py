@@ -504,6 +504,12 @@ _CONVENTION = _EN.pattern("convention")
 _NEEDED_DOCUMENTS = _EN.pattern("needed_documents")
 _SINGLE_DETERMINERS = _EN.word_set("single_determiners")
 _EACH_OTHER_THING = _EN.pattern("each_other_thing")
+_BINDING = _EN.pattern("binding")
+"""Words that make a rule of a description."""
+_AMOUNT = _EN.pattern("amount")
+_PLACE_OR_TIME = _EN.pattern("place_or_time")
+_WAY_OF_WRITING = _EN.pattern("way_of_writing")
+"""Words for how code and texts are written, about which a description is a rule: "our line length is 100"."""
 
 
 def judge_convention(clause: Clause) -> Strength | None:
@@ -602,6 +608,8 @@ def _are_all_so(clause: Clause) -> Verdict | None:
     if is_of_kind and verb in ("take", "takes", "have", "has") and is_bound:
         return strength_of(clause)
     names_path, names_project = has_path(raw_text(clause)), IN_PROJECT.search(line)
+    if names_project and not names_path and _describes_project(subject, verb, rest, whole):
+        return NO_LIMIT
     if not has_artefact(subject) and not names_path and not names_project:
         return NO_LIMIT
     if subject.split()[0] in _SINGLE_DETERMINERS and not (names_path or names_project):
@@ -630,6 +638,25 @@ def _are_all_so(clause: Clause) -> Verdict | None:
     if is_generic(subject.split()) and is_of_all and verb not in ("take", "takes"):
         return NO_LIMIT if _EACH_OTHER_THING.match(line) else strength_of(clause)
     return NO_LIMIT
+
+
+def _describes_project(subject: str, verb: str, rest: str, whole: str) -> bool:
+    """Whether a clause says what something of the project has, takes or is, which is no rule for work on it.
+
+    "our build takes 12 minutes", "this repo has two frontends", "our office is in Lyon"; not "our commits are signed",
+    "our line length is 100".
+    """
+    if _BINDING.search(whole):
+        return False
+    is_artefact, is_amount = has_artefact(subject), _AMOUNT.match(rest) is not None
+    if verb in ("take", "takes"):
+        return is_amount
+    if verb in ("has", "have", "need", "needs", "get", "gets"):
+        return is_amount and not (is_artefact and verb in ("have", "need", "get"))
+    if verb in ("is", "are") and not is_artefact:
+        return not _WAY_OF_WRITING.search(f"{subject} {rest}")
+    is_plain = is_amount or _PLACE_OR_TIME.match(rest) is not None
+    return verb == "is" and is_plain and not _WAY_OF_WRITING.search(subject)
 
 
 _CONVENTION_RULES = (
