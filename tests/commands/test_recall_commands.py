@@ -61,12 +61,14 @@ def test_a_program_gets_every_number(harness: Harness) -> None:
     (hit,) = answer["hits"]
     assert (hit["layer"], hit["source"], hit["kind"]) == ("L1", "memory", "fact")
     assert {reason["name"] for reason in hit["reasons"]} == {"words", "recency", "tier", "strength"}
-    assert hit["open"] == f"/memory history {hit['id'][-8:]}"
+    assert hit["open"] == f"/memory show {hit['id'][-8:]}"
     assert set(answer["ms"]) == {"L0", "L1", "L2"} and answer["at"] is None
 
 
-def test_the_command_that_opens_an_answer_opens_it(harness: Harness) -> None:
-    for hit in data(harness, "gateway")["hits"]:
+@pytest.mark.parametrize("query", ["gateway", "gateway --at 2100-01-01"])
+def test_the_command_that_opens_an_answer_opens_it(harness: Harness, query: str) -> None:
+    assert (found := data(harness, query)["hits"])
+    for hit in found:
         if hit["source"] != "session":
             opened = run_command(harness, hit["open"])
             shown = f"{opened.text} {opened.verbatim} {opened.table}"

@@ -126,13 +126,16 @@ def describe_best_reasons(hit: RecallHit) -> str:
     return tr("First result: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
 
 
-def format_open_command(hit: RecallHit, trims: "Iterable[Trim]") -> str:
-    """Return the command that shows a hit in full; "" if there is none. trims: of the running session."""
+def format_open_command(hit: RecallHit, trims: "Iterable[Trim]", *, is_past: bool = False) -> str:
+    """Return the command that shows a hit in full; "" if there is none.
+
+    trims: of the running session. is_past: the hits are what was true earlier; a memory may have been replaced since.
+    """
     match hit.source:
         case "memory":
-            return f"/memory history {hit.id[-SHORT_ID:]}"
+            return f"/memory {'history' if is_past else 'show'} {hit.id[-SHORT_ID:]}"
         case "knowledge":
-            return f"/memory show {hit.id}"
+            return f"/memory {'history' if is_past else 'show'} {hit.id}"
         case "note":
             return f"/note show {_quote_key(hit.id)}"
         case "preference":
@@ -146,11 +149,15 @@ def format_open_command(hit: RecallHit, trims: "Iterable[Trim]") -> str:
             return ""
 
 
-def make_answer_data(query: str, answer: RecallAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
+def make_answer_data(
+    query: str, answer: RecallAnswer, trims: "Sequence[Trim]", at: float | None = None
+) -> dict[str, Any]:
     """Return the answer in JSON types; times in seconds since the epoch. trims: of the running session."""
+    commands = [format_open_command(hit, trims, is_past=at is not None) for hit in answer.hits]
     return {
         "query": query,
-        "hits": [_make_hit_data(hit, format_open_command(hit, trims)) for hit in answer.hits],
+        "at": at,
+        "hits": [_make_hit_data(hit, command) for hit, command in zip(answer.hits, commands, strict=True)],
         "more": answer.more,
         "left_out": list(answer.left_out),
         "ms": dict(answer.ms),
@@ -277,13 +284,13 @@ def search_all_memory(ctx: CommandContext, argument: str) -> CommandResult:
     if "--all" not in given.options:
         answer = leave_out_noise(answer, query)
     trims = ctx.session.trims
-    data = make_answer_data(query, answer, trims) | {"at": at}
+    data = make_answer_data(query, answer, trims, at)
     then = tr("As of {date}. ", date=format_date(at)) if at is not None else ""
     if not answer.hits:
         later = "" if at is None else tr(" Without `--at` the search covers what is known now.")
         return CommandResult(text=f"{then}{describe_no_match(query)}{describe_left_out(answer)}{later}", data=data)
     best = answer.hits[0]
-    command = format_open_command(best, trims)
+    command = data["hits"][0]["open"]
     way = tr(" Open it: {command}.", command=quote_code(command)) if command else ""
     return CommandResult(
         text=f"{then}{describe_best_reasons(best)}{way}{describe_left_out(answer)}",
