@@ -23,7 +23,7 @@ _STATES = {
     "superseded": "replaced",
     "archived": "archived",
 }
-_ENDED = {"old": mark("not confirmed for a long time"), "uncertain": mark("too uncertain")}
+_ENDED = {"old": mark("not confirmed for a long time"), "uncertain": mark("too uncertain"), "joined": mark("merged")}
 
 
 def render_memory_page(

@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from clio.commands.registry import complete_command_line, run_command
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from tests.commands.harness import Harness, data, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 
@@ -167,3 +168,20 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     id = json.loads(clio("remember", "A zebra", "--type", "fact", "--json"))["memory"]["id"]
     assert [one["text"] for one in json.loads(clio("changes", "--since", "1d", "--json"))] == ["A zebra"]
     assert "A zebra" in clio("history", id)
+
+
+def test_a_duplicate_that_compaction_merged_is_called_so_everywhere(harness: Harness) -> None:
+    now = time.time()
+    twins = [
+        MemoryRecord(
+            id="1" * 32, kind="fact", content="Use RUFF to format", created=now - 9, updated=now, accessed=now
+        ),
+        MemoryRecord(
+            id="2" * 32, kind="fact", content="use ruff to format.", created=now - 8, updated=now, accessed=now
+        ),
+    ]
+    harness.memory.store.project.put("", twins)
+    assert "merged" in ok(harness, "/memory compact").text
+    assert rows(harness, f"/memory history {'2' * 32}")[0][3].startswith("merged")
+    assert any(row[1] == "merged" for row in rows(harness, "/memory changes"))
+    assert "merged" in ok(harness, "/memory undo").text

@@ -721,6 +721,7 @@ _ENDED = {
     "undone": "undone",
     "old": "pruned",
     "uncertain": "pruned",
+    "joined": mark("merged"),
 }
 
 

@@ -675,7 +675,7 @@ class TypedStore(TypedReading):
             away = FormerVersion(record=new, ended=now, because="joined")
             formers = (*make_former(old, one, now, "merged"), away)
             line = JournalLine(put=(one,), drop=(new.id,))
-            self._write(f"joined “{shorten_content(new)}” with one like it", line, (old, new), formers)
+            self._write(f"merged “{shorten_content(new)}” with one like it", line, (old, new), formers)
         return True
 
 
