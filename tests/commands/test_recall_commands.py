@@ -67,7 +67,8 @@ def test_a_program_gets_every_number(harness: Harness) -> None:
 
 @pytest.mark.parametrize("query", ["gateway", "gateway --at 2100-01-01"])
 def test_the_command_that_opens_an_answer_opens_it(harness: Harness, query: str) -> None:
-    assert (found := data(harness, query)["hits"])
+    found = data(harness, query)["hits"]
+    assert found
     for hit in found:
         if hit["source"] != "session":
             opened = run_command(harness, hit["open"])
