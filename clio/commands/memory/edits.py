@@ -878,17 +878,14 @@ def _describe_added(added: Saved) -> str:
             times=times,
             confidence=entry.confidence,
         )
-    if added.action == "superseded" and added.other:
-        return tr(
-            "Replaced {content} by {text} · `/memory undo`",
-            content=quote_code(shorten_content(added.other)),
-            text=saved,
-        )
     text = tr(
         "{value} to project memory: {saved}",
         value=tr("Restored") if added.action == "restored" else tr("Saved"),
         saved=saved,
     )
+    if added.action == "superseded" and added.other:
+        replaced = quote_code(shorten_content(added.other))
+        return tr("{saved} (instead of {content}) · `/memory undo`", saved=text, content=replaced)
     if added.beside:
         text += tr(
             ", alongside {solution}", solution=", ".join(quote_code(other.solution) for other in added.beside[:3])
