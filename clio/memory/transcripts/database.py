@@ -84,17 +84,19 @@ class Database:
         import sqlite3
 
         self._path = path
+        # No generator: a search enters it for each of its 30 statements.
+        self._named_errors = _NamedErrors(path)
         # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
         self._cache = SearchCache()
         self._cached_state: tuple[int, int] = (0, 0)
-        with self._named_errors():
+        with self._named_errors:
             # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
             self._connection = sqlite3.connect(
                 path or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
         try:
-            with self._named_errors():
+            with self._named_errors:
                 self._prepare()
         except StorageError:
             self._connection.close()
@@ -102,12 +104,12 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a query selects."""
-        with self._lock, self._named_errors():
+        with self._lock, self._named_errors:
             return self._connection.execute(sql, values).fetchall()
 
     def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows that a query selects, up to `size` at a time; the caller may stop early."""
-        with self._lock, self._named_errors():
+        with self._lock, self._named_errors:
             cursor = self._connection.execute(sql, values)
             try:
                 while rows := cursor.fetchmany(size):
@@ -117,12 +119,12 @@ class Database:
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute a statement that changes something, and return the id of the last inserted row."""
-        with self._lock, self._named_errors():
+        with self._lock, self._named_errors:
             return self._connection.execute(sql, values).lastrowid or 0
 
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
         """Execute a statement once for each set of values."""
-        with self._lock, self._named_errors():
+        with self._lock, self._named_errors:
             self._connection.executemany(sql, values)
 
     @contextmanager
@@ -165,18 +167,12 @@ class Database:
 
     def get_cache(self) -> "SearchCache":
         """Return what searches have read since the file changed last."""
-        with self._lock, self._named_errors():
+        with self._lock, self._named_errors:
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             state = (others, self._connection.total_changes)
-            if state != self._cached_state or self._cache.is_full():
+            if state != self._cached_state:
                 self._cached_state, self._cache = state, SearchCache()
             return self._cache
-
-    def shrink(self) -> None:
-        """Return the free pages of the file to the file system."""
-        with self._lock, self._named_errors():
-            # The pragma frees one page per step, and only `executescript` steps a statement to its end.
-            self._connection.executescript("PRAGMA incremental_vacuum")
 
     def close(self) -> None:
         """Close the connection."""
@@ -194,8 +190,8 @@ class Database:
         # cache_spill = OFF: a large transaction stays in memory, so that readers are blocked only while it commits.
         settings = ["journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"]
         if version == 0:
-            # Both take effect only before the first table is created.
-            settings = ["page_size = 8192", "auto_vacuum = INCREMENTAL", *settings]
+            # It takes effect only before the first table is created.
+            settings = ["page_size = 8192", *settings]
         for setting in [*settings, "temp_store = MEMORY"]:
             run(f"PRAGMA {setting}")
         if version == 0:
@@ -212,29 +208,38 @@ class Database:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    @contextmanager
-    def _named_errors(self) -> Generator[None]:
-        """Raise sqlite3's errors as the three errors the class documents."""
+
+class _NamedErrors:
+    """Raises sqlite3's errors inside its `with` block as the three errors that `Database` documents."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
         import sqlite3
 
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            name = getattr(error, "sqlite_errorname", "")
-            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise RecallIndexBusy(
-                    tr("the search index {path} is being written; try again later", path=self._path)
-                ) from error
-            if "no such module" in str(error):
-                raise StorageError(
-                    tr(
-                        "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
-                        "use a Python with a complete sqlite3"
-                    )
-                ) from error
-            raise RecallIndexUnusable(
-                tr("the search index {path} cannot be used ({error})", path=self._path, error=error)
+        if not isinstance(error, sqlite3.DatabaseError):
+            return
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise RecallIndexBusy(
+                tr("the search index {path} is being written; try again later", path=self._path)
             ) from error
+        if "no such module" in str(error):
+            raise StorageError(
+                tr(
+                    "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
+                    "use a Python with a complete sqlite3"
+                )
+            ) from error
+        raise RecallIndexUnusable(
+            tr("the search index {path} cannot be used ({error})", path=self._path, error=error)
+        ) from error
 
 
 BLOCK_BYTES = {"text": 6_144, "output": 32_768}
@@ -245,7 +250,7 @@ large blocks compress better.
 """
 
 
-class TextRef(Struct, frozen=True):
+class TextRef(Struct, frozen=True, gc=False):
     """The location of a text: its block, its first byte in the block, and its size in bytes."""
 
     block: int = 0
@@ -355,8 +360,8 @@ _LETTERS = string.ascii_lowercase + string.digits
 _CHARS_PER_WORD = 6.0
 """Mean length of a word with the space behind it; the index stores the number of characters, not of words."""
 _MAX_COUNTED_PAIRS = 6
-_WORDS_BEFORE_PHRASE = 7
-"""Number of a phrase's words that a passage must contain before the phrase itself is searched; more take longer."""
+_MAX_WORDS_OF_PHRASE = 7
+"""Number of words up to which a phrase is searched at once; of a longer one, that many of its words first."""
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -390,7 +395,7 @@ class SearchCache(Struct):
         )
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class Candidate(Struct, frozen=True, kw_only=True, gc=False):
     """A passage that may answer the query: its turn, its number in the turn, and its FTS5 score (higher is better)."""
 
     turn: Turn
@@ -454,11 +459,12 @@ class IndexReader:
         per_session = Counter[int]()
         # A phrase can only match if each of its words occurs somewhere.
         if len(query.words) > 1 and 0 not in counts:
-            phrase = " ".join(query.words)
             # Only where the rarest word is in the newest passages: a phrase of common words would read all of them.
-            rarest = min(zip(counts, query.terms, strict=True), key=itemgetter(0))[1]
-            start = max(newest_from, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
-            exact = self._find_phrase(phrase, _list_rarest_words(query, counts), start)
+            count, rarest = min(zip(counts, query.terms, strict=True), key=itemgetter(0))
+            start = newest_from
+            if count > MAX_NEWEST_FOR_PHRASE:
+                start = max(start, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
+            exact = self._find_phrase(query, counts, start)
             turns = self.load_turns({row >> PASSAGE_BITS for row in exact})
             for row in sorted(exact, reverse=True):
                 turn = turns.get(row >> PASSAGE_BITS)
@@ -481,21 +487,23 @@ class IndexReader:
                 break
         return found
 
-    def _find_phrase(self, phrase: str, words: Sequence[str], start: int) -> set[int]:
-        """Return the row ids of the newest passages from `start` on with a phrase.
+    def _find_phrase(self, query: Query, counts: Sequence[int], start: int) -> set[int]:
+        """Return the row ids of the newest passages from `start` on with the query word for word.
 
-        A phrase of common words reads most passages with them, so passages with all of `words`, some words of the
-        phrase, are found first: mostly there are none, and then there is no phrase. FTS5 reads forwards: backwards it
-        takes up to 20 times as long, and there are few passages.
+        FTS5 reads forwards: backwards it takes up to 20 times as long, and there are few passages.
         """
-        ((first, last),) = self._database.rows(
-            "SELECT min(rowid), max(rowid) FROM passages WHERE passages MATCH ? AND rowid >= ?",
-            (" AND ".join(f'"{word}"' for word in words), start),
-        )
-        if first is None:
-            return set()
+        end = 2**62
+        if len(query.words) > _MAX_WORDS_OF_PHRASE:
+            # Some of its words are found much faster than all: mostly no passage has them, and so none the phrase.
+            words = " AND ".join(f'"{word}"' for word in _list_rarest_words(query, counts))
+            ((start, end),) = self._database.rows(
+                "SELECT min(rowid), max(rowid) FROM passages WHERE passages MATCH ? AND rowid >= ?", (words, start)
+            )
+            if start is None:
+                return set()
         rows = self._database.rows(
-            "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid BETWEEN ? AND ?", (f'"{phrase}"', first, last)
+            "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid BETWEEN ? AND ?",
+            (f'"{" ".join(query.words)}"', start, end),
         )
         return set(sorted(row for (row,) in rows)[-MAX_EXACT_PASSAGES:])
 
@@ -879,7 +887,7 @@ def _list_rarest_words(query: Query, counts: Sequence[int]) -> list[str]:
     """Return words that each passage with the query word for word contains, the rarest first."""
     rarest = (term.stems[0] for _, term in sorted(zip(counts, query.terms, strict=True), key=itemgetter(0)))
     known = dict.fromkeys(query.words)
-    return list(dict.fromkeys((*(word for word in rarest if word in known), *known)))[:_WORDS_BEFORE_PHRASE]
+    return list(dict.fromkeys((*(word for word in rarest if word in known), *known)))[:_MAX_WORDS_OF_PHRASE]
 
 
 def _match_related(term: Term) -> str:

@@ -102,16 +102,6 @@ class RecallIndex:
             for name in ids:
                 self._remove(name)
 
-    def optimize(self) -> None:
-        """Merge the segments of the full-text tables after a long build, which makes the file about 5 % smaller.
-
-        Takes about one second for 200 MB of sessions; meanwhile no other process can write.
-        """
-        with self._database.transaction():
-            for table in ("passages", "outputs", "titles"):
-                self._database.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-        self._database.shrink()
-
     @overload
     def search(
         self,

@@ -4,11 +4,12 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, porter_stem
@@ -101,9 +102,14 @@ _SCOPE = LazyRegex(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
 _WORD = LazyRegex(r"[^\W_]+")
 _COMPOUND = LazyRegex(r"[^\W_]+(?:[_.-][^\W_]+)+")
 _HUMP = LazyRegex(r"[a-z][A-Z]|[A-Z][A-Z][a-z]")
-_ASCII_WORD = LazyRegex(r"[A-Za-z0-9]{4,80}")
+_ASCII_WORD = LazyRegex(r"[A-Za-z0-9]+")
+_COMPOUND_WORD = LazyRegex(r"[A-Za-z0-9]{4,80}")
 _PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNSPACED = LazyRegex(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2,}")
+_NEEDS_CONTEXT = LazyRegex(r"[^\x00-\u02ff\u0370-\u03a2\u03a4-\u052f\u2000-\u2bff]")
+"""Characters other than Latin, Greek and Cyrillic letters and symbols: a word with one may not be folded on its own, as
+it may end in a combining mark or consist of several words.
+"""
 _MARKS = LazyRegex(r"[\u0300-\u036f]")
 
 
@@ -116,6 +122,7 @@ class Term(Struct, frozen=True, kw_only=True):
         kinds: stems of things of the kind it names.
         related: words with which the answer may name the same thing.
         is_guess: the index does not contain the word as typed, so that a similarly spelt word is searched for.
+        is_compound: it is another spelling of words that the query has, too, such as "parseargs" of `parse_args`.
     """
 
     forms: tuple[str, ...]
@@ -123,6 +130,7 @@ class Term(Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     is_guess: bool = False
+    is_compound: bool = False
 
 
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -325,16 +333,17 @@ class Query(Struct, frozen=True, kw_only=True):
 
 def parse_query(text: str) -> Query:
     """Parse a query from any typed text; a text without a word gives a query without terms."""
-    text = text[:MAX_QUERY_CHARS]
-    scopes = _SCOPE.findall(text)
-    text = _SCOPE.sub(" ", text)
+    scope = find_scope(text)
+    text = _SCOPE.sub(" ", text[:MAX_QUERY_CHARS])
     phrases = [tuple(split_folded_words(quoted)) for quoted in _QUOTED.findall(text)]
     spoken = split_folded_words(text)
     about = split_folded_words(_OF_SPAN.sub(" ", _OF_TIME.sub(" ", _OF_SESSION.sub(" ", text))))
     said = [word for word in about if word not in _STOP_WORDS] or spoken
     terms: dict[str, Term] = {}
-    for word in [*said, *_compounds(text)]:
+    for word in [*said, *map(str.lower, _humps(text))]:
         terms.setdefault(porter_stem(word), _term(word))
+    for word in _join_compounds(text):
+        terms.setdefault(porter_stem(word), structs.replace(_term(word), is_compound=True))
     kept = dict(list(terms.items())[:MAX_TERMS])
     places = {stem: place for place, stem in enumerate(kept)}
     stems = [porter_stem(word) for word in said]
@@ -345,12 +354,18 @@ def parse_query(text: str) -> Query:
         terms=tuple(kept.values()),
         pairs=tuple(dict.fromkeys(pair for pair in near if pair[0] != pair[1])),
         phrases=tuple(phrase for phrase in phrases if phrase),
-        scope=scopes[-1].lower() if scopes else "text",
+        scope=scope,
         dates=find_named_dates(text),
         of_assistant=_OF_ASSISTANT.search(text) is not None,
         of_user=not (_OF_USER if of_session else _OF_USER | _OF_US).isdisjoint(spoken),
         of_session=of_session,
     )
+
+
+def find_scope(text: str) -> str:
+    """Return what a query asks to search, "text", "output" or "title": the last `in:` of it, else "text"."""
+    scopes = _SCOPE.findall(text[:MAX_QUERY_CHARS])
+    return scopes[-1].lower() if scopes else "text"
 
 
 def split_folded_words(text: str) -> list[str]:
@@ -360,7 +375,26 @@ def split_folded_words(text: str) -> list[str]:
 
 def extract_stems(text: str) -> list[str]:
     """Return the stems of the words of a text in order, as in the index; then those of the parts of compound words."""
-    return list(map(porter_stem, split_indexed_words(text)))
+    if text.isascii():
+        words = _ASCII_WORD.findall(text)
+    elif _NEEDS_CONTEXT.search(text):
+        return list(map(porter_stem, split_indexed_words(text)))
+    else:
+        words = _WORD.findall(text)
+    stems = list(map(_stem_word, words))
+    for parts in map(_stem_parts, dict.fromkeys(words)):
+        stems += parts
+    return stems
+
+
+@lru_cache(maxsize=32_768)
+def _stem_word(word: str) -> str:
+    return porter_stem(word.lower() if word.isascii() else _folded(word))
+
+
+@lru_cache(maxsize=32_768)
+def _stem_parts(word: str) -> tuple[str, ...]:
+    return tuple(map(porter_stem, map(str.lower, _humps(word))))
 
 
 def split_indexed_words(text: str) -> list[str]:
@@ -376,10 +410,9 @@ def prepare_for_index(text: str) -> str:
     return f"{text}\n{' '.join(humps)}" if humps else text
 
 
-def _compounds(text: str) -> list[str]:
-    """Return other spellings of compounds in the query: `parse_args` as `parseargs`, `parseArgs` in parts."""
-    joined = ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
-    return [*map(str.lower, _humps(text)), *joined]
+def _join_compounds(text: str) -> list[str]:
+    """Return the compounds of a query as one word: `parse_args` as `parseargs`."""
+    return ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
 
 
 def _humps(text: str) -> list[str]:
@@ -389,7 +422,7 @@ def _humps(text: str) -> list[str]:
     compounds = dict.fromkeys(
         # Most words are "lower" or "Upper" and have no parts; this test is cheaper than the search.
         word
-        for word in _ASCII_WORD.findall(text)
+        for word in _COMPOUND_WORD.findall(text)
         if not word[1:].islower() and _HUMP.search(word)
     )
     return [part for word in compounds for part in _PART.findall(word)]

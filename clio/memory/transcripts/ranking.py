@@ -122,7 +122,7 @@ def classify_session(user_turns: int, assistant_turns: int) -> SessionKind:
     return "agent" if assistant_turns > AGENT_FROM * user_turns else "assistant"
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
     """A turn that may answer a query.
 
     Attributes:
@@ -141,7 +141,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     tells: bool = False
 
 
-class Scored(Struct, frozen=True, kw_only=True):
+class Scored(Struct, frozen=True, kw_only=True, gc=False):
     """A turn and its score.
 
     Attributes:
@@ -161,7 +161,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     tells_change: bool = False
 
 
-class Weighing(Struct, frozen=True, kw_only=True):
+class Weighing(Struct, frozen=True, kw_only=True, gc=False):
     """The score of one passage.
 
     Attributes:

@@ -504,10 +504,13 @@ class Search:
             return []
         totals = self._reader.load_totals()
         counts = self._reader.count_terms(query.terms)
-        # Only words that occur nowhere are replaced: a rare word is probably what the user meant.
         if 0 in counts and query.scope == "text":
-            query = self._query = self._add_similar_words(query, counts)
-            counts = self._reader.count_terms(query.terms)
+            query, counts = _drop_unknown_compounds(query, counts)
+            # Only words that occur nowhere are replaced: a rare word is probably what the user meant.
+            if 0 in counts:
+                query = self._add_similar_words(query, counts)
+                counts = self._reader.count_terms(query.terms)
+            self._query = query
         self._counts = counts
         self._rarities = [compute_idf(totals.passages, count) for count in counts]
         weigh = make_passage_scorer(query, self._rarities, totals.mean_words)
@@ -669,6 +672,16 @@ class Search:
             density=round(1.5 * sum(stem in query_stems for stem in text) / max(len(text), 1), 2),
             title=round(0.5 * sum(not title.isdisjoint(term.stems) for term in query.terms) / len(query.terms), 2),
         )
+
+
+def _drop_unknown_compounds(query: Query, counts: Sequence[int]) -> tuple[Query, list[int]]:
+    """Return the query and the counts of its terms without other spellings that the index does not contain.
+
+    The words they consist of are terms, too, so they are no part of the query that is missing.
+    """
+    kept = [place for place, term in enumerate(query.terms) if counts[place] or not term.is_compound]
+    terms = tuple(query.terms[place] for place in kept)
+    return structs.replace(query, terms=terms), [counts[place] for place in kept]
 
 
 def _unite(sets: Iterable[frozenset[int]]) -> frozenset[int]:

@@ -27,7 +27,7 @@ from clio.errors import SessionNotFound, StorageError, UserError
 from clio.ids import new_id
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
-from clio.memory.transcripts.query import parse_query
+from clio.memory.transcripts.query import find_scope
 from clio.memory.transcripts.session_text import (
     OutputReader,
     Recall,
@@ -657,7 +657,7 @@ class SessionRecall:
             run_search: called with the index and the ids of all sessions to leave out.
             default: the result if there is no session.
         """
-        outputs = parse_query(query).scope == "output"
+        outputs = find_scope(query) == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
             self._sync.scan()

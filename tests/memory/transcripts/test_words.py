@@ -41,6 +41,14 @@ def test_a_compound_is_searched_in_parts_and_joined(written: str) -> None:
     assert set(terms(written)) == {"parse", "args", "parseargs"}
 
 
+@given(st.text(alphabet=st.one_of(st.sampled_from("aBcDEf0_-.' \n"), st.characters(codec="utf-8")), max_size=60))
+def test_stems_are_those_of_the_words_that_are_indexed(text: str) -> None:
+    # Two words with the same part have it once in the index.
+    alone = [stem for word in text.split() for stem in extract_stems(word)]
+    indexed = [porter_stem(word) for part in text.split() for word in split_folded_words(prepare_for_index(part))]
+    assert alone == indexed
+
+
 def test_camel_case_is_searched_whole_and_in_parts() -> None:
     assert set(terms("ToolRunner")) == {"toolrunner", "tool", "runner"}
     assert set(extract_stems("HTTPServerError is raised")) >= {
