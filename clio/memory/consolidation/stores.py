@@ -591,7 +591,7 @@ def _takes_its_place(old: MemoryRecord, new: MemoryRecord) -> bool:
     # Statements about different files do not contradict each other.
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
-    return compare_texts(old.content, new.content) == "successor"
+    return compare_texts(old.content, new.content) == "supersedes"
 
 
 def _trust(entry: MemoryRecord) -> int:

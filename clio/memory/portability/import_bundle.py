@@ -253,9 +253,9 @@ class _RecordMerge:
             old = self._find_preference(new)
             return old, old is not None and has_same_text(old.content, new.content) and old.score == new.score
         near = find_nearest_memory(self._ours, new)
-        if near is None or near.verdict in ("doubtful", "other") or near.record.id in self._put:
+        if near is None or near.relation in ("unclear", "different") or near.record.id in self._put:
             return None, False
-        return near.record, near.verdict == "same"
+        return near.record, near.relation == "same"
 
     def _find_preference(self, new: MemoryRecord) -> MemoryRecord | None:
         """Return our preference about the same subject: "always use tabs" and "tabs" have the same one."""

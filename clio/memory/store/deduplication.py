@@ -1,4 +1,4 @@
-"""How a new memory relates to those that exist: the same, a replacement, doubtful, or another subject. No I/O.
+"""How a new memory relates to those that exist: the same, superseding, unclear, or different. No I/O.
 
 `clio.memory.subjects` compares two texts: another value of the same subject replaces, a number or name that belongs to
 the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document (see docs/architecture.md) apply
@@ -96,25 +96,16 @@ def is_known(text: str, known: Iterable[str]) -> bool:
     return any(compare_texts(one, text) == "same" for one in known)
 
 
-Verdict = Literal["same", "successor", "doubtful", "other"]
-_VERDICTS: dict[Relation, Verdict] = {
-    "same": "same",
-    "supersedes": "successor",
-    "unclear": "doubtful",
-    "different": "other",
-}
-
-
-def compare_texts(old: str, new: str) -> Verdict:
+def compare_texts(old: str, new: str) -> Relation:
     """Return how the text of a later memory relates to that of an earlier one of the same kind."""
     if has_same_text(old, new) or has_same_text(_NOW.sub(" ", old), _NOW.sub(" ", new)):
         return "same"
-    return _VERDICTS[relate_statements(old, new)]
+    return relate_statements(old, new)
 
 
 def is_successor(old: str, new: str) -> bool:
     """Return whether a later text gives another value to the subject of an earlier one, and shares enough words."""
-    if compare_texts(old, new) != "successor":
+    if compare_texts(old, new) != "supersedes":
         return False
     words = extract_distinctive_words(new)
     return (
@@ -184,7 +175,7 @@ def _get_faded_confidence(record: MemoryRecord, now: float) -> float:
     return decay_confidence(stated, max(now - record.accessed, 0.0) / DAY_S)
 
 
-_PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
+_PRECEDENCE: dict[Relation, int] = {"same": 3, "supersedes": 2, "unclear": 1, "different": 0}
 _MAX_BY_SUBJECT = 50
 _MAX_SHORT = 20
 _MIN_SIMILARITY = 0.25
@@ -202,7 +193,7 @@ class NearestMemory(Struct, frozen=True, kw_only=True):
     """
 
     record: MemoryRecord
-    verdict: Verdict
+    relation: Relation
     similarity: float
     main: MemoryRecord | None = None
     variants: tuple[MemoryRecord, ...] = ()
@@ -240,9 +231,9 @@ def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory 
         similarity = compute_jaccard(extract_distinctive_words(old.content), words)
         if words and similarity < _MIN_SIMILARITY and not is_change and old not in numbered:
             continue
-        verdict = compare_texts(old.content, new.content)
-        if verdict != "other":
-            found.append(NearestMemory(record=old, verdict=verdict, similarity=similarity))
+        relation = compare_texts(old.content, new.content)
+        if relation != "different":
+            found.append(NearestMemory(record=old, relation=relation, similarity=similarity))
     best = max(found, key=_closeness, default=None)
     return None if best is None else _with_variants(index, best, new.id)
 
@@ -251,7 +242,7 @@ def _with_variants(index: MemoryIndex, near: NearestMemory, new: str) -> Nearest
     """Add the main statement and its variants. What contradicts a variant contradicts the main statement."""
     main = index.records.get(near.record.variants_of or "")
     main = main if main is not None and main.is_live and main.id != new else None
-    if main is not None and near.verdict == "successor":
+    if main is not None and near.relation == "supersedes":
         near, main = structs.replace(near, record=main), None
     holding = main or near.record
     variants = tuple(one for one in index.variants(holding.id) if one.id != new)
@@ -259,24 +250,24 @@ def _with_variants(index: MemoryIndex, near: NearestMemory, new: str) -> Nearest
 
 
 def _closeness(near: NearestMemory) -> tuple[int, float, float]:
-    return _PRECEDENCE[near.verdict], near.similarity, near.record.updated
+    return _PRECEDENCE[near.relation], near.similarity, near.record.updated
 
 
 def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision | None, now: float) -> SavePlan:
     """Return what saving a memory changes.
 
     Args:
-        decision: of a model about a doubtful pair; None if no model was asked.
+        decision: of a model about an unclear pair; None if no model was asked.
     """
     said_at = min(new.created or now, now)
     new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
-    if near is not None and near.verdict in ("doubtful", "successor") and _is_limit_of_user(near, new):
+    if near is not None and near.relation in ("unclear", "supersedes") and _is_limit_of_user(near, new):
         return _plan_refusal(new, near.main or near.record, now)
-    if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
+    if near is None or (near.relation == "unclear" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
         return SavePlan(remembered=remembered, after=(new,))
-    if near.verdict == "successor":
+    if near.relation == "supersedes":
         return _plan_contradiction(new, near, now)
     return _plan_confirmation(new, near, decision, now)
 

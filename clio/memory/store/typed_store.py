@@ -367,7 +367,7 @@ class TypedStore(TypedReading):
 
         self._files.catch_up()
         near = find_nearest_memory(self._index, MemoryRecord(id="", kind="fact", content=content))
-        if near is None or near.verdict not in ("same", "successor"):
+        if near is None or near.relation not in ("same", "supersedes"):
             return False
         return is_stated_by_user(near.main or near.record)
 
@@ -377,7 +377,7 @@ class TypedStore(TypedReading):
 
         self._files.catch_up()
         near = find_nearest_memory(self._index, MemoryRecord(id="", kind=kind, content=content))
-        return (near.main or near.record,) if near is not None and near.verdict == "successor" else ()
+        return (near.main or near.record,) if near is not None and near.relation == "supersedes" else ()
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
         """Save records that lack only their times, as one change on disk and one to undo."""
@@ -611,7 +611,7 @@ class TypedStore(TypedReading):
         from clio.memory.store.deduplication import find_nearest_memory, plan_save
 
         near = find_nearest_memory(self._index, record)
-        decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
+        decision = decided.get(near.record.id) if near is not None and near.relation == "unclear" else None
         return plan_save(record, near, decision, self._clock())
 
     def _archive(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_ArchivedMemories":
@@ -652,10 +652,10 @@ class TypedStore(TypedReading):
             near = find_nearest_memory(self._index, record) if self._index.records.get(record.id) == record else None
             if near is None or record.is_variant or near.record.is_variant:
                 continue
-            if near.verdict == "successor" or near.record.created > record.created:
+            if near.relation == "supersedes" or near.record.created > record.created:
                 continue
             decision: Decision | None = None
-            if near.verdict == "doubtful":
+            if near.relation == "unclear":
                 if decide is None or asked >= MAX_ASKED or not may_reword(near.record, record):
                     continue
                 asked += 1

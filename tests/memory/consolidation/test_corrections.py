@@ -46,7 +46,7 @@ def is_refuted(case: Case) -> bool:
     )
     found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=case.old, at=1.0, session="s")])
     plain = [text for kind, text, *_ in read_lasting_statements(case.later) if kind == "fact"]
-    return bool(found) or any(compare_texts(case.old, text) == "successor" for text in plain)
+    return bool(found) or any(compare_texts(case.old, text) == "supersedes" for text in plain)
 
 
 @pytest.mark.parametrize(("half", "least_recall", "least_precision"), [("development", 0.9, 0.95), ("test", 0.85, 0.9)])

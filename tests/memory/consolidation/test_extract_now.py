@@ -42,4 +42,4 @@ def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
 def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
     plain = "we deploy the import service to zone-4"
     assert compare_texts(plain, "We now deploy the import service to zone-4.") == "same"
-    assert compare_texts(plain, "We no longer deploy the import service to zone-4.") == "successor"
+    assert compare_texts(plain, "We no longer deploy the import service to zone-4.") == "supersedes"

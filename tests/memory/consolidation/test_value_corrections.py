@@ -125,7 +125,7 @@ def test_clio_asks_if_it_is_not_certain_what_is_corrected(tmp_path: Path, server
     said = ["remember that the worker port is 7001", "explain the parser", "actually 8005"]
     facts, questions = converse(tmp_path, server, said)
     assert facts == ["the worker port is 7001"]
-    assert questions == ["Replace “the worker port is 7001” by “the worker port is 8005” in memory?"]
+    assert questions == ["Replace “the worker port is 7001” with “the worker port is 8005” in memory?"]
 
 
 def test_a_correction_that_fits_several_memories_replaces_none(tmp_path: Path, server: ChatServer) -> None:
