@@ -2,9 +2,9 @@
 
     python -m bench.typed_precision [--misses]
 
-`bench/data/typed_cases.json` has two homes, a development and a test half, each with memories of both scopes, with and
-without other names, one of them superseded. A case is exact where every memory it names came, and no other one.
---misses: the cases of the development half that were not exact.
+`bench/data/typed_cases.json` has homes, development and test halves, with memories of both scopes, with and without
+other names, some of them superseded. A case is exact where every memory it names came, and no other one.
+--misses: the cases of the development halves that were not exact.
 """
 
 import argparse
@@ -95,9 +95,9 @@ def main() -> None:
             for name, way in ways(fill(Path(folder), home)).items():
                 found = [(question, set(wanted), way(question)) for question, wanted in home.cases]
                 exact = sum(got == wanted for _, wanted, got in found)
-                print(f"{half:<12} {name:<14} {exact} of {len(found)} exact")
+                print(f"{half:<17} {name:<14} {exact} of {len(found)} exact")
                 for question, wanted, got in found:
-                    if misses and half == "development" and got != wanted:
+                    if misses and half.endswith("development") and got != wanted:
                         print(f"    {question!r}: missed {sorted(wanted - got)}, wrong {sorted(got - wanted)}")
 
 

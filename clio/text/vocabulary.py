@@ -312,6 +312,16 @@ def _common_stems() -> frozenset[str]:
     return frozenset(map(stem_word, words))
 
 
+def is_request_term(stem: str) -> bool:
+    """Whether a stem is that of a noun or verb of requests of every kind, such as "file" or "add"."""
+    return stem in _request_stems()
+
+
+@cache
+def _request_stems() -> frozenset[str]:
+    return frozenset(map(stem_word, split_words(WORD_TABLES.request_words)))
+
+
 @cache
 def _make_synonym_table(groups: tuple[str, ...]) -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
@@ -361,9 +371,10 @@ def _first_stem_by_stem() -> dict[str, str]:
 
 MAX_QUESTION_CHARS = 4_000
 """Only the beginning and end of a longer text are analysed: the question is there, and a pasted log takes time."""
-_FILLER_WORDS = STOP_WORDS | frozenset(
+FILLER_WORDS = STOP_WORDS | frozenset(
     "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
 )
+"""Words of a question that say nothing about its subject: stop words, and what is left of "don't" and "sister's"."""
 _QUESTION_START = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
 
 
@@ -385,17 +396,22 @@ class QuestionWord(Struct, frozen=True, kw_only=True):
     is_common: bool
 
 
+def shorten_question(question: str) -> str:
+    """Return the part of a question that is analysed: all of it, or the beginning and end of a long one."""
+    half = MAX_QUESTION_CHARS // 2
+    return question if len(question) <= MAX_QUESTION_CHARS else f"{question[:half]}\n{question[-half:]}"
+
+
 def parse_question_words(question: str, *, keep_single: bool = False) -> list[QuestionWord]:
     """Return the meaningful words of a question in order; of several synonyms only the first.
 
     keep_single: if the question is one word, return it even if it is a stop word, such as `just` or `make`.
     """
-    half = MAX_QUESTION_CHARS // 2
-    text = question if len(question) <= MAX_QUESTION_CHARS else f"{question[:half]}\n{question[-half:]}"
+    text = shorten_question(question)
     found: dict[str, QuestionWord] = {}
     known_stems: set[str] = set()
     words = tokenize(text)
-    fillers = _FILLER_WORDS if len(words) > 1 or not keep_single else frozenset[str]()
+    fillers = FILLER_WORDS if len(words) > 1 or not keep_single else frozenset[str]()
     for word in (*words, *split_identifiers(text)):
         stem = stem_word(word)
         if word in fillers or stem in found or stem in known_stems:

@@ -61,7 +61,7 @@ from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, HALF_LIFE_DAYS, MAX_UNUSED_DAYS, PRUNE_IMPORTANCE
 from clio.text.similarity import BAND_COUNT, ROWS_PER_BAND, compute_signature, extract_distinctive_words
 from clio.text.translation import tr
-from clio.text.vocabulary import extract_terms, is_stop_word_stem
+from clio.text.vocabulary import QuestionWord, extract_terms, is_stop_word_stem
 
 if TYPE_CHECKING:
     from clio.memory.database.connection import Connection
@@ -262,7 +262,7 @@ class _DatabaseIndex(MemoryIndex):
         # The caller compares with 50.
         return count_with(self._work.connection, self._work.statistics, list(terms), self._owner, 51)
 
-    def keywords_like(self, term: str) -> set[str]:
+    def find_keyword_terms(self, question: str, words: Sequence[QuestionWord]) -> set[str]:
         return set()
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:

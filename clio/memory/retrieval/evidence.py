@@ -8,18 +8,22 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
 from clio.text.vocabulary import (
+    FILLER_WORDS,
     MIN_MISSPELLING_LETTERS,
-    STOP_WORDS,
     QuestionWord,
     extract_terms,
+    has_phrase,
     is_common_term,
     is_misspelling,
     is_question,
+    is_request_term,
     parse_question_words,
+    shorten_question,
     split_identifiers,
     stem_word,
     tokenize,
@@ -33,6 +37,10 @@ _ENOUGH_EVERYDAY = 0.95
 """The same for everyday words if the text is no question."""
 _ENOUGH_UNNAMED = 0.5
 """The same if the text has names as keywords and the question contains none of them."""
+_ENOUGH_ASKED = 0.75
+"""The share of a question's words, by weight, that is enough then: for two words, even everyday ones, and for one word
+beside others that no text contains.
+"""
 _MAX_RARE_TEXTS, _ENOUGH_RARE = 2, 0.4
 """Number of texts up to which a word is rare, and the minimum share for one rare word in common."""
 _MIN_TOTAL = 50
@@ -52,8 +60,12 @@ class Question(Struct, frozen=True, kw_only=True):
     Attributes:
         weights: the weight of each word, in order.
         places: the index of the word that a stem is a form of.
-        synonyms: the stems of the words and of their synonyms.
+        named: the same for stems of words and synonyms only, not of members of a kind.
+        tokens: all words of it, also stop words, in order.
+        joined: the stems of any two adjacent words written as one, as "on call" may be written "oncall".
+        qualifiers: by a word's index, the stem that makes it another thing, as "video" does in "which video editor".
         rare: indices of words that are not everyday words and that few texts contain.
+        unknown: the number of words that are not everyday words and that no text contains.
         verb: the stem of the verb that an order begins with, as in "push the branch"; empty without one.
         whole: the sum of the weights.
         is_asking: it begins with a word such as "what" or "where".
@@ -62,8 +74,12 @@ class Question(Struct, frozen=True, kw_only=True):
     words: tuple[QuestionWord, ...]
     weights: tuple[float, ...]
     places: Mapping[str, int]
-    synonyms: frozenset[str]
+    named: Mapping[str, int]
+    tokens: tuple[str, ...]
+    joined: frozenset[str]
+    qualifiers: Mapping[int, str]
     rare: frozenset[int]
+    unknown: int
     verb: str
     whole: float
     is_asking: bool
@@ -74,6 +90,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     Attributes:
         alias: the keyword of the text that the question contains; empty without one.
+        named: indices of the question's words that the keyword consists of.
         said: stems of the text that are in the question.
         hits: these words as spelt in the question, without everyday words if there are others.
         count: the number of common words.
@@ -82,6 +99,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """
 
     alias: str
+    named: frozenset[int]
     said: frozenset[str]
     hits: tuple[str, ...]
     count: int
@@ -133,12 +151,19 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
     rare = frozenset(
         place for place, word in enumerate(words) if not word.is_common and 0 < counts.get(place, 0) <= _MAX_RARE_TEXTS
     )
+    unknown = {place for place, word in enumerate(words) if not word.is_common and not counts.get(place)}
+    tokens = tuple(tokenize(shorten_question(question)))
+    named = {stem: place for place in reversed(range(len(words))) for stem in words[place].synonyms}
     return Question(
         words=tuple(words),
         weights=weights,
         places=map_forms_to_words(words),
-        synonyms=frozenset(stem for word in words for stem in word.synonyms),
+        named=named,
+        tokens=tokens,
+        joined=frozenset(stem_word(first + second) for first, second in pairwise(tokens)),
+        qualifiers=_find_qualifiers(tokens, words, named, unknown, is_asking=is_question(question)),
         rare=rare,
+        unknown=len(unknown),
         verb=_find_verb(question, words),
         whole=sum(weights),
         is_asking=is_question(question),
@@ -170,19 +195,38 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
     significant = [place for place in places if not question.words[place].is_common]
-    alias = _find_alias(keywords, question)
+    alias, named = _find_alias(keywords, question, bag, significant)
     enough = bool(alias) or _is_enough(words, places, significant, question, said)
     if enough and not alias and has_names(keywords):
         # The text has a name, which the question does not contain: one common word is not enough then.
-        enough = len(question.words) == 1 or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
+        enough = (
+            len(question.words) == 1
+            or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
+            or (question.is_asking and len(places) > 1 and covered >= _ENOUGH_ASKED)
+        )
+    elif enough and not alias and keywords and len(places) == 1 and _asks_about_unknown(question, bag, keywords):
+        enough = words >= _ENOUGH_ASKED
     return Evidence(
         alias=alias,
+        named=named,
         said=said,
         hits=tuple(question.words[place].text for place in significant or places),
         count=len(places),
         words=words,
         enough=enough,
     )
+
+
+def _asks_about_unknown(question: Question, bag: frozenset[str], keywords: Iterable[str]) -> bool:
+    """Whether a question with one word of a text is probably about a thing that no text contains.
+
+    "How many agents does the travel office have" is not about the CI, whose agents are in Oslo. If only one word is
+    unknown, as in "which theme do I use for slides", the text's keywords must be other names of it, not words of it.
+    """
+    if question.unknown > 1:
+        return True
+    is_named = not any(bag.issuperset(part for _, part in _parse_keyword(keyword).parts) for keyword in keywords)
+    return question.unknown == 1 and question.is_asking and is_named
 
 
 def has_names(keywords: Iterable[str]) -> bool:
@@ -225,9 +269,9 @@ def _names_thing(question: Question, place: int, said: Collection[str]) -> bool:
     return not question.verb or (word.stem in said and word.stem != question.verb)
 
 
-_VERB_OF_ORDER = re.compile(
-    r"\W*(?:please\W+)?(?P<verb>[a-z]+)\s+(?:the|this|that|these|those|a|an|my|our|all|it)\b", re.IGNORECASE
-)
+_ARTICLES = ("a", "an")
+_DETERMINERS = (*_ARTICLES, "the", "this", "that", "these", "those", "my", "our", "all")
+_VERB_OF_ORDER = re.compile(rf"\W*(?:please\W+)?(?P<verb>[a-z]+)\s+(?:{'|'.join(_DETERMINERS)}|it)\b", re.IGNORECASE)
 
 
 def _find_verb(question: str, words: Sequence[QuestionWord]) -> str:
@@ -237,29 +281,122 @@ def _find_verb(question: str, words: Sequence[QuestionWord]) -> str:
     return stem if any(word.stem == stem for word in words) else ""
 
 
-def _find_alias(keywords: Iterable[str], question: Question) -> str:
-    """Return the first keyword all of whose words are in the question, in long ones with one wrong letter allowed."""
-    for keyword in keywords:
-        parts = _split_keyword(keyword)
-        if parts and all(_is_in(question, part, stem) for part, stem in parts):
-            return keyword
-    return ""
+_MIN_QUALIFIER_LETTERS = 4
+"""Shorter ones are often fillers or misspelt articles: "what's teh editor"."""
+
+
+def _find_qualifiers(
+    tokens: Sequence[str],
+    words: Sequence[QuestionWord],
+    named: Mapping[str, int],
+    unknown: Collection[int],
+    *,
+    is_asking: bool,
+) -> dict[int, str]:
+    """Return see `Question.qualifiers`.
+
+    A word between a determiner and another word makes that one a different thing if no text contains it, in a question
+    or after "a": "which video editor", "write an argument parser". An everyday adjective does not: "a new editor".
+    """
+    found: dict[int, str] = {}
+    for determiner, qualifier, word in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        stem = stem_word(qualifier)
+        place, at = named.get(stem), named.get(stem_word(word))
+        if place is None or at is None or place == at or len(qualifier) < _MIN_QUALIFIER_LETTERS:
+            continue
+        is_indefinite = determiner in _ARTICLES
+        is_definite = is_asking and (determiner in _DETERMINERS or is_question(determiner))
+        if (is_indefinite and (place in unknown or is_request_term(stem))) or (is_definite and place in unknown):
+            found[at] = stem
+    return found
+
+
+class _Name(Struct, frozen=True, kw_only=True):
+    """A keyword, prepared for comparison.
+
+    Attributes:
+        parts: its words without stop words, if there are others, each with its stem.
+        tokens: all its words.
+        joined: the stem of all its words written as one; empty if that is too short to tell anything.
+        is_phrase: its words only mean it next to each other, as those of "on-call" and "sign-up".
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    tokens: tuple[str, ...]
+    joined: str
+    is_phrase: bool
+
+
+_PARTICLES = frozenset("in on out up".split())
+"""Stop words that give the word beside them another meaning: "call" alone is not "on-call"."""
 
 
 @lru_cache(maxsize=4_096)
-def _split_keyword(keyword: str) -> tuple[tuple[str, str], ...]:
-    """Return the words of a keyword with their stems, without stop words if there are others."""
-    parts = [word for word in tokenize(keyword) if word not in STOP_WORDS] or tokenize(keyword)
-    return tuple((part, stem_word(part)) for part in parts)
-
-
-def _is_in(question: Question, part: str, stem: str) -> bool:
-    """Whether a word of a keyword is a question word, possibly in another form or with one wrong letter."""
-    if stem in question.synonyms:
-        return True
-    return len(part) >= MIN_MISSPELLING_LETTERS and any(
-        is_misspelling(stem, word.stem) or is_misspelling(part, word.text) for word in question.words
+def _parse_keyword(keyword: str) -> _Name:
+    tokens = tokenize(keyword)
+    parts = [word for word in tokens if word not in FILLER_WORDS] or tokens
+    joined = "".join(tokens)
+    return _Name(
+        parts=tuple((part, stem_word(part)) for part in parts),
+        tokens=tuple(tokens),
+        joined=stem_word(joined) if len(joined) >= MIN_MISSPELLING_LETTERS else "",
+        is_phrase=len(parts) == 1 and not _PARTICLES.isdisjoint(tokens),
     )
+
+
+def _find_alias(
+    keywords: Iterable[str], question: Question, bag: frozenset[str], significant: Sequence[int]
+) -> tuple[str, frozenset[int]]:
+    """Return the first keyword that the question contains, and the indices of its words in the question.
+
+    significant: indices of the words that the question has in common with the text, without everyday words.
+    """
+    for keyword in keywords:
+        name = _parse_keyword(keyword)
+        if name.joined in (question.joined if len(name.tokens) == 1 else question.named):
+            return keyword, frozenset()
+        if name.is_phrase and not has_phrase(question.tokens, name.tokens):
+            continue
+        places = [_find_word(question, part, stem) for part, stem in name.parts]
+        named = frozenset(place for place in places if place is not None)
+        if not places or None in places or _is_verb_only(question, places, significant):
+            continue
+        qualifier = question.qualifiers.get(places[0] or 0) if len(places) == 1 else None
+        if qualifier and not _contains(bag, keywords, qualifier):
+            continue
+        return keyword, named
+    return "", frozenset()
+
+
+def _find_word(question: Question, part: str, stem: str) -> int | None:
+    """Return the index of the question word that is a word of a keyword, in any form or with one wrong letter."""
+    if stem in question.named:
+        return question.named[stem]
+    if len(part) >= MIN_MISSPELLING_LETTERS:
+        for place, word in enumerate(question.words):
+            # An everyday word is spelt as it is meant: "texts" are not "tests".
+            if not word.is_common and (is_misspelling(stem, word.stem) or is_misspelling(part, word.text)):
+                return place
+    return None
+
+
+def _is_verb_only(question: Question, places: Sequence[int | None], significant: Sequence[int]) -> bool:
+    """Whether a keyword is in the question only because of the verb of an order.
+
+    "Port the database" does not mention the "database port", nor does "build the docs" the "build".
+    """
+    verb = question.named.get(question.verb)
+    if verb is None or verb not in places:
+        return False
+    if len(places) > 1:
+        return places[0] != verb
+    return question.words[verb].is_common and not any(place != verb for place in significant)
+
+
+def _contains(bag: frozenset[str], keywords: Iterable[str], stem: str) -> bool:
+    """Whether a text or its keywords contain a word, maybe misspelt."""
+    known = bag.union(part for keyword in keywords for _, part in _parse_keyword(keyword).parts)
+    return any(is_misspelling(stem, other) for other in known)
 
 
 _WORD = re.compile(r"\S+")

@@ -47,7 +47,7 @@ from clio.memory.transcripts.session_text import TurnHit, TurnHits, WordCounts
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.translation import tr
-from clio.text.vocabulary import parse_question_words, stem_word, tokenize
+from clio.text.vocabulary import stem_word, tokenize
 
 MAX_LIMIT = 200
 MAX_MEMORIES = 60
@@ -288,17 +288,17 @@ class Retriever:
 
     def _find_typed(self, query: str) -> list[Ranked]:
         """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
-        words = parse_question_words(query, keep_single=True)
-        found: list[Ranked] = []
-        for store in (self._store.project, self._store.user):
-            forms = _list_forms(query).union(*(store.keywords_like(word.stem) for word in words))
-            found += store.peek(forms, MAX_LIMIT) if forms else ()
-        return found
+        return self._peek(query, MAX_LIMIT)
 
     def _find_preferences(self, query: str) -> list[Ranked]:
-        forms = _list_forms(query)
-        scopes = (self._store.user, self._store.project)
-        return [hit for store in scopes for hit in store.peek(forms, MAX_MEMORIES, "preference")] if forms else []
+        return self._peek(query, MAX_MEMORIES, "preference")
+
+    def _peek(self, query: str, most: int, type: str = "") -> list[Ranked]:
+        found: list[Ranked] = []
+        for store in (self._store.project, self._store.user):
+            terms = store.list_terms(query, keep_single=True)
+            found += store.peek(terms, most, type) if terms else ()
+        return found
 
     def _find_past_memories(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         """Return memories and preferences as they were at a time. Both layers are read from one history."""
@@ -320,7 +320,7 @@ class Retriever:
         index = MemoryIndex()
         for record in records_at(self._store.versions(TYPED_KINDS), at):
             index.put(record)
-        ranked = seed_rank(index, _list_forms(query), MAX_MEMORIES, at)
+        ranked = seed_rank(index, index.list_terms(query, keep_single=True), MAX_MEMORIES, at)
         return [of_record(hit.record, self._store, at) for hit in ranked]
 
 
@@ -385,13 +385,6 @@ def _make_hit(item: Scored) -> RecallHit:
         also=item.also,
         label=candidate.label,
     )
-
-
-def _list_forms(query: str) -> frozenset[str]:
-    """Return all forms of the query's words, without everyday words if there are others."""
-    words = parse_question_words(query, keep_single=True)
-    significant = [word for word in words if not word.is_common] or words
-    return frozenset(form for word in significant for form in word.forms)
 
 
 _FUTILE_LOOKUP = re.compile(

@@ -237,6 +237,8 @@ class Fit(Struct, frozen=True, kw_only=True):
         hits, count: words of the query it contains, and their number.
         said: the stems of these words in the text.
         alias: the keyword of the text that the query contains; empty without one.
+        named: indices of the query's words that the keyword consists of.
+        places, telling: indices of the query's words that the text contains, and of those that are not everyday words.
         exact: it contains the query word for word.
         enough: the fit is sufficient reason to recall the text.
     """
@@ -247,6 +249,9 @@ class Fit(Struct, frozen=True, kw_only=True):
     count: int = 0
     said: frozenset[str] = frozenset()
     alias: str = ""
+    named: frozenset[int] = frozenset()
+    places: frozenset[int] = frozenset()
+    telling: frozenset[int] = frozenset()
     exact: bool = False
     enough: bool = False
 
@@ -362,6 +367,9 @@ class TextMatcher:
             count=found.count,
             said=found.said,
             alias=found.alias,
+            named=found.named,
+            places=frozenset(contained),
+            telling=frozenset(place for place in contained if not question.words[place].is_common),
             exact=exact and len(self._words) > 1,
             enough=enough and all(has_phrase(words, phrase) for phrase in self._phrases),
         )
@@ -550,6 +558,7 @@ def rank(
     found = _score_candidates(candidates, matcher, now, vectors=vectors, near_distance=near)
     best = max((item.evidence for item in found), default=0.0)
     found = [item for item in found if is_near(item.candidate, near) or item.evidence >= _get_min_share(item) * best]
+    found = _leave_out_partly_named(found)
     if fusion == "rrf":
         ranks = compute_reciprocal_ranks(_rank_by_source(found))
         for place, item in enumerate(found):
@@ -557,6 +566,23 @@ def rank(
     # The id last, so that equal inputs always give the same order.
     found.sort(key=lambda item: (-item.score, -item.candidate.when, item.candidate.id))
     return fold_duplicates(_sort_statements_first(found) if is_search else found, limit)
+
+
+def _leave_out_partly_named(found: Sequence[Scored]) -> list[Scored]:
+    """Return the results without statements that only contain a part of a name that another one has as a keyword.
+
+    "The deploy command" means the memory with this name, not "never deploy on Fridays".
+    """
+    names = {item.fit.named for item in found if item.candidate.engine is None and len(item.fit.named) > 1}
+    if not names:
+        return list(found)
+
+    def is_partly_named(item: Scored) -> bool:
+        if item.candidate.layer == "L0" or item.fit.alias:
+            return False
+        return any(item.fit.telling <= name and not item.fit.places >= name for name in names)
+
+    return [item for item in found if not is_partly_named(item)]
 
 
 def _sort_statements_first(found: Sequence[Scored]) -> list[Scored]:

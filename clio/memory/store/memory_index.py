@@ -1,8 +1,9 @@
 """The records of one `memories.json` in memory, indexed by their words and by similarity, and their ranking."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,9 +11,12 @@ from msgspec import Struct
 from clio.memory.store.record import Kind, MemoryRecord
 from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency
 from clio.text.vocabulary import (
+    QuestionWord,
     SpellingIndex,
     extract_terms,
     is_stop_word_stem,
+    parse_question_words,
+    shorten_question,
     split_identifiers,
     stem_word,
     tokenize,
@@ -123,9 +127,25 @@ class MemoryIndex:
         """Return for each term the number of live records that contain it."""
         return {term: self.having(term) for term in terms}
 
-    def keywords_like(self, term: str) -> set[str]:
-        """Return stems of keywords that are spelt similarly; none if a live record contains the term itself."""
-        return set() if self.having(term) else self._word_index().keywords.find_similar(term)
+    def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
+        """Return the terms of records that may answer a question: its words in any form, and keywords it may mean.
+
+        Words that occur in requests of every kind count only if there are no others, or in keywords.
+
+        keep_single: see `parse_question_words`.
+        """
+        words = parse_question_words(question, keep_single=keep_single)
+        telling = [word for word in words if not word.is_common] or words
+        return frozenset(form for word in telling for form in word.forms) | self.find_keyword_terms(question, words)
+
+    def find_keyword_terms(self, question: str, words: Sequence[QuestionWord]) -> set[str]:
+        """Return terms of keywords that a question may mean in spite of their spelling, and everyday words in keywords.
+
+        A word that a live record contains is no misspelling.
+        """
+        return self._word_index().keywords.find_terms(
+            question, words, [word for word in words if not word.is_common and not self.having(word.stem)]
+        )
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
         """Return the live records of a type that may share half of their words with the content; some may not."""
@@ -194,21 +214,50 @@ def _session_of(record: MemoryRecord) -> str:
     return (record.provenance.session or "") if record.provenance is not None else ""
 
 
+class _KeywordIndex:
+    """The terms of all keywords. Keywords are never removed: a term without records finds nothing."""
+
+    def __init__(self) -> None:
+        self._terms: set[str] = set()
+        self._spelling = SpellingIndex()
+        self._joined: dict[str, set[str]] = {}
+
+    def add(self, keyword: str) -> None:
+        words = tokenize(keyword)
+        terms = extract_terms(keyword)
+        self._terms.update(terms)
+        for word in (*words, *terms):
+            self._spelling.add(word)
+        if len(words) > 1:
+            self._joined.setdefault(stem_word("".join(words)), set()).update(terms)
+
+    def find_terms(self, question: str, words: Sequence[QuestionWord], unknown: Sequence[QuestionWord]) -> set[str]:
+        if not self._terms:
+            return set()
+        found = {stem for word in words if word.is_common for stem in word.synonyms & self._terms}
+        for word in unknown:
+            found |= self._joined.get(word.stem, set())
+            similar = self._spelling.find_similar(word.stem) | self._spelling.find_similar(word.text)
+            found |= {stem_word(other) for other in similar}
+        # "time zone" for "timezone"
+        joined = (stem_word(first + second) for first, second in pairwise(tokenize(shorten_question(question))))
+        return found | self._terms.intersection(joined)
+
+
 class _WordIndex:
     """The records that contain each term, and the terms of each record."""
 
     def __init__(self) -> None:
         self.terms: dict[str, frozenset[str]] = {}
         self._having: dict[str, set[str]] = {}
-        self.keywords = SpellingIndex()  # keywords are never removed: a match without records finds nothing
+        self.keywords = _KeywordIndex()
 
     def add(self, record: MemoryRecord) -> None:
         found = self.terms[record.id] = indexed_terms(record)
         for term in found:
             self._having.setdefault(term, set()).add(record.id)
         for keyword in record.keywords:
-            for term in extract_terms(keyword):
-                self.keywords.add(term)
+            self.keywords.add(keyword)
 
     def remove(self, id: str) -> None:
         for term in self.terms.pop(id, ()):

@@ -39,7 +39,6 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.formatting import format_count
 from clio.text.translation import tr
-from clio.text.vocabulary import parse_question_words
 
 if TYPE_CHECKING:
     from clio.memory.store.ltm_store import LongTermMemory
@@ -265,18 +264,15 @@ class MemoryStore:
         """Return at most `most` facts, events and notes that share a word with the question; none counts as used.
 
         Other forms of a word count, and synonyms, so that "db" finds "database", and keywords with a typing mistake.
-        Words that occur in requests of every kind count only if there are no others. Variants are left out: automatic
-        recall must not tell what a surer memory contradicts.
+        Words that occur in requests of every kind count only if there are no others, or in keywords. Variants are left
+        out: automatic recall must not tell what a surer memory contradicts.
 
         keep_single: see `parse_question_words`.
         """
-        words = parse_question_words(question, keep_single=keep_single)
-        telling = [word for word in words if not word.is_common] or words
         found: list[Ranked] = []
         for store in self._typed.values():
-            forms = {form for word in telling for form in word.forms}
-            forms.update(*(store.keywords_like(word.stem) for word in telling))
-            hits = store.peek(frozenset(forms), most, "!preference") if forms else ()
+            terms = store.list_terms(question, keep_single=keep_single)
+            hits = store.peek(terms, most, "!preference") if terms else ()
             found += (hit for hit in hits if not hit.record.is_variant)
         return sorted(found, key=lambda hit: -hit.score)[:most]
 

@@ -97,10 +97,10 @@ class TypedReading:
             return rank_records(self._index, query, most, now, wanted=wanted, unwanted=unwanted)
         return rank_without_query(self._index, most, now, wanted=wanted, unwanted=unwanted)
 
-    def keywords_like(self, term: str) -> set[str]:
-        """Return stems of keywords of which a stem that no memory contains may be a misspelling."""
+    def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
+        """Return the terms of memories that may answer a question, see `MemoryIndex.list_terms`."""
         self._files.catch_up()
-        return self._index.keywords_like(term)
+        return self._index.list_terms(question, keep_single=keep_single)
 
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
         """Return the live memories in the order they were created; with the superseded ones if asked."""

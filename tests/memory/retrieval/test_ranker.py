@@ -71,6 +71,63 @@ def test_all_words_of_a_keyword_have_to_be_said() -> None:
     assert ids("what is the exchange rate of the euro", limited) == []
 
 
+@pytest.mark.parametrize(
+    ("keyword", "question"),
+    [
+        ("sister's birthday", "sisters birthday"),
+        ("sister's birthday", "when is my sister's birthday?"),
+        ("on-call", "who is oncall this week"),
+        ("on-call", "the on call list please"),
+        ("time zone", "my timezone"),
+        ("timezone", "which time zone was it"),
+        ("feature flags", "where are the featureflags"),
+        ("editor", "is there a new editor"),
+        ("editor", "which telemetry editor do I use"),  # the text says "telemetry"
+        ("deploy command", "deploy the command"),
+    ],
+)
+def test_a_keyword_is_named_with_its_words_apart_together_or_with_a_possessive(keyword: str, question: str) -> None:
+    assert ids(question, memory("Telemetry first, then what Anna says", "it", keywords=(keyword,))) == ["it"]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "question"),
+    [
+        ("on-call", "when should I call the landlord"),
+        ("sign-up", "sign the archive"),
+        ("database port", "port the database to Rust"),
+        ("build", "build the sidebar"),
+        ("tests", "translate the texts"),
+        ("parser", "write an argument parser for the script"),
+        ("editor", "which video editor do I use"),
+    ],
+)
+def test_what_only_looks_like_a_keyword_does_not_name_it(keyword: str, question: str) -> None:
+    assert ids(question, memory("It is in Oslo", "it", keywords=(keyword,))) == []
+
+
+def test_a_memory_with_a_part_of_the_name_that_another_one_has_is_not_meant() -> None:
+    named = memory("make ship, then tag", "named", keywords=("deploy command",))
+    part = memory("We deploy on Tuesdays only", "part")
+    both = memory("The deploy command of the shop asks for a token", "both")
+    assert set(ids("what is the deploy command", named, part, both)) == {"named", "both"}
+    assert ids("what is the deploy command", part) == ["part"]
+
+
+def test_a_memory_with_another_name_is_not_about_what_nothing_is_known_about() -> None:
+    ci = memory("Buildkite runs the checks; its agents are in Oslo", "ci", keywords=("ci",))
+    editor = memory("The user edits in Helix with the gruvbox theme", "editor", keywords=("editor",))
+    assert ids("how many agents does the travel office have", ci, editor) == []
+    assert ids("which theme do I use for slides", ci, editor) == []
+    assert ids("which theme do I use", ci, editor) == ["editor"]
+
+
+def test_a_memory_with_a_name_answers_a_question_that_its_text_nearly_repeats() -> None:
+    kept = memory("Raw readings are kept for 90 days", "kept", keywords=("data retention",))
+    assert ids("how long do we keep raw readings?", kept) == ["kept"]
+    assert ids("read the raw file", kept) == []
+
+
 def test_a_kind_of_thing_finds_its_kinds_and_not_the_other_way_round() -> None:
     assert ids("which shell do I use?", memory("The user works in fish", "fish")) == ["fish"]
     assert ids("which fish do I like?", memory("The shell of the product is red", "shell")) == []

@@ -109,6 +109,9 @@ def test_what_is_remembered_comes_back_when_it_is_asked_for_in_other_words(desk:
     ("content", "keywords", "question"),
     [
         ("It fires after 1.6 seconds", ("watchdog",), "whatchdog timeout?"),
+        ("They are in a file of their own", ("flags",), "flgas"),
+        ("Helsinki", ("timezone",), "my time zone"),
+        ("The rota changes on Mondays", ("on-call",), "oncall"),
         ("We release every second Thursday", (), "when is the next release?"),
         ("fetchWithBackoff gives up after 30 seconds", (), "what happens when the backoff ends"),
         ("UART1 belongs to the modem", (), "what is on the uart?"),
@@ -121,6 +124,12 @@ def test_misspelt_keywords_parts_of_names_and_other_words_find_it(
     desk.remember(content, keywords=keywords)
     desk.remember("carts expire after thirty days")
     assert desk.contents(question) == [content]
+
+
+def test_a_keyword_of_everyday_words_is_found_beside_words_of_other_memories(desk: Desk) -> None:
+    desk.remember("It is `make all`", keywords=("build command",))
+    desk.remember("carts expire after thirty days")
+    assert "It is `make all`" in desk.contents("yo what is the build command for carts")
 
 
 def test_it_is_told_once_and_again_after_a_trim(desk: Desk) -> None:
