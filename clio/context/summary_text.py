@@ -51,7 +51,7 @@ def fit_text_to_tokens(budget_tokens: int, estimator: TokenEstimator, make: Call
 
 
 MAX_REQUESTS_TOKENS = 3_000
-"""Limit for all user requests together, on any window."""
+"""Limit for all user requests together, on any window, unless there are so many that they would not be understood."""
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _MIN_REQUEST, _MAX_REQUEST = 48, 2_000
 _GOOD_REQUEST = 64
@@ -152,11 +152,13 @@ def _render(
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     failing = _still_failing(summary.runs)
     for_requests = _REQUESTS_SHARE * (left - _OTHER_MINIMUMS)
+    good_requests = min(_weigh_good_requests(requests), for_requests)
+    max_requests = max(max_requests, good_requests)
     main_sections = (
         _Section(
             fit=lambda units: _render_requests(requests, min(units, max_requests)),
             share=9,
-            least=max(_MIN_REQUESTS, min(_weigh_good_requests(requests), for_requests, max_requests)),
+            least=max(_MIN_REQUESTS, good_requests),
             first=_RESERVED_FIRST,
         ),
         _Section(fit=lambda units: _render_decisions(summary.decisions, units), share=3),

@@ -211,6 +211,17 @@ def test_seventy_requests_begin_readably_in_the_summary_of_a_small_window() -> N
     assert "file_59.go" in text
 
 
+def test_three_hundred_requests_begin_readably_in_a_window_of_128_000_tokens() -> None:
+    asks = tuple(
+        UserRequest(id=str(n), text=f"request {n} about /src/pkg/{n}/a.go:{n}; " + "then go on, " * 30)
+        for n in range(300)
+    )
+    files = {f"/home/me/src/providers/{n}/file_{n}.go": FileSummary(uncommitted_lines=((1, 2),)) for n in range(60)}
+    text = rendered(ThreadSummary(messages=999, requests=asks, files=files), 10_240)
+    assert [n for n, ask in enumerate(asks) if ask.text[:40] not in text] == []
+    assert all(path in text for path in files)
+
+
 def test_a_request_made_again_in_the_same_words_is_listed_once() -> None:
     words = ["fix the parser", "continue", "continue", "now the docs", "continue"]
     asks = tuple(UserRequest(id=str(n), text=text) for n, text in enumerate(words))
