@@ -21,9 +21,13 @@ from pathlib import Path
 from bench.recall_data import Words, make_sessions, write_session
 from bench.transcripts import find_transcripts
 from clio.memory.transcripts.session_search import SessionRecall
+from clio.messages import ToolMessage, message_text
 from clio.sessions.store import SessionStore
+from clio.text.vocabulary import STOP_WORDS, tokenize
 
 QUERIES = 200
+KNOWN = 400
+"""Number of messages that are searched by some of their words."""
 TICK_S = 0.002
 
 
@@ -77,6 +81,34 @@ def report_queries(recall: SessionRecall, words: Words) -> None:
     print(f"  slowest {slowest[0]:.1f} ms: {slowest[1][:60]!r}")
     kinds = [statistics.median(took[kind::12]) for kind in range(12)]
     print("  medians by kind: " + " ".join(f"{took:.1f}" for took in kinds))
+
+
+def report_known(store: SessionStore, recall: SessionRecall) -> None:
+    """Print how often a random message is found again by two to five of its words, and the CPU time of that."""
+    rng = random.Random(11)
+    ids = sorted(path.stem for path in store.folder.glob("*.json"))
+    ranks: list[int] = []
+    cpu: list[float] = []
+    while len(ranks) < KNOWN:
+        session = rng.choice(ids)
+        message = rng.choice([one for one in store.read(session) if not isinstance(one, ToolMessage)])
+        words = [word for word in dict.fromkeys(tokenize(message_text(message))) if is_asked(word)]
+        if len(words) < 6:
+            continue
+        places = sorted(rng.sample(range(len(words)), rng.randrange(2, 6)))
+        begin = time.process_time()
+        found = recall.search_turns(" ".join(words[place] for place in places), limit=10).turns
+        cpu.append((time.process_time() - begin) * 1e3)
+        keys = [(hit.session_id, hit.message_id) for hit in found]
+        ranks.append(keys.index((session, message.id)) + 1 if (session, message.id) in keys else 11)
+    shares = ", ".join(f"{100 * sum(rank <= k for rank in ranks) / KNOWN:.1f} %" for k in (1, 5, 10))
+    print(f"{KNOWN} messages by 2 to 5 of their words: {shares} in the first 1, 5, 10")
+    print(f"  CPU: median {statistics.median(cpu):.1f} ms")
+
+
+def is_asked(word: str) -> bool:
+    """Whether someone would search for a word."""
+    return len(word) > 2 and word.isalpha() and word not in STOP_WORDS
 
 
 def report_stall(store: SessionStore, cache: Path, seconds: float) -> None:
@@ -165,6 +197,7 @@ def large(folder: Path, sessions: int) -> None:
     report_stall(store, folder / "stalled", 8.0)
     recall = report_first(store, folder / "cache", words.prose(3))
     report_queries(recall, words)
+    report_known(store, recall)
     report_growth(store, recall, words)
     recall.close()
     began = time.perf_counter()
