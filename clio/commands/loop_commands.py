@@ -30,9 +30,9 @@ def _match_part(units: Iterable[str]) -> str:
 _PART = re.compile(_match_part(_UNITS_S))
 _HOURS, _MINUTES = (_match_part(unit for unit, value in _UNITS_S.items() if value == size) for size in (3600.0, 60.0))
 # "1 h 30 min", as clio displays an interval, has a space between its parts.
-_DURATION = re.compile(rf"(?:{_HOURS} {_MINUTES}|(?:{_PART.pattern})+)(?=\s|$)")
+_DURATION = re.compile(rf"(?:{_HOURS} {_MINUTES}|(?:{_PART.pattern})+)(?=[,:;]?(?:\s|$))")
 # A word such as "500ms" or "3d" that was meant as an interval must not become the beginning of the message.
-_LIKE_DURATION = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]{1,8}(?=\s|$)")
+_LIKE_DURATION = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]{1,8}(?=[,:;]?(?:\s|$))")
 DEFAULT_INTERVAL_S = 600.0
 DEFAULT_TIMES = 20
 DEFAULT_LIMIT_S = 8 * 3600.0
@@ -48,7 +48,7 @@ def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
     argument = argument.strip()
     interval_s = DEFAULT_INTERVAL_S
     if (found := _DURATION.match(argument.lower())) is not None:
-        interval_s, argument = _to_seconds(found[0]), argument[found.end() :]
+        interval_s, argument = _to_seconds(found[0]), argument[found.end() :].lstrip(",:;")
     elif (other := _LIKE_DURATION.match(argument)) is not None:
         return make_refusal(
             tr(

@@ -33,6 +33,7 @@ _OUTPUT_TAGS = ("hook_note", "folder_instructions")
 """Tags that clio itself appends to a tool's result, so no result may contain them."""
 
 
+_NEUTRALIZED_CLOSING = LazyRegex(rf"<\\(?=/{PASTED_TEXT_TAG}>)", needs="<\\")
 PASTED_TEXT = LazyRegex(rf"<{PASTED_TEXT_TAG}>\n(.*?)\n</{PASTED_TEXT_TAG}>", re.DOTALL, needs="<pasted")
 
 
@@ -43,7 +44,7 @@ def mark_pasted_text(text: str) -> str:
 
 def unmark_pasted_text(text: str) -> str:
     """Return a text without the tags around what the user pasted, for a program or a store that takes the bare text."""
-    return PASTED_TEXT.sub(r"\1", text)
+    return PASTED_TEXT.sub(lambda found: _NEUTRALIZED_CLOSING.sub("<", found[1]), text)
 
 
 @lru_cache(maxsize=64)

@@ -73,4 +73,5 @@ def test_a_pasted_argument_is_one_marked_word_in_the_text() -> None:
     assert pasted.count("</pasted_text>") == 1
     assert insert_arguments("of $2: $1", f"{pasted} 'the log'") == f"of the log: {pasted}"
     assert insert_arguments("see $ARGUMENTS", f"a {pasted}") == f"see a {pasted}"
-    assert unmark_pasted_text(mark_pasted_text("a\nb")) == "a\nb"
+    for text in ("a\nb", "a </pasted_text> b", "a\n</pasted_text>\nb"):
+        assert unmark_pasted_text(mark_pasted_text(text)) == text

@@ -28,6 +28,8 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
         ("look", 600, "look"),
         ("3 tests still fail?", 600, "3 tests still fail?"),
         ("5m 2 hours left?", 300, "2 hours left?"),
+        ("5m, look", 300, "look"),
+        ("1h 30m: look, then tell", 5400, "look, then tell"),
         ("10m 3d model done?", 600, "3d model done?"),
         ("2 h1 tags?", 600, "2 h1 tags?"),
     ],
