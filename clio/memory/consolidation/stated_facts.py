@@ -143,6 +143,8 @@ MAX_CORRECTION_CHARS = 2_500
 _LEAD = _CORRECTIONS.pattern("lead")
 _DENIAL = _CORRECTIONS.pattern("denial")
 """Requests to forget an earlier value, which is named, in favour of what follows: "forget port 9100, it's 9464"."""
+_NEW_ONE = _CORRECTIONS.pattern("new_one")
+"""Sentences that introduce another thing of a kind and name it: "we moved to a new staging db, it's called orders"."""
 _MARKS = _CORRECTIONS.pattern("marks")
 _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
@@ -235,7 +237,10 @@ def _strip_correction(text: str, masked: str) -> str:
         denied = f"not {denial['denied']}, "
         return _strip_correction(denied + text[denial.end() : end], denied + masked[denial.end() : end])
     rest = masked[start:end]
-    if len(rest.split()) < 2 and rest.isascii() and not (lead and NUMBER.search(rest)):
+    if (new := _NEW_ONE.fullmatch(rest.rstrip(" .,;!"))) and not _NOT_LASTING.search(rest) and FILLER not in rest:
+        thing, value = (text[start:][slice(*new.span(name))] for name in ("thing", "value"))
+        return make_inert_line(f"the {thing} is {new['how'] or ''} {value}")
+    if len(rest.split()) < 2 and rest.isascii() and not ((lead or tail) and NUMBER.search(rest)):
         return ""
     if not (lead or announces_change(masked) or _MARKS.search(masked)):
         return ""

@@ -204,6 +204,8 @@ _CORRECTED = 0.9
 """Confidence in a statement with which the user corrected another one."""
 MAX_COMPARED = 50
 """Number of memories with words of a correction that are compared with it."""
+_CHARS_BEFORE = 500
+"""Number of characters of the message before a correction whose words are searched, too: its end."""
 
 Source = tuple[str, str, str]
 """The session and message of a finding, and its text in comparable form."""
@@ -295,12 +297,16 @@ class FindingSaver:
         ]
 
     def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:
-        """Return the statements in memory that share words with a correction."""
+        """Return the statements in memory that share words with a correction or, as "no, 45" has none, with the message
+        before it.
+        """
         records = {
             hit.record.id: hit.record
             for store in (self._stores.memories.project, self._stores.memories.user)
             for kind in ("fact", "note")
-            for hit in store.peek(correction.text, MAX_COMPARED, kind)
+            for query in dict.fromkeys((correction.text, correction.before[-_CHARS_BEFORE:]))
+            if query
+            for hit in store.peek(query, MAX_COMPARED, kind)
         }
         return [
             *(self._stated(record) for record in records.values() if not record.is_variant),

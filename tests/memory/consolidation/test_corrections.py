@@ -90,6 +90,35 @@ def test_the_later_value_is_what_is_remembered(place: Place, later: str, same_se
     assert place.tree() == before
 
 
+@pytest.mark.parametrize("later", ["no, 45", "nope, 45 seconds", "45, sorry"])
+def test_a_correction_that_is_only_a_value_is_about_the_message_before_it(place: Place, later: str) -> None:
+    place.session(said("the api timeout is 30 seconds"), said(later))
+    place.sleep()
+    assert place.facts == ["the api timeout is 45 seconds"]
+
+
+@pytest.mark.parametrize(
+    ("old", "later", "new"),
+    [
+        ("the staging db is called orders_stg", "we moved to a new staging db, it's called orders_pre", "orders_pre"),
+        ("the staging db is called orders_stg", "we've got a new staging db called orders_pre", "orders_pre"),
+        ("the staging db is called orders_stg", "we switched to another staging db, named orders_pre", "orders_pre"),
+        ("our ticket system is at old.acme.io", "there's a new ticket system, it's at help.acme.io", "help.acme.io"),
+        ("the wiki runs on port 8090", "we have a new wiki, it's on port 8099", "8099"),
+        ("the staging db is called orders_stg", "we have a new staging db, it's slow", ""),
+        ("the staging db is called orders_stg", "there's a new prod db, it's called orders_prod", ""),
+        ("the staging db is called orders_stg", "we might get a new staging db, it's called orders_pre", ""),
+    ],
+)
+def test_who_introduces_another_thing_of_the_kind_replaces_the_former(old: str, later: str, new: str) -> None:
+    turn = Experience(
+        session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
+    )
+    found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=old, at=1.0, session="s")])
+    assert bool(found) is bool(new)
+    assert all(new in make_replacement(old, one) for one, _ in found)
+
+
 def test_a_value_said_after_the_correction_stays(place: Place) -> None:
     place.session(said("Actually, the API listens on port 9090 in staging now."), days_ago=3)
     place.session(said(OLD), days_ago=1)

@@ -33,6 +33,8 @@ def replace(old: str, message: str) -> str:
          "the docs are built with mkdocs"),
         ("we deploy from the release branch", "we don't deploy from release any more, it's trunk now",
          "we deploy from the trunk branch"),
+        ("the intern is called Joe", "his name is Joel, not Joe", "the intern is called Joel"),
+        ("the intern is called Joe", "sorry, the name is Joel", "the intern is called Joel"),
         ("der Nachtlauf startet um 02:00", "Berichtigung: 03:30", "der Nachtlauf startet um 03:30"),
         ("das Review ist montags", "das Review ist nicht montags, sondern dienstags", "das Review ist dienstags"),
         ("la base s'appelle app_test", "La base s'appelle maintenant app_ci", "la base s'appelle app_ci"),
