@@ -381,7 +381,7 @@ class MemorySystem:
         )
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Return the memories of `ltm.json` and the notes with a key that match a query, best first.
+        """Return the memories of `ltm.json` and the keyed notes that match a query, best first.
 
         What is found counts as used.
         """

@@ -346,7 +346,7 @@ class LtmSource:
 
 
 class NoteSource:
-    """The notes with a key. `session_progress` is the state of one machine's work and stays there."""
+    """The keyed notes. `session_progress` is the state of one machine's work and stays there."""
 
     store = "note"
 

@@ -645,7 +645,7 @@ def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         if note is not None:
             line = f"- {_printable_key(call.ids[0])} (note, {format_day(note.updated)}): {note.content}"
             return ToolOutput(
-                text=f"{MEMORIES_ARE_DATA}\n{line}\nEarlier texts of a note with a key are not listed.",
+                text=f"{MEMORIES_ARE_DATA}\n{line}\nEarlier texts of a keyed note are not listed.",
                 summary=format_count(1, "version"),
             )
         raise _convert_error(error) from error

@@ -1,4 +1,4 @@
-"""/docs and /note: documents for recall, and notes with a key in this project."""
+"""/docs and /note: documents for recall, and keyed notes in this project."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -468,7 +468,7 @@ NOTE = (
     Command(
         name="note",
         aliases=("notes",),
-        summary=mark("notes with a key, saved in this project"),
+        summary=mark("keyed notes, saved in this project"),
         handler=list_notes,
         subcommands=(
             Command(name="list", summary=mark("all notes, newest first"), handler=list_notes),

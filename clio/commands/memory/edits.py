@@ -786,7 +786,7 @@ def edit_memory(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(tr("Which memory? Write /memory edit ID; /memory list shows the ids"))
     entry = find_memory(ctx, given.heads[0], "/memory edit")
     if entry.key:
-        return make_refusal(tr("{key!r} is a note with a key; write /note edit {key}", key=entry.key))
+        return make_refusal(tr("{key!r} is a keyed note; write /note edit {key}", key=entry.key))
     if entry.kind not in PROJECT_KINDS:
         return change_text(ctx, entry, given.text, options=bool(given.options))
     changes = _parse_field_options(given)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 KIND_LABELS = (
-    mark("project fact"),
     mark("solution"),
     mark("pattern"),
     mark("workflow"),
@@ -54,7 +53,7 @@ KIND_LABELS = (
     mark("note"),
     mark("keyed note"),
 )
-"""What `get_kind_label` returns."""
+"""What `get_kind_label` returns, marked for translation."""
 KIND_NAMES = ("fact", *(kind for kind in PROJECT_KINDS if kind != "discovery"))
 """The kinds of project memory as the user types them in `/memory add`."""
 PLURALS: dict[Kind, str] = {

@@ -76,7 +76,6 @@ MAX_ENTRIES = 1_000
 """Entries of project memory that are listed, the newest; a query searches all."""
 _MAX_SEARCHED = 200
 _MAX_MATCHES = 200
-_MAX_ARCHIVED = 500
 _MAX_LINEAGE = 500
 _MAX_FADED = 2_000
 SESSION_PREFIX = "team/"
@@ -652,7 +651,7 @@ class DatabaseMemoryStore(MemoryStore):
         return self._holding(id)[1]
 
     def get_note(self, key: str) -> MemoryRecord | None:
-        return None  # notes with a key are files of one machine
+        return None  # keyed notes are files of one machine
 
     def count(self) -> dict[Scope, int]:
         rows = self._work.connection.execute(

@@ -277,7 +277,7 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
     old, variants = near.record, near.variants
     outcome = decide_contradiction(new, old, variants, now)
     if outcome.action == "updated":
-        return _plan_superseding(structs.replace(new, keywords=_join_tags(new.keywords, old.keywords)), near, now)
+        return _plan_superseding(structs.replace(new, keywords=_merge_tags(new.keywords, old.keywords)), near, now)
     new = structs.replace(new, variants_of=old.id)
     if outcome.action == "created_variant":
         return SavePlan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
@@ -370,8 +370,8 @@ def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     return structs.replace(record, provenance=new.provenance) if get_trust(new) > get_trust(record) else record
 
 
-def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
-    """Return two memories of the same meaning as one: the older id, the newer text, the later use."""
+def merge_duplicates(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
+    """Return two stored memories of the same meaning as one: the older id, the newer text, the later use."""
     one = _merge_records(old, new, decision, max(old.updated, new.updated))
     return structs.replace(
         one,
@@ -382,7 +382,7 @@ def join_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None
 
 
 def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
-    """Return the old memory with the new text, joined tags and the higher importance.
+    """Return the old memory with the new text, merged tags and the higher importance.
 
     The user's statement keeps its text, score, importance and source when a model or a tool repeats it.
     """
@@ -403,8 +403,8 @@ def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | No
         importance=min(chosen, 1.0),
         score=_score(old, new),
         reason=new.reason or old.reason,
-        keywords=_join_tags(old.keywords, new.keywords),
-        scenarios=_join_tags(old.scenarios, new.scenarios),
+        keywords=_merge_tags(old.keywords, new.keywords),
+        scenarios=_merge_tags(old.scenarios, new.scenarios),
         updated=now,
         accessed=now,
         seen=now,
@@ -413,7 +413,7 @@ def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | No
         explicit=old.explicit or new.explicit,
         provenance=kept,
         confirmations=add_confirmation((*old.confirmations, *new.confirmations), old.provenance, new.provenance, kept),
-        examples=_join_tags(old.examples, new.examples),
+        examples=_merge_tags(old.examples, new.examples),
         hashes=old.hashes | new.hashes,
     )
 
@@ -438,5 +438,5 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     return [record for id in best if (record := index.records[id]).kind == new.kind]
 
 
-def _join_tags(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _merge_tags(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))

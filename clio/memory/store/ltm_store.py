@@ -509,7 +509,7 @@ class LongTermMemory(LtmReader):
                 before, restored = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
             self._bind(raw)
             after = [capture_state(document, kind, raw["id"], raw)]
-            doing = "confirmed" if old is not None else "brought back" if restored else "added"
+            doing = "confirmed" if old is not None else "restored" if restored else "added"
             self._store.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
             found = to_record(kind, raw, raw["id"])
             others = find_other_solutions(section, raw) if kind == "solution" else []

@@ -63,7 +63,7 @@ class MemoryStore:
 
     - `.clio/ltm.json`: discoveries, solutions, patterns, workflows, failures and rules (`LongTermMemory`);
     - `memories.json` of the project and of the user: facts, events, notes and preferences (`TypedStore`);
-    - `.clio/memory/<key>.json`: notes that have a key (`Notes`).
+    - `.clio/memory/<key>.json`: keyed notes (`Notes`).
 
     Every change is written to the change log of its scope (`memory.log.jsonl`) before the file changes. Versions, the
     archive and `undo` are derived from that log.
@@ -143,7 +143,7 @@ class MemoryStore:
 
     @cached_property
     def keyed_notes(self) -> "Notes":
-        """The files of the notes that have a key."""
+        """The files of the keyed notes."""
         from clio.memory.store.notes import Notes
 
         return Notes(self._folder / "memory", self._clock)
@@ -154,7 +154,7 @@ class MemoryStore:
         """Return the memories that exist now, of these kinds.
 
         First those of `ltm.json` in the order of the file, then those of the project and of the user in the order they
-        were made, then the notes with a key, newest first, unless `with_notes` is False.
+        were made, then the keyed notes, newest first, unless `with_notes` is False.
         """
         found: list[MemoryRecord] = []
         if not set(kinds).isdisjoint(PROJECT_KINDS):
@@ -187,7 +187,7 @@ class MemoryStore:
         return _note_record(note.key, note.content, note.timestamp) if note else None
 
     def notes(self) -> tuple[MemoryRecord, ...]:
-        """Return the notes that have a key, newest first."""
+        """Return the keyed notes, newest first."""
         return self.records((KEYED_NOTE,))
 
     def live(self, ids: Sequence[str]) -> list[MemoryRecord]:
@@ -399,7 +399,7 @@ class MemoryStore:
         return store.update(record.id, **changes)
 
     def forget(self, *ids: str) -> tuple[MemoryRecord, ...]:
-        """Move memories of any kind to the archive as one change; a note with a key is deleted, `undo` restores it.
+        """Move memories of any kind to the archive as one change; a keyed note is deleted, `undo` restores it.
 
         Nothing is changed if one of the ids is unknown.
         """
@@ -477,7 +477,7 @@ class MemoryStore:
     ) -> Pruned:
         """Move old and doubtful memories to the archive as one change; see `LongTermMemory.prune`.
 
-        Notes with a key, hard limits and explicit preferences stay.
+        Keyed notes, hard limits and explicit preferences stay.
         """
         from clio.memory.store.ltm_store import find_prunable
 
@@ -515,7 +515,7 @@ class MemoryStore:
         )
 
     def stats(self) -> MemoryStats:
-        """Return the numbers of all memories: those of the project, the user's, and the notes with a key."""
+        """Return the numbers of all memories: those of the project, the user's, and the keyed notes."""
         from clio.memory.store.ltm_store import make_memory_stats
 
         project, records = self.ltm.stats(), self.records()
@@ -604,7 +604,7 @@ class MemoryStore:
         return any(has_same_text(record.content, text) for record in records)
 
     def _set_note(self, key: str, content: str) -> Saved:
-        """Write a note with a key. Raises ValueError for a key that no note can have."""
+        """Write a keyed note. Raises ValueError for a key that no note can have."""
         key, content = self._redact(key), self._redact(content)
         with self._logging_note(key, content):
             is_new = self.keyed_notes.store(key, content)

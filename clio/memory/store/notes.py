@@ -1,4 +1,4 @@
-"""Notes with a key, one file each, in `.clio/memory/`. No key can name a file outside that folder."""
+"""Keyed notes, one file each, in `.clio/memory/`. No key can name a file outside that folder."""
 
 import hashlib
 import re
@@ -34,7 +34,7 @@ class StoredNote(Struct, frozen=True, kw_only=True):
     unknown: dict[str, Any] = {}
 
 
-def file_name(key: str) -> str:
+def make_note_file_name(key: str) -> str:
     """Return the name of a key's file: the key itself if it is plain lower case, else a readable part and a hash.
 
     Different keys have different names, even on file systems that ignore case or normalize Unicode. No name leads out
@@ -49,8 +49,8 @@ def file_name(key: str) -> str:
     return f"{readable}.{digest}.json"
 
 
-def is_own_name(name: str) -> bool:
-    """Return whether `file_name` could have made this name, so that the key need not be read from the file."""
+def is_note_file_name(name: str) -> bool:
+    """Return whether `make_note_file_name` can make this name, so that the key need not be read from the file."""
     stem = name.removesuffix(".json")
     return bool(PLAIN.fullmatch(stem) or _HASHED.fullmatch(stem))
 
@@ -117,7 +117,7 @@ class Notes:
         """
         _check(key, content)
         found = self._find(key)
-        path, before = found or (self._folder / file_name(key), None)
+        path, before = found or (self._folder / make_note_file_name(key), None)
         note = Note(key=key, content=content, timestamp=round(self._clock(), 3))
         data = encode_note(StoredNote(note=note, unknown=before.unknown if before else {}))
         make_ignored_folder(self._folder, self._folder.parent)
@@ -178,12 +178,12 @@ class Notes:
 
     def _find(self, key: str) -> tuple[Path, StoredNote] | None:
         """Return the file of a key, under the name clio gives it or any name another program gave it."""
-        names = [file_name(key), *([f"{key}.json"] if _PLAIN_ELSEWHERE.fullmatch(key) else [])]
+        names = [make_note_file_name(key), *([f"{key}.json"] if _PLAIN_ELSEWHERE.fullmatch(key) else [])]
         for path in (self._folder / name for name in names):
             if (stored := _read(path)) and stored.note.key == key:
                 return path, stored
         for path in sorted(self._folder.glob("*.json")):
-            if not is_own_name(path.name) and (stored := _read(path)) and stored.note.key == key:
+            if not is_note_file_name(path.name) and (stored := _read(path)) and stored.note.key == key:
                 return path, stored
         return None
 

@@ -43,7 +43,7 @@ PROJECT_KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
 TYPED_KINDS: tuple[Kind, ...] = ("fact", "preference", "event", "note")
 """The kinds of memory in `memories.json`."""
 KEYED_NOTE = "keyed note"
-"""Selects, in a list of kinds, the notes that have a key; their own kind is "note"."""
+"""Selects, in a list of kinds, the keyed notes; their own kind is "note"."""
 ALL_KINDS: tuple[str, ...] = (*PROJECT_KINDS, *TYPED_KINDS, KEYED_NOTE)
 
 

@@ -525,11 +525,11 @@ class TypedStore(TypedReading):
         with self._changing():
             now = self._clock()
             gone = self._archive([one for one in self._index.records.values() if is_pruned(one, now)], "faded")
-        joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
+        merged = self._merge_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
             if not stop():
                 self._files.fold()
-            return Compacted(removed=len(gone.all) + joined, remaining=len(self._index), merged=joined)
+            return Compacted(removed=len(gone.all) + merged, remaining=len(self._index), merged=merged)
 
     def restore(self, id: str) -> MemoryRecord:
         """Restore a memory from the archive. Raises UserError if it is not there."""
@@ -641,11 +641,11 @@ class TypedStore(TypedReading):
         self._files.catch_up()
         return self._index.index_alike(stop)
 
-    def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
+    def _merge_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories of the same meaning into the older one; return how many are gone."""
-        from clio.memory.store.deduplication import ask_model, find_nearest_memory, join_records, may_reword
+        from clio.memory.store.deduplication import ask_model, find_nearest_memory, may_reword, merge_duplicates
 
-        joined = asked = 0
+        merged = asked = 0
         for record in self.records():
             if stop():
                 break
@@ -662,10 +662,10 @@ class TypedStore(TypedReading):
                 decision = ask_model(decide, near.record.content, record.content)
                 if decision.action == "keep":
                     continue
-            joined += self._join(near.record, record, join_records(near.record, record, decision))
-        return joined
+            merged += self._merge_pair(near.record, record, merge_duplicates(near.record, record, decision))
+        return merged
 
-    def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
+    def _merge_pair(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
         """Replace two memories by one; return False if either was changed meanwhile."""
         with self._changing():
             if any(self._index.records.get(record.id) != record for record in (old, new)):

@@ -22,8 +22,14 @@ from clio.memory.store.ltm_codec import (
     is_ltm_object,
     to_record,
 )
-from clio.memory.store.ltm_objects import ArchivedMemory, EndReason, ObjectState, get_since, read_states_or_none
-from clio.memory.store.ltm_objects import is_other_ltm_version as entry_says_else
+from clio.memory.store.ltm_objects import (
+    ArchivedMemory,
+    EndReason,
+    ObjectState,
+    get_since,
+    is_other_ltm_version,
+    read_states_or_none,
+)
 from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 from clio.storage.documents import DocumentFormat, load_document
@@ -57,28 +63,29 @@ def is_substitute_id(handle: str) -> bool:
     return _MADE_ID.fullmatch(handle) is not None
 
 
-class _Item:
-    """A memory that left. back: the handle it has had since it came back, if it did."""
+class _ArchivedItem:
+    """An archived memory. restored_as: the handle it got when it was restored; "" if it was not."""
 
-    def __init__(self, kept: ArchivedMemory, back: str = "") -> None:
-        self.kept = kept
-        self.handle = get_handle(kept.entry)
-        self.words = _get_identity(kept)
-        self.back = back
+    def __init__(self, memory: ArchivedMemory) -> None:
+        self.memory = memory
+        self.handle = get_handle(memory.entry)
+        self.identity = _get_identity(memory)
+        self.restored_as = ""
 
-    def is_back(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
+    def is_in_file(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
         """Whether the file has it: again, or still because the process that archived it died."""
-        if self.back:
-            return self.back in live
+        if self.restored_as:
+            return self.restored_as in live
         twin = live.get(self.handle)
-        return twin is not None and (twin[0], *get_identity(*twin)) == self.words
+        return twin is not None and (twin[0], *get_identity(*twin)) == self.identity
 
 
 class LtmArchive:
-    """What left an `ltm.json`, derived from the change log and the `ltm.archive.json` of earlier clio versions.
+    """The archived memories of an `ltm.json`.
 
-    Whether a memory is archived also depends on the file: see `_Item.is_back`. All methods raise CorruptDocument after
-    setting an `ltm.archive.json` aside, NewerDocument, OSError.
+    They are derived from the change log and the `ltm.archive.json` of earlier clio versions. Whether a memory is
+    archived also depends on the file: see `_ArchivedItem.is_in_file`. All methods raise CorruptDocument after setting
+    an `ltm.archive.json` aside, NewerDocument, OSError.
     """
 
     def __init__(self, log: ChangeLog) -> None:
@@ -86,15 +93,15 @@ class LtmArchive:
         self._earlier = log.path.with_name("ltm.archive.json")
         self._position = Position()
         self._stamp: tuple[int, int, int] | None = None
-        self._items: list[_Item] = []
-        self._by_words: dict[tuple[str, ...], list[_Item]] = {}
+        self._items: list[_ArchivedItem] = []
+        self._by_identity: dict[tuple[str, ...], list[_ArchivedItem]] = {}
         self._handles: Counter[str] = Counter()
 
     def read(self, document: LtmDocument) -> tuple[ArchivedMemory, ...]:
         """Return the archived memories, oldest first."""
         self._catch_up()
         live = document.by_handle()
-        return tuple(item.kept for item in self._items if not item.is_back(live))
+        return tuple(item.memory for item in self._items if not item.is_in_file(live))
 
     def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
         """Return the archived memories as records, the latest archived first."""
@@ -107,11 +114,11 @@ class LtmArchive:
     def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
         """Return the latest archived memory with the same meaning as `wanted`."""
         self._catch_up()
-        found = self._by_words.get((kind, *get_identity(kind, wanted)))
+        found = self._by_identity.get((kind, *get_identity(kind, wanted)))
         if not found:
             return None
         live = document.by_handle()
-        return next((item.kept for item in reversed(found) if not item.is_back(live)), None)
+        return next((item.memory for item in reversed(found) if not item.is_in_file(live)), None)
 
     def handles(self) -> frozenset[str]:
         """Return the ids of archived memories, which no new memory may have."""
@@ -158,14 +165,14 @@ class LtmArchive:
         self._read_all(self._log.read() if new.goes_on else new)
 
     def _read_all(self, new: NewLines) -> None:
-        self._items, self._by_words, self._handles = [], {}, Counter()
+        self._items, self._by_identity, self._handles = [], {}, Counter()
         undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
         self._stamp = _stamp(self._earlier)
         document = load_document(self._earlier, _EARLIER_ARCHIVE)
         for place, kept in enumerate(document.value.entries if document else ()):
             if not get_handle(kept.entry):
                 kept = structs.replace(kept, entry=kept.entry | {"id": f"a-{place}"})
-            self._add(_Item(kept))
+            self._add(_ArchivedItem(kept))
         for change in reversed(self._log.read_earlier() if undone else ()):
             if change.id in undone:
                 self._take_back(change)
@@ -179,7 +186,7 @@ class LtmArchive:
         later = {one.id for one in read_states_or_none(change.after)}
         for one in read_states_or_none(change.before):
             if one.kept is not None:
-                self._add(_Item(one.kept))
+                self._add(_ArchivedItem(one.kept))
             elif one.id not in later:
                 for item in [item for item in self._items if item.handle == one.id]:
                     self._drop(item)
@@ -188,32 +195,33 @@ class LtmArchive:
         if change.store != "ltm":
             return
         later = list_record_ids(change.after)
-        back = {id: id for id in later if id in self._handles} | change.restored
-        if back:
+        restored = {id: id for id in later if id in self._handles} | change.restored
+        if restored:
             for item in self._items:
-                if not item.back:
-                    item.back = back.get(item.handle, "")
+                if not item.restored_as:
+                    item.restored_as = restored.get(item.handle, "")
         leaving = {id: end for id, end in change.ended.items() if id not in later and not end.is_version}
         if not leaving:
             return
-        if back_again := [item for item in self._items if item.back in leaving]:
-            for item in back_again:
-                self._drop(item)
+        for item in [item for item in self._items if item.restored_as in leaving]:
+            self._drop(item)
         for one in read_states_or_none(change.before):
             if one.kept is None and (end := leaving.get(one.id)):
                 entry = add_successor(one.entry | {"id": one.id}, end.successor)
                 self._add(
-                    _Item(ArchivedMemory(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry))
+                    _ArchivedItem(
+                        ArchivedMemory(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry)
+                    )
                 )
 
-    def _add(self, item: _Item) -> None:
+    def _add(self, item: _ArchivedItem) -> None:
         self._items.append(item)
-        self._by_words.setdefault(item.words, []).append(item)
+        self._by_identity.setdefault(item.identity, []).append(item)
         self._handles[item.handle] += 1
 
-    def _drop(self, item: _Item) -> None:
+    def _drop(self, item: _ArchivedItem) -> None:
         self._items.remove(item)
-        self._by_words[item.words].remove(item)
+        self._by_identity[item.identity].remove(item)
         self._handles[item.handle] -= 1
         if not self._handles[item.handle]:
             del self._handles[item.handle]
@@ -357,7 +365,7 @@ def list_ltm_versions(
 
 
 def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
-    return get_since(one) == get_since(other) and not entry_says_else(kind, one, other)
+    return get_since(one) == get_since(other) and not is_other_ltm_version(kind, one, other)
 
 
 def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[FormerVersion]) -> list[Version]:

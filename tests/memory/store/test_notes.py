@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clio.memory.store.notes import Notes, file_name
+from clio.memory.store.notes import Notes, make_note_file_name
 from clio.memory.store.record import Note
 
 DATA = Path(__file__).parent / "data"
@@ -69,12 +69,12 @@ def test_all_of_them_beside_each_other(folder: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300), st.text(max_size=300))
 def test_names_are_distinct_where_case_is_folded(one: str, other: str) -> None:
-    name = file_name(one)
+    name = make_note_file_name(one)
     assert Path(name).name == name
     assert len(name.encode()) < 200
     assert name.isascii()
     assert name.partition(".")[0].upper() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT1"}
-    assert (name.casefold() == file_name(other).casefold()) == (one == other)
+    assert (name.casefold() == make_note_file_name(other).casefold()) == (one == other)
 
 
 def test_the_file_is_what_the_seed_says(folder: Path) -> None:
