@@ -133,9 +133,17 @@ def make(project: Path, turns: int, memories: int) -> None:
     rng = random.Random(turns)
     words = [f"{rng.randrange(16**5):05x}w" for _ in range(3_000)]
     records = [
-        MemoryRecord(id=new_id(), kind="fact", content=" ".join(rng.choices(words, k=11))) for _ in range(memories)
+        MemoryRecord(
+            id=new_id(),
+            kind="fact",
+            content=" ".join(rng.choices(words, k=11)),
+            created=now,
+            updated=now,
+            accessed=now,
+        )
+        for _ in range(memories)
     ]
-    TypedStore(project / ".clio" / "memories.json").add_many(records)
+    TypedStore(project / ".clio" / "memories.json").put("", records)
 
 
 def copy(project: Path, folder: Path) -> Path:

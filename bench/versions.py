@@ -40,8 +40,14 @@ def main() -> None:
 def measure(folder: Path, size: int) -> str:
     """A store of that many memories, each of which was changed once."""
     store = TypedStore(folder / "memories.json")
-    store.add_many(MemoryRecord(id=new_id(), kind="fact", content=words(number)) for number in range(size))
-    records = store.records()
+    now = time.time()
+    records = store.put(
+        "",
+        [
+            MemoryRecord(id=new_id(), kind="fact", content=words(number), created=now, updated=now, accessed=now)
+            for number in range(size)
+        ],
+    )
     store.put("", [MemoryRecord(id=one.id, kind="fact", content=f"{one.content} changed") for one in records])
     some = records[:: max(size // RUNS, 1)][:RUNS]
     confirm = middle(lambda number: store.update(some[number % len(some)].id, keywords=[str(number)]))

@@ -379,36 +379,6 @@ class TypedStore(TypedReading):
         near = find_nearest_memory(self._index, MemoryRecord(id="", kind=kind, content=content))
         return (near.main or near.record,) if near is not None and near.relation == "supersedes" else ()
 
-    def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
-        """Save records that lack only their times, as one change on disk and one to undo."""
-        before: dict[str, MemoryRecord] = {}
-        after: dict[str, MemoryRecord] = {}
-        formers: list[FormerVersion] = []
-        done: list[Saved] = []
-        with self._changing():
-            try:
-                for record in records:
-                    planned = self._plan(record, {})
-                    before |= {old.id: old for old in planned.before if old.id not in after and old.id not in before}
-                    after |= {new.id: new for new in planned.after}
-                    formers += planned.formers
-                    for new in planned.after:
-                        self._index.put(new)
-                    for id in planned.gone:
-                        after.pop(id, None)
-                        self._index.drop(id)
-                    done.append(planned.remembered)
-                gone = tuple(id for id in before if id not in after)
-                line = JournalLine(put=tuple(after.values()), drop=gone)
-                self._write(f"remembered {len(done)} memories", line, tuple(before.values()), formers)
-            except BaseException:
-                for id in after:  # what is not on disk must not be in memory either
-                    self._index.drop(id)
-                for old in before.values():
-                    self._index.put(old)
-                raise
-        return done
-
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         """Return the memories that match a query, best first; each counts as used.
 

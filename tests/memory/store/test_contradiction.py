@@ -141,15 +141,6 @@ def test_each_outcome_is_undone_exactly(time: Time, who: AssertedBy) -> None:
     assert time.memories.project.records(superseded=True) == before
 
 
-def test_many_statements_at_once_are_weighed_like_one_after_the_other(time: Time, tmp_path: Path) -> None:
-    time.say(AT.format(8080))
-    others = Time(tmp_path / "other")
-    more = [others.say(f"the dev server listens on port {port}", "tool", 0.5).record for port in (8081, 8082)]
-    done = time.memories.project.add_many(more)
-    assert [one.action for one in done] == ["variant", "variant"]
-    assert holding(time) == ["8080"]
-
-
 def test_a_record_made_elsewhere_is_weighed_too(time: Time, tmp_path: Path) -> None:
     time.say(AT.format(8080))
     record = (

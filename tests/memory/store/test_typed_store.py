@@ -189,7 +189,7 @@ def test_every_change_can_be_taken_back_exactly(store: TypedStore, clock: Clock)
         lambda: store.remember("The dev server listens on port 8081.", "fact", 0.9),
         lambda: store.update(store.records()[0].id, importance=0.1),
         lambda: store.forget(store.records()[0].id),
-        lambda: store.add_many([record("x", "some words here", 0.0), record("y", "quite other ones", 0.0)]),
+        lambda: store.put("added", [record("x", "some words here", 0.0), record("y", "quite other ones", 0.0)]),
         store.compact,
     ]
     for step in steps:
