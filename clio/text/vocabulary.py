@@ -118,11 +118,11 @@ MIN_MISSPELLING_LETTERS = 5
 """In shorter words, one edit too often gives another real word."""
 
 
-def is_misspelling(one: str, other: str) -> bool:
+def is_misspelling(one: str, other: str, min_letters: int = MIN_MISSPELLING_LETTERS) -> bool:
     """Whether two words are equal, or long enough and one inserted, deleted, replaced or swapped letter apart."""
     if one == other:
         return True
-    return min(len(one), len(other)) >= MIN_MISSPELLING_LETTERS and _one_edit_apart(one, other)
+    return min(len(one), len(other)) >= min_letters and _one_edit_apart(one, other)
 
 
 class SpellingIndex:

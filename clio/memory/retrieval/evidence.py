@@ -196,16 +196,10 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
     significant = [place for place in places if not question.words[place].is_common]
     alias, named = _find_alias(keywords, question, bag, significant)
-    enough = bool(alias) or _is_enough(words, places, significant, question, said)
-    if enough and not alias and has_names(keywords):
-        # The text has a name, which the question does not contain: one common word is not enough then.
-        enough = (
-            len(question.words) == 1
-            or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
-            or (question.is_asking and len(places) > 1 and covered >= _ENOUGH_ASKED)
-        )
-    elif enough and not alias and keywords and len(places) == 1 and _asks_about_unknown(question, bag, keywords):
-        enough = words >= _ENOUGH_ASKED
+    enough = bool(alias) or (
+        _is_enough(words, places, significant, question, said)
+        and (not keywords or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
+    )
     return Evidence(
         alias=alias,
         named=named,
@@ -217,16 +211,42 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     )
 
 
+def _is_enough_unnamed(
+    words: float,
+    covered: float,
+    places: Collection[int],
+    significant: Collection[int],
+    question: Question,
+    bag: frozenset[str],
+    keywords: Iterable[str],
+) -> bool:
+    """Whether what is in common is also enough for a text with keywords of which the question contains none."""
+    if len(question.words) == 1:
+        return not asks_for_meaning(question)
+    if has_names(keywords):
+        is_nearly_all = question.is_asking and len(places) > 1 and covered >= _ENOUGH_ASKED
+        return is_nearly_all or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
+    if len(places) == 1 and _asks_about_unknown(question, bag, keywords):
+        return words >= _ENOUGH_ASKED
+    return True
+
+
 def _asks_about_unknown(question: Question, bag: frozenset[str], keywords: Iterable[str]) -> bool:
     """Whether a question with one word of a text is probably about a thing that no text contains.
 
     "How many agents does the travel office have" is not about the CI, whose agents are in Oslo. If only one word is
     unknown, as in "which theme do I use for slides", the text's keywords must be other names of it, not words of it.
+    An order is about a known thing then: "move the theme to its own file".
     """
     if question.unknown > 1:
         return True
-    is_named = not any(bag.issuperset(part for _, part in _parse_keyword(keyword).parts) for keyword in keywords)
-    return question.unknown == 1 and question.is_asking and is_named
+    is_tagged = any(bag.issuperset(part for _, part in _parse_keyword(keyword).parts) for keyword in keywords)
+    return question.unknown == 1 and not question.verb and not is_tagged
+
+
+def asks_for_meaning(question: Question) -> bool:
+    """Whether it asks what something is in general, as in "what is a wheel", and not about a certain one."""
+    return question.is_asking and not frozenset(_ARTICLES).isdisjoint(question.tokens)
 
 
 def has_names(keywords: Iterable[str]) -> bool:
@@ -327,6 +347,8 @@ class _Name(Struct, frozen=True, kw_only=True):
     is_phrase: bool
 
 
+_MIN_LETTERS_BESIDE = 4
+"""Minimum number of letters of a misspelt word if the other words of the keyword are in the question."""
 _PARTICLES = frozenset("in on out up".split())
 """Stop words that give the word beside them another meaning: "call" alone is not "on-call"."""
 
@@ -353,11 +375,17 @@ def _find_alias(
     """
     for keyword in keywords:
         name = _parse_keyword(keyword)
-        if name.joined in (question.joined if len(name.tokens) == 1 else question.named):
+        if (len(name.tokens) == 1 or name.is_phrase) and name.joined in question.joined:
+            return keyword, frozenset()
+        if len(name.tokens) > 1 and name.joined in question.named:
             return keyword, frozenset()
         if name.is_phrase and not has_phrase(question.tokens, name.tokens):
             continue
-        places = [_find_word(question, part, stem) for part, stem in name.parts]
+        places = [_find_word(question, part, stem, MIN_MISSPELLING_LETTERS) for part, stem in name.parts]
+        if len(places) > 1 and places.count(None) == 1:
+            # Beside the other words of a name, a mistake in a shorter word is no other word.
+            missing = places.index(None)
+            places[missing] = _find_word(question, *name.parts[missing], _MIN_LETTERS_BESIDE)
         named = frozenset(place for place in places if place is not None)
         if not places or None in places or _is_verb_only(question, places, significant):
             continue
@@ -368,14 +396,19 @@ def _find_alias(
     return "", frozenset()
 
 
-def _find_word(question: Question, part: str, stem: str) -> int | None:
-    """Return the index of the question word that is a word of a keyword, in any form or with one wrong letter."""
+def _find_word(question: Question, part: str, stem: str, min_letters: int) -> int | None:
+    """Return the index of the question word that is a word of a keyword, in any form or with one wrong letter.
+
+    min_letters: in shorter words no letter may be wrong.
+    """
     if stem in question.named:
         return question.named[stem]
-    if len(part) >= MIN_MISSPELLING_LETTERS:
+    if len(part) >= min_letters:
         for place, word in enumerate(question.words):
             # An everyday word is spelt as it is meant: "texts" are not "tests".
-            if not word.is_common and (is_misspelling(stem, word.stem) or is_misspelling(part, word.text)):
+            if not word.is_common and (
+                is_misspelling(stem, word.stem, min_letters) or is_misspelling(part, word.text, min_letters)
+            ):
                 return place
     return None
 

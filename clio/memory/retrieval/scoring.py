@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
     Evidence,
+    asks_for_meaning,
     bound_evidence,
     count_texts_with,
     extract_all_stems,
@@ -356,7 +357,8 @@ class TextMatcher:
         share = self._compute_share(found, whole=whole)
         is_single = len(question.words) == 1
         is_enough_for_search = self._is_search and (is_single or len(contained) > 1) and share >= ENOUGH_FOR_SEARCH
-        enough = found.enough or (is_enough_for_search and (is_single or not has_names(keywords)))
+        is_named = asks_for_meaning(question) if is_single else has_names(keywords)
+        enough = found.enough or (is_enough_for_search and not is_named)
         words = tokenize(text) if enough else []
         exact = enough and has_phrase(words, self._words)
         closeness = 1.0 if exact else self._compute_closeness(words) if enough else 0.0

@@ -84,6 +84,9 @@ def test_all_words_of_a_keyword_have_to_be_said() -> None:
         ("editor", "is there a new editor"),
         ("editor", "which telemetry editor do I use"),  # the text says "telemetry"
         ("deploy command", "deploy the command"),
+        ("rate limit", "rate lmit"),
+        ("pager duty", "what is the paer duty"),
+        ("on-call", "the on-calls of May"),
     ],
 )
 def test_a_keyword_is_named_with_its_words_apart_together_or_with_a_possessive(keyword: str, question: str) -> None:
@@ -100,6 +103,7 @@ def test_a_keyword_is_named_with_its_words_apart_together_or_with_a_possessive(k
         ("tests", "translate the texts"),
         ("parser", "write an argument parser for the script"),
         ("editor", "which video editor do I use"),
+        ("gear", "which bear is it"),
     ],
 )
 def test_what_only_looks_like_a_keyword_does_not_name_it(keyword: str, question: str) -> None:
@@ -119,7 +123,10 @@ def test_a_memory_with_another_name_is_not_about_what_nothing_is_known_about() -
     editor = memory("The user edits in Helix with the gruvbox theme", "editor", keywords=("editor",))
     assert ids("how many agents does the travel office have", ci, editor) == []
     assert ids("which theme do I use for slides", ci, editor) == []
+    assert ids("is there a museum of gruvbox", ci, editor) == []
     assert ids("which theme do I use", ci, editor) == ["editor"]
+    assert ids("what is a theme", ci, editor) == []
+    assert ids("theme", ci, editor) == ["editor"]
 
 
 def test_a_memory_with_a_name_answers_a_question_that_its_text_nearly_repeats() -> None:
