@@ -727,6 +727,20 @@ _ASKED_BEHIND = LazyRegex(
 )
 """A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
 _AND_A_TASK = LazyRegex(r"[,;–—-]\s*(?:so |and |but )*(?:please|pls|can|could|would|fix|look|check)\b", re.I)
+_STATED_OF_ONE = LazyRegex(
+    r"(?!(?:if|when|whenever|while|once|before|after)\b)(?!.*\b(?:is to|if|when|must|should|can|may|will|never)\b)"
+    r"(?:.* )?(?:is|was|has|isn't|(?:the|our|my|this) (?:[\w-]+ ){0,2}[\w-]*[^\Ws] \w+s)\b .*",
+    re.I,
+)
+"""A statement whose verb is a third person singular, so that a bare verb behind it is an order."""
+_ORDER_BEHIND = LazyRegex(
+    r"(?:\s*[,;–—]\s*(?:(?:so|and|then|now|but) )*|\s(?:and|so) (?:then |now )?)(?:please |pls )?"
+    r"(?:fix|update|write|implement|refactor|rename|add|create|debug|rewrite|port|investigate|adjust|correct) "
+    r"(?=(?:the|an?|my|our|all|this|that|it|its|them|some|another)\b|\S*\w[./]\w)"
+    r"(?!.*\b(?:when|whenever|if|instead|always|every|each|unless|before|after|again|never)\b)",
+    re.I,
+)
+"""An order for the current task behind a statement: ", so update the config"."""
 _LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
 
 
@@ -742,6 +756,9 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     if found is None or (said.is_question and not found["ask"]):
         return None
     rest = whole.after(found.end()).without_tail(TAIL)
+    order = _ORDER_BEHIND.search(rest.masked)
+    if order is not None and _STATED_OF_ONE.fullmatch(rest.masked[: order.start()]):
+        rest = structs.replace(rest, text=rest.text[: order.start()], masked=rest.masked[: order.start()])
     if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _CLAUSE.match(rest.masked)):
         return None  # "note that the test …" describes the task at hand; a name stands for itself
     to = re.match(r"to\b\s*", rest.masked, re.I)

@@ -108,6 +108,7 @@ def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
         ("Vergiss nicht, die Tests laufen zu lassen.", ""),
         ("Denk daran, vor dem Push die Doku zu aktualisieren!", ""),
         ("Denk dran, dass der Port 9090 ist", "der Port 9090 ist"),
+        ("Merke: der Port ist 9090", "der Port ist 9090"),
         ("N'oublie pas de lancer les tests", ""),
         ("N'oublie pas que le port est 9090", "le port est 9090"),
         ("No olvides ejecutar los tests", ""),
@@ -123,6 +124,20 @@ def test_the_reminder_of_a_task_is_nothing_to_remember(text: str, what: str) -> 
     found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
     assert found == ([what] if what else [])
     assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("fass den Ordner vendor nicht an", "unclear"),
+        ("Bitte rührt die Migrationen nicht mehr an", "unclear"),
+        ("fass das nicht falsch auf", None),
+        ("nunca mais commite segredos na main", "lasting"),
+        ("nunca mais funcionou na minha máquina", None),
+    ],
+)
+def test_prohibitions_with_separable_verbs_and_of_what_was_done_before(text: str, term: str | None) -> None:
+    assert [one.term for one in find_limits(text) if one.term != "task"] == ([term] if term else [])
 
 
 @pytest.mark.parametrize(
@@ -253,6 +268,8 @@ def test_english_that_is_copied_or_describes_a_program_is_no_limit_of_a_message_
         ("テストが落ちるのはダメです。", None),
         ("今回はリベースしないで。", None),
         ("请勿修改 LICENSE。", "unclear"),
+        ("これからは必ず型ヒントを付けて", "lasting"),
+        ("これから家に帰って", None),
         ("用户不可以重复提交表单，帮我实现。", None),
     ],
 )

@@ -102,10 +102,28 @@ def test_what_is_not_their_own_word_is_not_noticed(frame: str, order: str) -> No
         ("remember: to warm the cache: run `make warm`", "to warm the cache: run `make warm`"),
         ("remember that INSERT ... RETURNING is slow", "INSERT ... RETURNING is slow"),
         ("remember that when the queue is full jobs are dropped", "when the queue is full jobs are dropped"),
+        ("remember that yarn is forbidden, use pnpm", "yarn is forbidden, use pnpm"),
+        ("remember that the schema is in db.sql, update it when a model changes",
+         "the schema is in db.sql, update it when a model changes"),
+        ("remember that if the build is red, fix the tests first", "if the build is red, fix the tests first"),
+        ("remember that the rule is to write tests and add docs/", "the rule is to write tests and add docs/"),
+        ("note to self: invoices go out on the 3rd", "invoices go out on the 3rd"),
     ],
-)
+)  # fmt: skip
 def test_what_is_to_be_remembered_is_kept_whole(text: str, content: str) -> None:
     assert [(one.kind, one.content, one.certain) for one in find_preferences(text)] == [("fact", content, True)]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ", update the config", " and update the config", ", so fix the test", " and then rename it",
+        "; add a test for that", " – please write a test for tabs", ", then create src/ports.py",
+    ],
+)  # fmt: skip
+def test_an_order_behind_what_is_to_be_remembered_is_no_part_of_it(order: str) -> None:
+    [one] = find_preferences(f"remember that the port is 9090{order}")
+    assert (one.kind, one.content) == ("fact", "the port is 9090")
 
 
 @pytest.mark.parametrize("text", ["remember that odd bug in the lexer", "remember that file we split"])
