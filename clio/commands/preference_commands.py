@@ -21,7 +21,6 @@ from clio.commands.memory.memory_text import (
     format_date,
     format_short_age,
     format_time_ago,
-    get_short_id,
     make_user_provenance,
     requires_memory,
 )
@@ -38,7 +37,7 @@ from clio.memory.preferences.preferences import (
     extract_subject,
     stance_of,
 )
-from clio.memory.store.record import MemoryRecord, Saved
+from clio.memory.store.record import MemoryRecord, Saved, get_short_id
 from clio.text.scoring import (
     BAND_ALIASES,
     DEFAULT_SCORE,

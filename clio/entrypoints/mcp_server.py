@@ -25,7 +25,6 @@ from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
 from clio.text.formatting import replace_slash_commands
 from clio.text.translation import tr
-from clio.tools.memory import render_recall
 from clio.tools.memory_answers import (
     UNDO_HINT,
     describe_memory,
@@ -37,6 +36,7 @@ from clio.tools.memory_answers import (
     render_remembered,
 )
 from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, PARAMETER_READERS
+from clio.tools.session_answers import render_recall
 from clio.ui.safe_text import clean
 from clio.ui.terminal_text import print_error
 

@@ -24,6 +24,7 @@ from clio.memory.store.record import (
     Saved,
     check_content,
     check_type,
+    get_short_id,
     is_lasting,
 )
 from clio.memory.store.typed_store import Compacted, Scope
@@ -726,10 +727,8 @@ def render_compacted(done: Compacted) -> str:
 
 
 def shorten_record_id(record: MemoryRecord) -> str:
-    """Return the end of a UUID, which is enough to find the memory; any other id or key unchanged."""
-    if record.key:
-        return _printable_key(record.key)
-    return record.id if record.kind in PROJECT_KINDS else record.id[-8:]
+    """Return the id as `get_short_id` does, with a key on one line."""
+    return _printable_key(record.key) if record.key else get_short_id(record)
 
 
 def find_by_ids(memory: HasStore, ids: Sequence[str]) -> list[MemoryRecord]:

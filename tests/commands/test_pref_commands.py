@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import Confirm
-from clio.commands.memory.memory_text import get_short_id
 from clio.commands.registry import complete_command_line, run_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import format_help, run_subcommand
 from clio.errors import UserError
-from clio.memory.store.record import Provenance
+from clio.memory.store.record import Provenance, get_short_id
 from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, data, make_harness, ok, refused

@@ -11,7 +11,7 @@ from clio.providers.offline import (
     plan_further_lookups,
     plan_lookups,
 )
-from clio.tools.memory import render_recall
+from clio.tools.session_answers import render_recall
 from tests.support.wording import mentions
 
 

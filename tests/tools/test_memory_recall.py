@@ -6,7 +6,7 @@ from msgspec import structs
 
 from clio.memory.transcripts.session_text import MessageExcerpt, Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import Commit
-from clio.tools.memory import render_recall, render_signals
+from clio.tools.session_answers import render_recall, render_signals
 from tests.support.wording import mentions
 
 

@@ -14,7 +14,8 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.tools.base import ToolOutput
-from clio.tools.memory import PAGE_CHARS, MemoryArgs, MemoryTool
+from clio.tools.memory import MemoryArgs, MemoryTool
+from clio.tools.session_answers import PAGE_CHARS
 from tests.support.wording import mentions
 
 

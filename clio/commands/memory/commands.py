@@ -39,7 +39,6 @@ from clio.commands.memory.memory_text import (
     format_date,
     format_memory_line,
     format_short_age,
-    get_short_id,
     label_foreign_memory,
     requires_memory,
     shorten_key,
@@ -72,7 +71,7 @@ from clio.memory.retrieval.scoring import (
     RecallAnswer,
     RecallHit,
 )
-from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, MemoryRecord, get_kind_label
+from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, MemoryRecord, get_kind_label, get_short_id
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_stored_time, truncate
 from clio.text.translation import mark, tr, tr_count

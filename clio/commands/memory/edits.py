@@ -34,7 +34,6 @@ from clio.commands.memory.memory_text import (
     find_memory,
     format_memory_line,
     format_short_age,
-    get_short_id,
     label_foreign_memory,
     make_note_data,
     make_project_memory_data,
@@ -55,6 +54,7 @@ from clio.memory.store.record import (
     MemoryRecord,
     Saved,
     get_kind_label,
+    get_short_id,
     shorten_content,
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope

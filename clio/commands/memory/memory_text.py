@@ -25,12 +25,12 @@ from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import (
     KEYED_NOTE,
     PROJECT_KINDS,
-    SHORT_ID,
     Freshness,
     Kind,
     MemoryRecord,
     Provenance,
     get_kind_label,
+    get_short_id,
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
@@ -88,11 +88,6 @@ _SNIPPET_CHARS, _BEFORE_MATCH_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _NAMED, _NAMED_CHARS = 3, 50
 """Memories that an error about an unknown id names, and the characters shown of each."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-
-
-def get_short_id(record: MemoryRecord) -> str:
-    """Return the id as tables show it and commands accept it: the end of a UUID, any other id or key unchanged."""
-    return record.id if record.key or record.kind in PROJECT_KINDS else record.id[-SHORT_ID:]
 
 
 def parse_kind(word: str) -> Kind:

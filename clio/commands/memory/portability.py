@@ -23,7 +23,6 @@ from clio.commands.command import (
 from clio.commands.memory.edits import suggest_memories
 from clio.commands.memory.memory_text import (
     find_memory,
-    get_short_id,
     make_memory_table,
     make_project_memory_data,
     make_project_row,
@@ -57,7 +56,7 @@ from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, mer
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_objects import read_imported_document
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance, shorten_content
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance, get_short_id, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.team.knowledge import TIDY_DAYS
 from clio.memory.team.share import Rule, Status

@@ -37,7 +37,6 @@ from clio.commands.memory.memory_text import (
     format_memory_line,
     format_short_age,
     format_time_ago,
-    get_short_id,
     label_foreign_memory,
     make_memory_table,
     make_note_data,
@@ -68,6 +67,7 @@ from clio.memory.store.record import (
     MemoryStats,
     Provenance,
     get_kind_label,
+    get_short_id,
 )
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes

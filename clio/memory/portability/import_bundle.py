@@ -32,7 +32,7 @@ from clio.memory.portability.export import (
 from clio.memory.preferences.preferences import extract_subject
 from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.deduplication import find_nearest_memory
+from clio.memory.store.deduplication import find_nearest_memory, get_trust
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
@@ -203,7 +203,7 @@ class _RecordMerge:
         """Merge a record that exists here with the same id."""
         if _strip_use(old) == _strip_use(new):
             self.count("known")
-        elif _get_trust(new) < _get_trust(old) or new.updated <= old.updated:
+        elif get_trust(new) < get_trust(old) or new.updated <= old.updated:
             self.count("kept")
         else:
             self._put[new.id] = structs.replace(
@@ -225,7 +225,7 @@ class _RecordMerge:
         elif is_same:
             self._known_as[new.id] = old.id
             self.count("known")
-        elif _get_trust(new) >= _get_trust(old) and new.updated > old.updated:
+        elif get_trust(new) >= get_trust(old) and new.updated > old.updated:
             self._put[old.id] = structs.replace(old, superseded_by=new.id, updated=self._now)
             self._add(new)
         else:
@@ -296,10 +296,6 @@ def _sanitize_record(record: MemoryRecord, setup: ImportSetup) -> MemoryRecord:
 def _strip_use(record: MemoryRecord) -> MemoryRecord:
     """Return the record without its use and its authors, for comparison."""
     return structs.replace(strip_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
-
-
-def _get_trust(record: MemoryRecord) -> int:
-    return TRUST[record.provenance.asserted_by if record.provenance else "model"]
 
 
 def _clamp(value: float, minimum: float, maximum: float) -> float:

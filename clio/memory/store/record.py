@@ -598,6 +598,11 @@ def update_since(before: MemoryRecord, after: MemoryRecord, now: float) -> Memor
     return structs.replace(after, since=now) if is_other_version(before, after) else after
 
 
+def get_short_id(record: MemoryRecord) -> str:
+    """Return the id as tables show it and commands accept it: the end of a UUID, any other id or key unchanged."""
+    return record.id if record.key or record.kind in PROJECT_KINDS else record.id[-SHORT_ID:]
+
+
 def shorten_content(record: MemoryRecord) -> str:
     """Return the beginning of the content, on one line."""
     return truncate_line(record.content, SHORT_CHARS)
