@@ -20,7 +20,8 @@ from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
 from clio.memory.consolidation.stores import ConsolidationStores, copied
-from clio.memory.portability.export import MemoryPaths, list_file_sets, make_bundle, summarize_file_sets, wipe
+from clio.memory.portability.data_files import list_file_sets, summarize_file_sets, wipe
+from clio.memory.portability.export import MemoryPaths, make_bundle
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git

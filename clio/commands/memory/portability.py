@@ -33,25 +33,27 @@ from clio.commands.session_table import suggest_paths
 from clio.config.paths import FOLDER_NAME, display_path
 from clio.config.project_links import SHARED_NAME
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
+from clio.memory.portability.data_files import (
+    WIPE_SCOPES,
+    FileSetSummary,
+    WipeScope,
+    list_file_sets,
+    summarize_file_sets,
+)
+from clio.memory.portability.data_files import wipe as delete
 from clio.memory.portability.export import (
     SECTIONS,
-    WIPE_SCOPES,
     Bundle,
-    FileSetSummary,
     KnowledgePart,
     MemoryPaths,
     Section,
-    WipeScope,
     count_project_memories,
     decode_bundle,
     encode_bundle,
     is_bundle,
-    list_file_sets,
     make_bundle,
     make_ltm_document,
-    summarize_file_sets,
 )
-from clio.memory.portability.export import wipe as delete
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_objects import read_imported_document

@@ -37,7 +37,8 @@ from clio.errors import ConfigError, NewerDocument, StorageError, ToolFailed
 from clio.installation import PACKAGE
 from clio.jobs.schedules import find_problems, get_schedules_folder, list_schedules
 from clio.lsp.catalog import are_servers_trusted, find_project_suffixes, find_servers, suggest_installation
-from clio.memory.portability.export import MemoryPaths, list_file_sets
+from clio.memory.portability.data_files import list_file_sets
+from clio.memory.portability.export import MemoryPaths
 from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
 from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing

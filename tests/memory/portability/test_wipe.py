@@ -14,7 +14,7 @@ import pytest
 from clio.errors import NewerDocument, StorageError, UserError
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.portability.export import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
+from clio.memory.portability.data_files import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
 from clio.memory.retrieval.turn_memory import WhyFile, WhyReport
 from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
@@ -193,7 +193,7 @@ def test_sessions_that_stay_do_not_teach_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wiped_while_someone_sleeps(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.memory.portability.export.LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("clio.memory.portability.data_files.LOCK_TIMEOUT_S", 0.0)
     before = tree(house.top)
     with FileLock(house.places.folder / "sleep.lock"), pytest.raises(UserError, match="wipe again when it is done"):
         wipe_all(house)

@@ -1,0 +1,405 @@
+"""The files in which memory stores data: which there are, how much is in them, and deleting them for good (`wipe`)."""
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
+from clio.memory.consolidation.stores import ConsolidationState, Progress, read_state, write_state
+from clio.memory.portability.export import MemoryPaths, read_typed_memories
+from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
+from clio.memory.store.ltm_store import open_store
+from clio.memory.store.notes import Notes
+from clio.memory.store.typed_codec import FORMAT, Snapshot
+from clio.memory.store.typed_store import Scope
+from clio.memory.vectors.documents import DOCUMENTS
+from clio.messages import UserMessage
+from clio.sessions.state import SessionInfo
+from clio.sessions.store import SessionStore
+from clio.storage.documents import (
+    Document,
+    load_document,
+    save_document,
+)
+from clio.storage.files import open_regular, sync_folder
+from clio.storage.jsonl import read_lines
+from clio.storage.locks import FileLock, read_owner
+from clio.text.json_data import decode_json
+from clio.text.translation import tr
+
+WipeScope = Literal["project", "user", "styles"]
+WIPE_SCOPES: tuple[WipeScope, ...] = get_args(WipeScope)
+DataKind = Literal[
+    "memories",
+    "knowledge",
+    "notes",
+    "documents",
+    "ratings",
+    "nights",
+    "sleep",
+    "undo",
+    "cache",
+    "shifts",
+    "styles",
+]
+
+
+class DataFileSet(Struct, frozen=True, kw_only=True):
+    """Files that are deleted together.
+
+    Attributes:
+        kind: says how they are counted and deleted. "nights" is the consolidation state of the project, "sleep" other
+            files of consolidation, "undo" a change log, "shifts" the reported changes of preferences.
+        what: their name for the user.
+        folder: the folder that contains them.
+        names: patterns of their names. They also match files that were set aside as damaged and temporary files of
+            a process that was killed while writing.
+        lock: the name of the lock file under which they are changed; empty if they have none.
+        owner: for typed memories, their scope.
+    """
+
+    kind: DataKind
+    what: str
+    folder: Path
+    names: tuple[str, ...]
+    lock: str = ""
+    owner: Scope = "project"
+
+    def files(self) -> list[Path]:
+        """Return the existing files without lock files, including all files inside folders whose name matches."""
+        try:
+            found = list(self.folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        top = (
+            path
+            for path in found
+            if not path.name.endswith(".lock") and any(fnmatch(path.name, name) for name in self.names)
+        )
+        return sorted(file for path in top for file in _walk_files(path))
+
+
+def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[DataFileSet, ...]:
+    """Return the files of these scopes in the order in which they are deleted.
+
+    The change logs come late, so that after an interrupted wipe the remaining changes can still be undone.
+    """
+    scopes = frozenset(scopes)
+    project, home = paths.folder, paths.home
+    found: list[DataFileSet] = []
+    if "project" in scopes:
+        found += [
+            _make_memory_set(project, "project", tr("facts, events and notes of the project")),
+            DataFileSet(
+                kind="knowledge",
+                what=tr("facts, solutions and rules of the project"),
+                folder=project,
+                names=("ltm.*", "ltm"),
+                lock="ltm.json.lock",
+            ),
+            DataFileSet(kind="notes", what="notes", folder=paths.notes, names=("*",)),
+            _make_document_set(
+                project, "documents", tr("list of documents you added (not the files)"), "documents.json"
+            ),
+            DataFileSet(
+                kind="ratings",
+                what=tr("rated turns and ratings"),
+                folder=project,
+                names=("trajectories.*",),
+                lock="trajectories.jsonl.lock",
+            ),
+        ]
+    if "user" in scopes:
+        found += [
+            _make_memory_set(home, "user", tr("your memories, including preferences")),
+            DataFileSet(
+                kind="sleep", what=tr("consolidation state of your memories"), folder=home, names=("sleep.person.*",)
+            ),
+            _make_document_set(home, "shifts", tr("reported changes of preferences"), "shifts.json"),
+            _make_log_set(home, tr("change log of your memories"), LOG_NAME),
+        ]
+    if "styles" in scopes:
+        found.append(_make_document_set(home, "styles", tr("what was learned about styles"), "styles.json"))
+    if "project" in scopes or "user" in scopes:
+        if "project" in scopes:
+            found.append(
+                DataFileSet(
+                    kind="nights",
+                    what=tr("consolidation state of the project"),
+                    folder=project,
+                    names=("sleep.json*",),
+                )
+            )
+        found += [
+            DataFileSet(kind="sleep", what=tr("consolidation log"), folder=project, names=("sleep.log*",)),
+            _make_log_set(project, tr("change log of the project"), LOG_NAME, EARLIER_NAME)
+            if "project" in scopes
+            else _make_log_set(project, tr("undo history of an earlier clio version"), EARLIER_NAME),
+        ]
+    # The cache mixes data of all scopes: with the project all of it is deleted, with the others only what quotes them.
+    names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
+    if scopes:
+        what = tr("search indexes, vectors and records of the last turn")
+        found.append(DataFileSet(kind="cache", what=what, folder=paths.cache, names=names))
+    return tuple(found)
+
+
+def _make_memory_set(folder: Path, owner: Scope, what: str) -> DataFileSet:
+    return DataFileSet(
+        kind="memories", what=what, folder=folder, names=("memories.*",), lock="memories.json.lock", owner=owner
+    )
+
+
+def _make_document_set(folder: Path, kind: DataKind, what: str, name: str) -> DataFileSet:
+    """Return the file set of one document, including damaged versions that were set aside."""
+    return DataFileSet(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
+
+
+def _make_log_set(folder: Path, what: str, *names: str) -> DataFileSet:
+    return DataFileSet(
+        kind="undo", what=what, folder=folder, names=tuple(f"{name}*" for name in names), lock=f"{names[0]}.lock"
+    )
+
+
+def _walk_files(path: Path) -> Iterator[Path]:
+    """Yield the file, or all files inside the folder. Symbolic links count as files and are not followed."""
+    if path.is_symlink() or not path.is_dir():
+        yield path
+        return
+    for inner in path.iterdir():
+        if not inner.name.endswith(".lock"):
+            yield from _walk_files(inner)
+
+
+class FileSetSummary(Struct, frozen=True, kw_only=True):
+    """The size of a file set. records: the number of items; None if it has no items, or they cannot be read."""
+
+    file_set: DataFileSet
+    files: int
+    bytes: int
+    records: int | None = None
+
+
+def summarize_file_sets(paths: MemoryPaths, file_sets: tuple[DataFileSet, ...]) -> tuple[FileSetSummary, ...]:
+    """Return the sizes of the file sets that contain anything.
+
+    Raises NewerDocument if a newer version of clio wrote a file: it may have other files that this version would miss.
+    """
+    found: list[FileSetSummary] = []
+    for file_set in file_sets:
+        try:
+            records = _count_records(paths, file_set)
+        except NewerDocument:
+            raise
+        except (StorageError, OSError, ValueError):
+            records = None  # damaged files are deleted all the same
+        files = file_set.files()
+        if files and not _is_wiped(file_set, files, records):
+            sizes = (path.lstat().st_size for path in files if path.exists())
+            found.append(FileSetSummary(file_set=file_set, files=len(files), bytes=sum(sizes), records=records))
+    return tuple(found)
+
+
+def _is_wiped(file_set: DataFileSet, files: Sequence[Path], records: int | None) -> bool:
+    """Whether the files contain only the empty state that `wipe` writes in place of deleted data."""
+    names = [path.name for path in files]
+    if file_set.kind == "memories":
+        return records == 0 and names == ["memories.json"]
+    if file_set.kind == "nights" and names == ["sleep.json"]:
+        state, _ = read_state(files[0])
+        return state == ConsolidationState(sessions=state.sessions)
+    return False
+
+
+def _count_records(paths: MemoryPaths, file_set: DataFileSet) -> int | None:
+    """Return the number of items in a file set; None for a kind that has no items. Raises if files are damaged."""
+    match file_set.kind:
+        case "memories":
+            index, files = read_typed_memories(paths, file_set.owner)
+            return len(index.records) + len(files.formers())
+        case "knowledge":
+            store = open_store(paths.knowledge, project=paths.project, home=paths.home)
+            known = store.read()
+            return len(known.all()) + len(store.archive.read(known))
+        case "notes":
+            return len(Notes(paths.notes).newest_first())
+        case "documents":
+            document = load_document(paths.documents, DOCUMENTS)
+            return len(document.value.sources) if document else 0
+        case "ratings":
+            return _count_lines("trajectories.jsonl", file_set) + _count_lines("trajectories.archive.jsonl", file_set)
+        case "undo":
+            return len(ChangeLog(file_set.folder / LOG_NAME).undoable())
+        case _:
+            return None
+
+
+def _count_lines(name: str, file_set: DataFileSet) -> int:
+    return len(read_lines(file_set.folder / name).lines)
+
+
+LOCK_TIMEOUT_S = 10.0
+TEMPORARY_FILE_AGE_S = 1.0
+"""A temporary file younger than this may still be written by a running process."""
+_VECTORS_LOCK, _INDEX_LOCK = "items.lock", "recall.sqlite.lock"
+
+
+class _JournalHead(Struct):
+    """The field of a journal's first line that is needed here."""
+
+    generation: int = 0
+
+
+def wipe(paths: MemoryPaths, file_sets: Iterable[DataFileSet]) -> None:
+    """Delete file sets permanently. Sessions that stay are marked as consolidated, so that they are not learned again.
+
+    Raises StorageError if a file cannot be deleted or locked, UserError while a process is consolidating memory.
+    """
+    with _consolidation_locked(paths):
+        for file_set in file_sets:
+            try:
+                if file_set.kind == "nights":
+                    _reset_consolidation_state(file_set, SessionStore(paths.sessions))
+                else:
+                    _DELETE_FUNCTIONS.get(file_set.kind, _delete)(file_set)
+            except TimeoutError as error:
+                raise StorageError(
+                    tr("{what}: {error} None of them was deleted; wipe again.", what=file_set.what, error=error)
+                ) from error
+            except OSError as error:
+                cause = error.strerror or str(error)
+                raise StorageError(
+                    tr(
+                        "{what}: {filename!r} cannot be deleted ({cause}); fix its permissions and wipe again.",
+                        what=file_set.what,
+                        filename=error.filename or str(file_set.folder),
+                        cause=cause,
+                    )
+                ) from error
+
+
+def _delete(file_set: DataFileSet) -> None:
+    """Delete all files of a set while holding its lock."""
+    if not file_set.files():
+        return
+    with ExitStack() as stack:
+        if file_set.lock:
+            stack.enter_context(FileLock(file_set.folder / file_set.lock))
+        _delete_files(file_set.files())
+
+
+def _empty_memories(file_set: DataFileSet) -> None:
+    """Replace the memories by an empty snapshot of the next generation, and delete all other files.
+
+    A process that has the memories open sees from the generation that it must read them again. If the file were
+    deleted, that process could mistake a journal that is created later for the one it has read.
+    """
+    path = file_set.folder / "memories.json"
+    if not file_set.files():
+        return
+    with FileLock(file_set.folder / file_set.lock):
+        save_document(path, FORMAT, Document(value=Snapshot(generation=_read_generation(path) + 1)))
+        _delete_files(file for file in file_set.files() if file != path)
+
+
+def _read_generation(path: Path) -> int:
+    """Return the generation of a snapshot or of its journal, whichever is greater; 0 if neither exists."""
+    try:
+        document = load_document(path, FORMAT)
+    except CorruptDocument:
+        document = None
+    found = document.value.generation if document else 0
+    try:
+        with open_regular(path.with_suffix(".journal.jsonl")) as file:
+            return max(found, decode_json(file.readline(), type=_JournalHead).generation)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return found
+
+
+def _reset_consolidation_state(file_set: DataFileSet, sessions: SessionStore) -> None:
+    """Mark all remaining sessions as consolidated and delete everything else in the state of consolidation."""
+    path = file_set.folder / "sleep.json"
+    progress = {info.id: _mark_consolidated(info, sessions) for info in sessions.list()}
+    if progress:
+        write_state(path, ConsolidationState(sessions=progress))
+    _delete_files(file for file in file_set.files() if file != path or not progress)
+
+
+def _mark_consolidated(info: SessionInfo, sessions: SessionStore) -> Progress:
+    """Return the progress of a session whose turns so far are consolidated; a running one gets further turns."""
+    try:
+        messages = sessions.read(info.id)
+    except (StorageError, UserError, OSError):
+        messages = ()  # consolidation cannot read it either
+    turns = [message.id for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
+    done = turns[-1] if turns else ""
+    return Progress(done=done) if info.running else Progress(done=done, messages=info.messages, updated=info.updated_at)
+
+
+def _delete_notes(file_set: DataFileSet) -> None:
+    """Delete the notes. They have no lock, so wait up to two seconds while a note is being written."""
+    deadline = time.monotonic() + 2 * TEMPORARY_FILE_AGE_S
+    while any(map(_is_being_written, file_set.files())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _delete_files(file_set.files())
+
+
+def _is_being_written(path: Path) -> bool:
+    try:
+        return path.name.endswith(".tmp") and time.time() - path.lstat().st_mtime < TEMPORARY_FILE_AGE_S
+    except OSError:
+        return False
+
+
+def _delete_cache(file_set: DataFileSet) -> None:
+    """Delete indexes and vectors while holding their locks. Processes that have them open build them again."""
+    files = file_set.files()
+    with ExitStack() as stack:
+        for folder in sorted({file.parent for file in files if file.parent != file_set.folder}):
+            stack.enter_context(FileLock(folder / _VECTORS_LOCK))
+        if any(file.name.startswith("recall.sqlite") for file in files):
+            stack.enter_context(FileLock(file_set.folder / _INDEX_LOCK))
+        _delete_files(file_set.files())
+
+
+def _delete_files(files: Iterable[Path]) -> None:
+    """Delete files, and sync their folders so that they do not reappear after a power failure.
+
+    Empty folders stay, because another process may be about to write there.
+    """
+    folders: set[Path] = set()
+    for file in files:
+        file.unlink(missing_ok=True)
+        folders.add(file.parent)
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            sync_folder(folder)
+
+
+@contextmanager
+def _consolidation_locked(paths: MemoryPaths) -> Generator[None]:
+    """Prevent consolidation from running, which would write deleted memories again. Raises UserError if it runs."""
+    if not paths.folder.is_dir():
+        yield
+        return
+    lock = FileLock(paths.folder / "sleep.lock")
+    if not lock.acquire(LOCK_TIMEOUT_S):
+        owner = read_owner(lock.path)
+        raise UserError(tr("clio is consolidating memory in process {pid}; wipe again when it is done", pid=owner.pid))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+_DELETE_FUNCTIONS: dict[str, Callable[[DataFileSet], None]] = {
+    "memories": _empty_memories,
+    "notes": _delete_notes,
+    "cache": _delete_cache,
+}
