@@ -22,7 +22,7 @@ _MENTION = LazyRegex(
 )
 # The forms of the original CLIO: #file:a.py, #folder:src, #codebase: for the whole project.
 _HASH_MENTION = LazyRegex(
-    r"""(?<![\w@/.+\-#])#(?:(?:file|folder):(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?|codebase:)"""
+    r"""(?<![\w@/.+\-#])#(?:(?i:file|folder):(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?|(?i:codebase):)"""
 )
 _RANGE = LazyRegex(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"

@@ -92,7 +92,12 @@ def _find_open_bracket(text: str) -> str:
 
 
 _ANNOUNCED_NOTE = re.compile(r"(?:note|remember)(?: that|:)?\s+(?=\S)", re.IGNORECASE)
-_MEMORY_LINE = re.compile(r"#(?![#!\d]|(?:file|folder|codebase):)\s*(\S.*)")
+_MEMORY_LINE = re.compile(
+    r"#(?![#!\d]|(?i:(?:file|folder|codebase):)"  # a heading, "#!/bin/sh", an issue number, a mention
+    r"|(?=[a-f]*\d)[a-f\d]{6}\b"  # a colour
+    r"|\[|include\s*[<\"]|define\s+[A-Z_]+\b|(?:pragma|undef|ifn?def)\s+\w+|endif\b|endregion\b)"  # pasted code
+    r"\s*(\S.*)"
+)
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):
@@ -129,7 +134,7 @@ def parse_memory_line(text: str) -> str:
     """Return the text to remember from a line such as `#we deploy on Fridays`; "" for any other line.
 
     A word that only announces it is left out: `#note we deploy on Fridays`. `#12` is an issue number, `##` a heading,
-    `#file:a.py` a mention, and several lines are a message.
+    `#file:a.py` a mention, `#ff8800` a colour, `#include <stdio.h>` code, and several lines are a message.
     """
     match = _MEMORY_LINE.fullmatch(text)
     line = match[1].strip() if match else ""

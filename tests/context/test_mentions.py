@@ -25,6 +25,8 @@ def labels(text: str) -> list[str]:
         ("@~/x @../y", ["~/x", "../y"]),
         ("#file:a.py:3-4 and @b.py and #folder:src", ["a.py:3-4", "b.py", "src"]),
         ('see #file:"my file.md"', ["my file.md"]),
+        ("#File:A.py and #FOLDER:src", ["A.py", "src"]),
+        ("#CodeBase: where is the parser?", ["."]),
         ("#codebase: where is the parser?", ["."]),
         ("a#file:x ##file:y https://h/#file:z #files:w #12 #codebases", []),
     ],

@@ -79,9 +79,27 @@ def test_what_is_left_out_is_counted() -> None:
     assert fit_parts_counted([], 8) == ""
 
 
-@pytest.mark.parametrize("line", ["#file:a.py why?", "#folder:src", "#codebase: where is the parser?"])
+@pytest.mark.parametrize(
+    "line", ["#file:a.py why?", "#folder:src", "#codebase: where is the parser?", "#File:a.py why?", "#FOLDER:src"]
+)
 def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
     assert parse_memory_line(line) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["#ff8800 is the brand colour, use it in the css", "#include <stdio.h>", '#include "a.h"', "#define MAX 3",
+     "#pragma once", "#ifndef A_H", "#endif", "#endregion", "#[derive(Debug)]"],
+)  # fmt: skip
+def test_a_colour_or_a_line_of_code_is_no_memory(line: str) -> None:
+    assert parse_memory_line(line) == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["e2e tests run at night", "decade is a table", "include the tests in each PR", "define terms in docs/a.md"]
+)
+def test_a_statement_that_begins_like_one_is_a_memory(line: str) -> None:
+    assert parse_memory_line(f"#{line}") == line
 
 
 @each_row(
