@@ -217,7 +217,7 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
     After "--" everything is text, as is what is in quotes. Quotes around the whole text are removed, so that a text
     passed as one process argument is unchanged; quotes inside it stay. Where there are options, UsageError is raised
     for a known one without a value or inside the text, and for an unknown one, so that a misspelt option never becomes
-    part of a stored text.
+    part of a stored text. Where there are none, a head cannot look like one: it would be stored as a name.
     """
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(argument)]
     given: list[tuple[str, str]] = []
@@ -236,7 +236,9 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
                 value = words[place][0] if place < len(words) else _raise_missing_value(name)
                 place += 1
             given.append((name, strip_quotes(value)))
-        elif valued and (_OPTION_LIKE.match(word) or (_SHORT_OPTION.fullmatch(word) and place + 1 < len(words))):
+        elif (valued or len(head) < heads) and (
+            _OPTION_LIKE.match(word) or (_SHORT_OPTION.fullmatch(word) and place + 1 < len(words))
+        ):
             raise _make_option_error(name, valued)
         elif len(head) < heads:
             head.append(strip_quotes(word))
@@ -280,6 +282,8 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
 
 def _make_option_error(name: str, valued: Collection[str]) -> UsageError:
     """Return the error for what looks like an option beside or inside a text; unless misspelt, it may be text."""
+    if not valued:
+        return UsageError(tr("There is no option {name!r} here; after -- everything is text", name=name))
     hint = suggest_name(name, valued)
     if not hint.endswith("?"):
         hint = tr("{hint}, or write -- before the text", hint=hint)

@@ -81,6 +81,7 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     keep(harness, "Deployed on Friday --type event")
     assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
     assert len(whats(harness, "/memory recall --limit 100")) == 5
+    assert len(whats(harness, "/memory recall --limit -1")) == len(whats(harness, "/memory recall --limit=-1")) == 5
     assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
     assert mentions(ok(harness, "/memory recall zebra").text, "No fact, event, note or preference", "`zebra`")
     assert mentions(ok(harness, "/memory recall --type note").text, "No memory has that type")
@@ -223,7 +224,10 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
         ("/memory recall x --limit many", "--limit takes a whole number of at least 1, not 'many'"),
         ("/memory recall x --limit 1.5", "--limit takes a whole number of at least 1, not '1.5'"),
         ("/memory recall x --limit 0", "--limit takes a whole number of at least 1, not '0'"),
-        ("/memory recall x --limit -1", "--limit takes a whole number of at least 1, not '-1'"),
+        ("/memory recall x --limit -2", "--limit takes a whole number of at least 1, not '-2'"),
+        ("/note set --key plan do it", "There is no option '--key' here; after -- everything is text"),
+        ("/note set -k plan do it", "There is no option '-k' here"),
+        ("/note show --raw plan", "There is no option '--raw' here"),
         ("/memory search x --limit 3", "There is no option '--limit' here"),
         ("/memory remember -t fact x", "There is no option '-t' here"),
         ("/memory add -x text", "write -- before the text"),
@@ -243,6 +247,13 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
 def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:
     text = refused(harness, line)
     assert any(part in text for part in said.split("|")), text
+
+
+def test_the_text_of_a_note_may_have_options_and_its_key_after_two_dashes(harness: Harness) -> None:
+    ok(harness, "/note set deploy make ship --fast")
+    ok(harness, "/note set -- --fast skips the tests")
+    assert ok(harness, "/note show deploy").verbatim == "make ship --fast"
+    assert ok(harness, "/note show -- --fast").verbatim == "skips the tests"
 
 
 def test_incognito_refuses(tmp_path: Path) -> None:

@@ -115,7 +115,10 @@ def run_recall(ctx: CommandContext, argument: str) -> CommandResult:
     types = f"!{_parse_type(kind[1:])}" if kind.startswith("!") else _parse_type(kind) if kind else ""
     memories = ctx.memory.store
     raw_limit = given.get_single("--limit")
-    limit = DEFAULT_LIMIT if raw_limit is None else parse_count(raw_limit, "--limit")
+    if raw_limit is None or raw_limit == "-1":  # −1 for all, as the tool and the document it comes from have it
+        limit = DEFAULT_LIMIT if raw_limit is None else -1
+    else:
+        limit = parse_count(raw_limit, "--limit")
     if given.text.strip():
         found = ctx.memory.retriever.memories(given.text, limit, types)
     else:
