@@ -41,8 +41,8 @@ DataKind = Literal[
     "notes",
     "documents",
     "ratings",
-    "nights",
-    "sleep",
+    "consolidation_state",
+    "consolidation_files",
     "undo",
     "cache",
     "shifts",
@@ -54,8 +54,8 @@ class DataFileSet(Struct, frozen=True, kw_only=True):
     """Files that are deleted together.
 
     Attributes:
-        kind: says how they are counted and deleted. "nights" is the consolidation state of the project, "sleep" other
-            files of consolidation, "undo" a change log, "shifts" the reported changes of preferences.
+        kind: says how they are counted and deleted. "consolidation_state" is that of the project, "consolidation_files"
+            other files of consolidation, "undo" a change log, "shifts" the reported changes of preferences.
         what: their name for the user.
         folder: the folder that contains them.
         names: patterns of their names. They also match files that were set aside as damaged and temporary files of
@@ -119,7 +119,10 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
         found += [
             _make_memory_set(home, "user", tr("your memories, including preferences")),
             DataFileSet(
-                kind="sleep", what=tr("consolidation state of your memories"), folder=home, names=("sleep.person.*",)
+                kind="consolidation_files",
+                what=tr("consolidation state of your memories"),
+                folder=home,
+                names=("sleep.person.*",),
             ),
             _make_document_set(home, "shifts", tr("reported changes of preferences"), "shifts.json"),
             _make_log_set(home, tr("change log of your memories"), LOG_NAME),
@@ -130,14 +133,16 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
         if "project" in scopes:
             found.append(
                 DataFileSet(
-                    kind="nights",
+                    kind="consolidation_state",
                     what=tr("consolidation state of the project"),
                     folder=project,
                     names=("sleep.json*",),
                 )
             )
         found += [
-            DataFileSet(kind="sleep", what=tr("consolidation log"), folder=project, names=("sleep.log*",)),
+            DataFileSet(
+                kind="consolidation_files", what=tr("consolidation log"), folder=project, names=("sleep.log*",)
+            ),
             _make_log_set(project, tr("change log of the project"), LOG_NAME, EARLIER_NAME)
             if "project" in scopes
             else _make_log_set(project, tr("undo history of an earlier clio version"), EARLIER_NAME),
@@ -211,7 +216,7 @@ def _is_wiped(file_set: DataFileSet, files: Sequence[Path], records: int | None)
     names = [path.name for path in files]
     if file_set.kind == "memories":
         return records == 0 and names == ["memories.json"]
-    if file_set.kind == "nights" and names == ["sleep.json"]:
+    if file_set.kind == "consolidation_state" and names == ["sleep.json"]:
         state, _ = read_state(files[0])
         return state == ConsolidationState(sessions=state.sessions)
     return False
@@ -264,7 +269,7 @@ def wipe(paths: MemoryPaths, file_sets: Iterable[DataFileSet]) -> None:
     with _consolidation_locked(paths):
         for file_set in file_sets:
             try:
-                if file_set.kind == "nights":
+                if file_set.kind == "consolidation_state":
                     _reset_consolidation_state(file_set, SessionStore(paths.sessions))
                 else:
                     _DELETE_FUNCTIONS.get(file_set.kind, _delete)(file_set)

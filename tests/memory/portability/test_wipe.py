@@ -178,17 +178,20 @@ def test_sessions_that_stay_do_not_teach_again(tmp_path: Path) -> None:
     session.append(UserMessage(content=f"We deploy from the {MARK} branch on Fridays."))
     session.append(AssistantMessage(content="Noted."))
     session.close()
-    nights = Consolidation(house.places.project, house.places.home, store, redact=str, rng=random.Random(1))
-    run_consolidation(nights)
-    assert any(MARK in text for text in house.said()), "sleep learns it from the session"
+    consolidation = Consolidation(house.places.project, house.places.home, store, redact=str, rng=random.Random(1))
+    run_consolidation(consolidation)
+    assert any(MARK in text for text in house.said()), "it was learned from the session"
+    files = {one.kind: [path.name for path in one.files()] for one in list_file_sets(house.places, ("project",))}
+    assert files["consolidation_state"] == ["sleep.json"]
+    assert files["consolidation_files"] == ["sleep.log.jsonl"]
     wipe_all(house)
-    run_consolidation(nights)
+    run_consolidation(consolidation)
     assert house.said() == set()
     resumed = store.open(session.id)
     resumed.append(UserMessage(content="The staging database is read-only."))
     resumed.append(AssistantMessage(content="Noted."))
     resumed.close()
-    run_consolidation(nights)
+    run_consolidation(consolidation)
     assert house.said() and not any(MARK in text for text in house.said())
 
 
