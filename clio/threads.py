@@ -36,10 +36,6 @@ def ignore_progress(done: int, total: int) -> None:
     """Ignore a progress report."""
 
 
-def do_nothing() -> None:
-    """Do nothing."""
-
-
 T = TypeVar("T")
 
 

@@ -79,7 +79,6 @@ class TokenEstimator:
         self.has_changed = False  # whether a bill has changed the ratio since the start
         self.last: BilledEstimate | None = None  # the last billed request
         self._last_billed: tuple[float, int] | None = None  # its weight and its bill
-        self._units: dict[str, float] = {}
 
     @property
     def has_learned(self) -> bool:
@@ -89,13 +88,6 @@ class TokenEstimator:
     def estimate_text(self, text: str) -> int:
         """Estimate the tokens of a plain text."""
         return math.ceil(text_units(text) / self.ratio)
-
-    def weigh_message(self, message: Message) -> float:
-        """Return the weight of a message, computed once."""
-        known = self._units.get(message.id)
-        if known is None:
-            known = self._units[message.id] = message_units(message)
-        return known
 
     def convert_units(self, units: float) -> int:
         """Convert units to tokens at the current ratio, rounded up."""

@@ -310,11 +310,6 @@ def _with_variables(plugin: Plugin, data: Path) -> Plugin:
     )
 
 
-def fill_plugin_root(text: str, folder: Path) -> str:
-    """Return a text of a plugin with its `${CLAUDE_PLUGIN_ROOT}` replaced by its folder."""
-    return text.replace(f"${{{_ROOT_VARIABLE}}}", str(folder))
-
-
 def clean_line(value: object, max_chars: int = 200) -> str:
     """Return text of a manifest on one line, without control characters and with invisible letters spelled out."""
     if not isinstance(value, str):

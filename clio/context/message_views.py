@@ -220,11 +220,6 @@ def make_call_key(message_id: str, call_id: str) -> str:
     return f"{message_id}#{call_id}"
 
 
-def get_cut_message_id(key: str, known: Iterable[str] | Mapping[str, Any]) -> str:
-    """Return the id of the message that a recorded cut belongs to; `known` are message ids."""
-    return key if key in known else key.partition("#")[0]
-
-
 def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
     """Return the message shortened as recorded in `cuts`; the same object if nothing is recorded for it."""
     if isinstance(message, AssistantMessage) and message.tool_calls:

@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from clio.config.project_links import find_links
 from clio.config.trust import has_foreign_memory
-from clio.errors import ClioError, StorageError, UserError
+from clio.errors import ClioError, UserError
 from clio.memory.store.record import Redact
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import make_folder, write_atomic
@@ -571,13 +571,4 @@ def explain_unusable(project: Path, home: Path) -> str:
         return tr("its .clio contains a link that leaves the project")
     if has_foreign_memory(project, home):
         return tr("its memory came with the project and is not yours until you accept it with clio config trust")
-    return ""
-
-
-def synchronize_quietly(synchronizer: Synchronizer, *, push: bool) -> str:
-    """Synchronize without waiting for another run; return why it failed, "" if it did not."""
-    try:
-        synchronizer.run(push=push, wait_s=0.0)
-    except (ClioError, StorageError, OSError) as error:
-        return str(error)
     return ""

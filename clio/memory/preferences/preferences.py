@@ -377,7 +377,7 @@ class Preferences:
             return None
         words = set(extract_subject(item).removeprefix("prefer ").split())
         found = [one for one in self._records() if not one.explicit and words & set(one.content.casefold().split())]
-        return next((one for one in found if compare_texts(one.content, item) == "successor"), None)
+        return next((one for one in found if compare_texts(one.content, item) == "supersedes"), None)
 
     def _same_thing(self, item: str) -> MemoryRecord | None:
         """Return the preference with the same subject, which a new rule replaces; a rule before any other."""

@@ -496,11 +496,12 @@ class IndexReader:
         if len(query.words) > _MAX_WORDS_OF_PHRASE:
             # Some of its words are found much faster than all: mostly no passage has them, and so none the phrase.
             words = " AND ".join(f'"{word}"' for word in _list_rarest_words(query, counts))
-            ((start, end),) = self._database.rows(
+            ((first, last),) = self._database.rows(
                 "SELECT min(rowid), max(rowid) FROM passages WHERE passages MATCH ? AND rowid >= ?", (words, start)
             )
-            if start is None:
+            if first is None:
                 return set()
+            start, end = first, last
         rows = self._database.rows(
             "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid BETWEEN ? AND ?",
             (f'"{" ".join(query.words)}"', start, end),
