@@ -90,8 +90,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     Attributes:
         alias: the keyword of the text that the question contains; empty without one.
-        named: indices of the question's words that the keyword consists of.
-        said: stems of the text that are in the question.
+        named: indices of the question's words that the keyword consists of, with PHRASE if they alone do not mean it.
+        said: stems of the text and of its keywords that are in the question.
         hits: these words as spelt in the question, without everyday words if there are others.
         count: the number of common words.
         words: the share they cover, 0.0 to 1.0.
@@ -190,12 +190,14 @@ def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[s
 
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """Return what the question has in common with a text, given as its stems, or with its keywords."""
-    said = frozenset(question.places.keys() & bag)
+    # "Port the database" has one word of the keyword "database port".
+    known = bag.union(*(_parse_keyword(one).stems - {question.verb} for one in keywords)) if keywords else bag
+    said = frozenset(question.places.keys() & known)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
-    words = max(covered, _OWN_FACTOR * _compute_own_share(bag, said))
+    words = max(covered, _OWN_FACTOR * _compute_own_share(known, said))
     significant = [place for place in places if not question.words[place].is_common]
-    alias, named = _find_alias(keywords, question, bag, significant)
+    alias, named = _find_alias(keywords, question, known, significant)
     enough = bool(alias) or (
         _is_enough(words, places, significant, question, said)
         and (not keywords or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
@@ -240,7 +242,7 @@ def _asks_about_unknown(question: Question, bag: frozenset[str], keywords: Itera
     """
     if question.unknown > 1:
         return True
-    is_tagged = any(bag.issuperset(part for _, part in _parse_keyword(keyword).parts) for keyword in keywords)
+    is_tagged = any(bag.issuperset(_parse_keyword(keyword).stems) for keyword in keywords)
     return question.unknown == 1 and not question.verb and not is_tagged
 
 
@@ -336,12 +338,14 @@ class _Name(Struct, frozen=True, kw_only=True):
 
     Attributes:
         parts: its words without stop words, if there are others, each with its stem.
+        stems: the stems of these words.
         tokens: all its words.
         joined: the stem of all its words written as one; empty if that is too short to tell anything.
         is_phrase: its words only mean it next to each other, as those of "on-call" and "sign-up".
     """
 
     parts: tuple[tuple[str, str], ...]
+    stems: frozenset[str]
     tokens: tuple[str, ...]
     joined: str
     is_phrase: bool
@@ -349,6 +353,7 @@ class _Name(Struct, frozen=True, kw_only=True):
 
 _MIN_LETTERS_BESIDE = 4
 """Minimum number of letters of a misspelt word if the other words of the keyword are in the question."""
+PHRASE = -1
 _PARTICLES = frozenset("in on out up".split())
 """Stop words that give the word beside them another meaning: "call" alone is not "on-call"."""
 
@@ -360,6 +365,7 @@ def _parse_keyword(keyword: str) -> _Name:
     joined = "".join(tokens)
     return _Name(
         parts=tuple((part, stem_word(part)) for part in parts),
+        stems=frozenset(map(stem_word, parts)),
         tokens=tuple(tokens),
         joined=stem_word(joined) if len(joined) >= MIN_MISSPELLING_LETTERS else "",
         is_phrase=len(parts) == 1 and not _PARTICLES.isdisjoint(tokens),
@@ -367,19 +373,20 @@ def _parse_keyword(keyword: str) -> _Name:
 
 
 def _find_alias(
-    keywords: Iterable[str], question: Question, bag: frozenset[str], significant: Sequence[int]
+    keywords: Iterable[str], question: Question, known: frozenset[str], significant: Sequence[int]
 ) -> tuple[str, frozenset[int]]:
     """Return the first keyword that the question contains, and the indices of its words in the question.
 
-    significant: indices of the words that the question has in common with the text, without everyday words.
+    known: the stems of the text and of its keywords.
+    significant: indices of the question's words that are among them, without everyday words.
     """
     for keyword in keywords:
         name = _parse_keyword(keyword)
-        if (len(name.tokens) == 1 or name.is_phrase) and name.joined in question.joined:
-            return keyword, frozenset()
         if len(name.tokens) > 1 and name.joined in question.named:
             return keyword, frozenset()
-        if name.is_phrase and not has_phrase(question.tokens, name.tokens):
+        if len(name.tokens) == 1 and name.joined in question.joined:
+            return keyword, frozenset()
+        if name.is_phrase and name.joined not in question.joined and not has_phrase(question.tokens, name.tokens):
             continue
         places = [_find_word(question, part, stem, MIN_MISSPELLING_LETTERS) for part, stem in name.parts]
         if len(places) > 1 and places.count(None) == 1:
@@ -390,9 +397,9 @@ def _find_alias(
         if not places or None in places or _is_verb_only(question, places, significant):
             continue
         qualifier = question.qualifiers.get(places[0] or 0) if len(places) == 1 else None
-        if qualifier and not _contains(bag, keywords, qualifier):
+        if qualifier and not any(is_misspelling(qualifier, other) for other in known):
             continue
-        return keyword, named
+        return keyword, named | {PHRASE} if name.is_phrase else named
     return "", frozenset()
 
 
@@ -424,12 +431,6 @@ def _is_verb_only(question: Question, places: Sequence[int | None], significant:
     if len(places) > 1:
         return places[0] != verb
     return question.words[verb].is_common and not any(place != verb for place in significant)
-
-
-def _contains(bag: frozenset[str], keywords: Iterable[str], stem: str) -> bool:
-    """Whether a text or its keywords contain a word, maybe misspelt."""
-    known = bag.union(part for keyword in keywords for _, part in _parse_keyword(keyword).parts)
-    return any(is_misspelling(stem, other) for other in known)
 
 
 _WORD = re.compile(r"\S+")

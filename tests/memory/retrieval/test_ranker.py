@@ -116,6 +116,9 @@ def test_a_memory_with_a_part_of_the_name_that_another_one_has_is_not_meant() ->
     both = memory("The deploy command of the shop asks for a token", "both")
     assert set(ids("what is the deploy command", named, part, both)) == {"named", "both"}
     assert ids("what is the deploy command", part) == ["part"]
+    on_call = memory("It changes on Mondays", "on-call", keywords=("on-call",))
+    called = memory("The rewrite is called Alabaster", "called")
+    assert [one.candidate.id for one in rank("on-call", [on_call, called], now=NOW, is_search=True)[0]] == ["on-call"]
 
 
 def test_a_memory_with_another_name_is_not_about_what_nothing_is_known_about() -> None:
@@ -133,6 +136,9 @@ def test_a_memory_with_a_name_answers_a_question_that_its_text_nearly_repeats() 
     kept = memory("Raw readings are kept for 90 days", "kept", keywords=("data retention",))
     assert ids("how long do we keep raw readings?", kept) == ["kept"]
     assert ids("read the raw file", kept) == []
+    station = memory("A station must last 14 months on two cells", "station", keywords=("battery life",))
+    assert ids("how long does the battery of a station last?", station) == ["station"]
+    assert ids("which battery has the car", station) == []
 
 
 def test_a_kind_of_thing_finds_its_kinds_and_not_the_other_way_round() -> None:
