@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.commands.memory.edits import FormError, add_problem_line, read_form, write_form
+from clio.commands.memory.field_syntax import FormError, add_problem_line, read_form, write_form
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)

@@ -26,14 +26,15 @@ from clio.commands.memory.edits import (
     forget_memories,
     make_memory_data,
     move_memory,
+    recall_typed_memories,
+    remember_text,
     restore_memory,
-    run_remember,
     suggest_archived,
     suggest_forgettable,
     suggest_memories,
     undo_memory_change,
 )
-from clio.commands.memory.edits import run_recall as recall_of_edits
+from clio.commands.memory.history_views import HISTORY_ROWS
 from clio.commands.memory.memory_text import (
     PLURALS,
     format_date,
@@ -47,9 +48,9 @@ from clio.commands.memory.memory_text import (
     suggest_words,
 )
 from clio.commands.memory.open_page import OPEN_ROWS
-from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
+from clio.commands.memory.portability import PORTABILITY_ROWS
+from clio.commands.memory.share_commands import SHARE_ROWS
 from clio.commands.memory.views import (
-    TIME_ROWS,
     list_memories,
     offer_memories,
     search_memories,
@@ -628,7 +629,7 @@ MEMORY = (
                 name="remember",
                 argument="TEXT [--type T] [--importance X] [--scope S] [--keyword W]… [--example PATH]…",
                 summary=mark("save a fact, an event, a note or a preference"),
-                handler=run_remember,
+                handler=remember_text,
                 suggest_word=suggest_options(
                     ("--type", mark("fact, event, preference or note (default note)")),
                     ("--importance", mark("from 0 to 1 (default 0.5)")),
@@ -641,7 +642,7 @@ MEMORY = (
                 name="recall",
                 argument="[QUERY] [--type T] [--limit N]",
                 summary=mark("the memories that match a query, best first"),
-                handler=recall_of_edits,
+                handler=recall_typed_memories,
                 suggest_word=suggest_options(
                     ("--type", mark("only fact, preference, event or note; !fact for all others")),
                     ("--limit", mark("at most this many (default 10)")),
@@ -693,9 +694,9 @@ MEMORY = (
             ),
             Command(name="undo", summary=mark("undo the last change of memory"), handler=undo_memory_change),
             *OPEN_ROWS,
-            *TIME_ROWS,
+            *HISTORY_ROWS,
             *SLEEP_ROWS,
-            *CONTROL_ROWS,
+            *PORTABILITY_ROWS,
             *SHARE_ROWS,
         ),
     ),
