@@ -48,7 +48,7 @@ from clio.memory.store.record import (
     Provenance,
     Saved,
     check_type,
-    is_pruned,
+    has_expired,
     normalize_for_comparison,
     shorten_content,
 )
@@ -562,7 +562,7 @@ class DatabaseTypedStore(TypedStore):
                 [list(TYPED_KINDS), now - MAX_UNUSED_DAYS * DAY_S, now, PRUNE_IMPORTANCE + 1e-9],
                 _MAX_FADED,
             )
-            gone = self._archive([one for one in faded if is_pruned(one, now)], "faded")
+            gone = self._archive([one for one in faded if has_expired(one, now)], "faded")
         return Compacted(removed=len(gone.all), remaining=len(self._rows))
 
 

@@ -516,7 +516,7 @@ class MemoryStore:
 
     def stats(self) -> MemoryStats:
         """Return the numbers of all memories: those of the project, the user's, and the keyed notes."""
-        from clio.memory.store.ltm_store import make_memory_stats
+        from clio.memory.store.memory_stats import make_memory_stats
 
         project, records = self.ltm.stats(), self.records()
         return make_memory_stats(

@@ -515,8 +515,8 @@ def is_lasting(record: MemoryRecord) -> bool:
     return record.is_live and not record.is_variant and (record.explicit or is_limit)
 
 
-def is_pruned(record: MemoryRecord, now: float) -> bool:
-    """Return whether compaction archives the record: it has faded, or was unused for 180 days.
+def has_expired(record: MemoryRecord, now: float) -> bool:
+    """Return whether compaction archives the record: it has faded, or was not used for 180 days.
 
     Live hard limits and explicit rules stay. A variant is also archived once its confidence is below 0.3 and it is
     older than 90 days.

@@ -21,8 +21,8 @@ from clio.memory.store.record import (
     check_record,
     check_type,
     default_confidence,
+    has_expired,
     is_lasting,
-    is_pruned,
     shorten_content,
     strip_use,
     update_since,
@@ -494,7 +494,7 @@ class TypedStore(TypedReading):
         """
         with self._changing():
             now = self._clock()
-            gone = self._archive([one for one in self._index.records.values() if is_pruned(one, now)], "faded")
+            gone = self._archive([one for one in self._index.records.values() if has_expired(one, now)], "faded")
         merged = self._merge_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
             if not stop():
