@@ -193,7 +193,7 @@ _HAS_ATTRIBUTE = re.compile(
     r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", re.I
 )
 _HAS_COUNT = re.compile(
-    r"^(?P<subject>.+?) (?:has|have|runs? with) (?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
+    r"^(?P<subject>.+?) (?:has|have|gets?|runs? with) (?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
     r"(?P<things>\w+)$",
     re.I,
 )
@@ -205,7 +205,7 @@ _ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|all
 _NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NUMBER_AT_END = re.compile(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{_TABLES.phrase('counters')})*[。. ]*$", re.I)
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
-_NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)")
+_NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)|\d[\d.,:]*(?:am|pm|ms|s|min|h|[kmgt]i?b)", re.I)
 _COPULAS = frozenset("is are was were be been ist sind est es está é".split())
 _NEGATIONS = frozenset("not never no nicht kein keine ne pas nunca jamais não".split())
 _AUXILIARIES = frozenset("do does did must should can could will would may might shall have has had to always".split())
@@ -450,6 +450,10 @@ def _parse_plain(text: str) -> Statement:
     rest = [token for token in rest if token.casefold() not in ("only", "always", "usually", "still", "also")]
     while rest and rest[0].casefold() in _NEGATIONS:
         negated, rest = True, rest[1:]
+    particle = ""
+    if len(rest) > 2 and rest[0].casefold() in PARTICLES and _is_preposition(rest[1]) and not _is_preposition(rest[0]):
+        # "goes out at 7am" says something else than "goes out to all customers".
+        particle, rest = f" {rest[0].casefold()} {rest[1].casefold()}", rest[1:]
     preposition = ""
     if len(rest) > 1 and _is_preposition(rest[0]) and rest[0].casefold() not in ("for", "when", "if"):
         preposition, rest = rest[0].casefold(), rest[1:]
@@ -460,7 +464,8 @@ def _parse_plain(text: str) -> Statement:
         value, qualifiers, preposition = [*qualifiers, *quantities], value, "at"
     else:
         value = [*value, *quantities]
-    return _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
+    statement = _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
+    return structs.replace(statement, predicate=statement.predicate + particle) if particle else statement
 
 
 def _find_final_verb(tokens: list[str]) -> tuple[list[str], int] | None:
@@ -866,10 +871,17 @@ def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
     if not shared:
         first_person = not old.topic and not new.topic and not old.topic_ids and not new.topic_ids
         return first_person and (
-            (new.is_change and (old.predicate == new.predicate or (bool(old.value) and old.value == new.value)))
+            (old.kind == new.kind == "single" and old.predicate == new.predicate and _are_alternatives(old, new))
+            or (new.is_change and (old.predicate == new.predicate or (bool(old.value) and old.value == new.value)))
             or bool(new.numbers and old.numbers != new.numbers)
         )
     return not one_sided or new.is_change or (similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids))
+
+
+def _are_alternatives(old: Statement, new: Statement) -> bool:
+    """Whether each value is one name of the same family: "we're hosted on heroku", "… on fly"."""
+    both = old.value | new.value
+    return len(old.value) == len(new.value) == 1 and any(both <= family for family in _ALTERNATIVE_STEMS)
 
 
 def _is_conflict(old: Statement, new: Statement) -> bool:
@@ -1036,4 +1048,10 @@ def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!;, ")
 
 
+_ALTERNATIVE_STEMS = tuple(
+    frozenset(map(_normalize_word, family))
+    for family in ALTERNATIVES
+    if family.isdisjoint(("monday", "daily", "english"))
+)
+"""Without days, intervals and languages, of which several may hold: "we deploy on Mondays", "… on Thursdays"."""
 _OPPOSITE_STEMS = frozenset(frozenset((_normalize_word(a), _normalize_word(b))) for a, b in OPPOSITES)
