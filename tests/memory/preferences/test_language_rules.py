@@ -149,6 +149,7 @@ def test_prohibitions_with_separable_verbs_and_of_what_was_done_before(text: str
         ("gosto de tipos, mas nunca use Any", "nunca use Any"),
         ("我喜欢类型标注，但是绝对不要使用Any", "绝对不要使用Any"),
         ("型注釈が好きですが、Anyは絶対に使わないでください", "Anyは絶対に使わないでください"),
+        ("mag kurze Funktionen, aber nie mehr als drei Parameter", "nie mehr als drei Parameter"),
     ],
 )
 def test_a_limit_after_a_liking_is_found(text: str, limit: str) -> None:

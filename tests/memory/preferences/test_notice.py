@@ -138,6 +138,8 @@ def test_what_only_points_is_not_remembered_unasked(text: str) -> None:
         ("cant stand semicolons in js", "semicolons in js"),
         ("ugh i cant stand wildcard imports", "wildcard imports"),
         ("I hate it when commit messages end with a period", "when commit messages end with a period"),
+        ("I'm not a fan of singletons", "singletons"),
+        ("not really fond of deep nesting", "deep nesting"),
     ],
 )
 def test_a_dislike_is_saved_as_the_thing_that_is_disliked(text: str, content: str) -> None:
