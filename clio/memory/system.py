@@ -641,10 +641,10 @@ def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
         case "hashed":
             return HashedEmbedder()
         case "minilm":
-            from clio.memory.vectors.model_embedders import MiniLmEmbedder
+            from clio.memory.vectors.minilm import MiniLmEmbedder
 
             return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
         case "endpoint":
-            from clio.memory.vectors.model_embedders import make_endpoint_embedder
+            from clio.memory.vectors.embedding_endpoint import make_endpoint_embedder
 
             return make_endpoint_embedder(config, env)

@@ -37,7 +37,7 @@ LATE = """
     store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
     team.share transcripts.index transcripts.session_search transcripts.session_text
     vectors.documents
-    vectors.model_embedders vectors.vector_index
+    vectors.embedding_endpoint vectors.minilm vectors.vector_index
 """.split()
 
 

@@ -58,7 +58,7 @@ READS_DIRECTLY = {
     "memory/team/folder.py": "without waiting",
     "memory/transcripts/index.py": "an index of clio's own",
     "memory/transcripts/query.py": "part of clio",
-    "memory/vectors/model_embedders.py": "a model of the user's",
+    "memory/vectors/minilm.py": "a model of the user's",
     "memory/vectors/vector_store.py": "an index of clio's own",
     "plugins/repositories.py": "examined before",
     "plugins/store.py": "opened to be written",
