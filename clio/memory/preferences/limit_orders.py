@@ -329,6 +329,9 @@ def judge_only(clause: Clause) -> Strength | None:
             return "task"
         if verb == "the" and clause.is_contrast and has_path(raw_text(clause)):
             return "task"
+        is_count = re.match(r"(?:one|two|three|four|five|a few|few|\d+)\b", f"{verb} {rest}")
+        if is_count and not re.search(r"\b(?:may|can|must|should|shall|allowed|approves?)\b", rest):
+            return None  # "only two people know the deploy process"
         if _ONLY_WORK.search(f" {rest} ") and (clause.in_project or has_artefact(rest)):
             return "policy"
         who = _ONLY_ROLE.match(f"{verb} {rest}")

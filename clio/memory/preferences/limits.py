@@ -424,7 +424,11 @@ def _we_use(clause: Clause) -> Verdict | None:
     if verb in ("always", "only", "strictly"):
         head = rest.split()[0] if rest else ""
         is_known = is_order(head) is True or (is_scoped and is_order(head) is not False)
-        return "policy" if is_known and not re.search(r"\b(?:get|see|have|had)\b", head) else NO_LIMIT
+        return (
+            "policy"
+            if is_known and not re.search(r"\b(?:get|see|have|had|end|wait|lose|spend|waste|forget)\b", head)
+            else NO_LIMIT
+        )
     return _we_habitually(clause, verb, rest, is_scoped=is_scoped) if verb in _TEAM_HABIT_VERBS else NO_LIMIT
 
 
