@@ -160,6 +160,9 @@ def is_already_said(old: str, sentence: str) -> bool:
     for negation in _find_negations(sentence, known):
         denied = _content(_tokenize(re.split(_CONTRAST, sentence[negation.end() :], maxsplit=1)[0]))
         absent = [_fold(token) for token in denied if _fold(token) not in known]
+        if denied and not absent:  # "Dana is not our scrum master, it's Luis"
+            named = (one for one in _tokenize(sentence[: negation.start()]) if one[0].isupper())
+            absent = [_fold(token) for token in named if _fold(token) not in known]
         lead = _patterns().lead.match(sentence)
         rest = _content(_tokenize(sentence[lead.end() if lead else 0 :]))
         others = [token for token in rest if _fold(token) not in absent]
@@ -398,6 +401,11 @@ def _find_denied_in(old: str, body: str) -> ValueChange | None:
         if len(denied) > 1 and is_order(denied[0]) is True:
             denied = denied[1:]  # "we don't deploy from …"
         same_case = [one for one in denied if one[0].isupper() == new[0].isupper()]
+        if denied and not same_case and new[0].isupper():
+            # "Dana is not our scrum master any more, it's Luis" denies the role of a name.
+            names = [one for one in _tokenize(body[: negation.start()]) if one in mine and one[0].isupper()]
+            if not is_first and len(names) == 1 and mine.count(names[0]) == 1:
+                return ValueChange(old=names[0], new=new, is_named=True)
         for one in (*alike, *(same_case or denied)[:1]):
             gone = [token for token in mine if _fold(token) == _fold(one)]
             if len(gone) == 1 and _fits(gone[0], new) and _may_be_denied(gone[0], new, mine, tokens):

@@ -104,13 +104,15 @@ def test_a_correction_that_is_only_a_value_is_about_the_message_before_it(place:
         ("the staging db is called orders_stg", "we've got a new staging db called orders_pre", "orders_pre"),
         ("the staging db is called orders_stg", "we switched to another staging db, named orders_pre", "orders_pre"),
         ("our ticket system is at old.acme.io", "there's a new ticket system, it's at help.acme.io", "help.acme.io"),
+        ("the smoke tests take 4 minutes", "smoke tests take 9 minutes since the last upgrade", "9 minutes"),
+        ("the tax rate in checkout is 19%", "the tax rate in checkout dropped to 16%", "16%"),
         ("the wiki runs on port 8090", "we have a new wiki, it's on port 8099", "8099"),
         ("the staging db is called orders_stg", "we have a new staging db, it's slow", ""),
         ("the staging db is called orders_stg", "there's a new prod db, it's called orders_prod", ""),
         ("the staging db is called orders_stg", "we might get a new staging db, it's called orders_pre", ""),
     ],
 )
-def test_who_introduces_another_thing_of_the_kind_replaces_the_former(old: str, later: str, new: str) -> None:
+def test_who_tells_of_a_change_replaces_the_former_value(old: str, later: str, new: str) -> None:
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
     )

@@ -33,6 +33,8 @@ def replace(old: str, message: str) -> str:
          "the docs are built with mkdocs"),
         ("we deploy from the release branch", "we don't deploy from release any more, it's trunk now",
          "we deploy from the trunk branch"),
+        ("our scrum master is Dana", "Dana isn't our scrum master any longer, it's Luis", "our scrum master is Luis"),
+        ("Dana is the scrum master", "Dana is not the scrum master, Luis is", "Luis is the scrum master"),
         ("the intern is called Joe", "his name is Joel, not Joe", "the intern is called Joel"),
         ("the intern is called Joe", "sorry, the name is Joel", "the intern is called Joel"),
         ("der Nachtlauf startet um 02:00", "Berichtigung: 03:30", "der Nachtlauf startet um 03:30"),
@@ -73,6 +75,12 @@ def test_a_value_is_replaced(old: str, message: str, new: str) -> None:
 )
 def test_other_sentences_replace_nothing(old: str, message: str) -> None:
     assert not replace(old, message)
+
+
+def test_a_statement_already_says_who_has_a_role_that_another_is_denied() -> None:
+    denial = "Dana isn't our scrum master any longer, it's Luis"
+    assert is_already_said("our scrum master is Luis", denial)
+    assert not is_already_said("our scrum master is Dana", denial)
 
 
 @pytest.fixture
