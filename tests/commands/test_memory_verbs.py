@@ -124,6 +124,17 @@ def test_a_memory_moves_with_its_history(harness: Harness) -> None:
     assert "project or user, not 'team'" in refused(harness, f"/memory move {id} team")
 
 
+def test_one_undo_brings_a_moved_memory_back_with_its_history(harness: Harness) -> None:
+    keep(harness, "The server listens on port 8080 --type fact")
+    id = keep(harness, "The server listens on port 9090 --type fact")
+    assert "`/memory undo`" in ok(harness, f"/memory move {id} user").text
+    assert mentions(ok(harness, "/memory undo").text, "moved", "port 9090", "user memory")
+    assert count_by_scope(harness) == {"total": 1, "project": 1, "user": 0}
+    assert [version["content"][-4:] for version in data(harness, f"/memory history {id}")] == ["9090", "8080"]
+    ok(harness, f"/memory move {id} user")
+    assert count_by_scope(harness) == {"total": 1, "project": 0, "user": 1}
+
+
 def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     past = MemorySystem(
         harness.loaded.project,

@@ -202,7 +202,7 @@ def move_memory(ctx: CommandContext, argument: str) -> CommandResult:
     record = ctx.memory.store.move(id, cast(Scope, scope))
     return CommandResult(
         text=tr(
-            "Moved to {memory_of}: {content}",
+            "Moved to {memory_of}: {content} · `/memory undo`",
             memory_of=tr(SCOPE_LABELS[cast(Scope, scope)]),
             content=quote_code(shorten_content(record)),
         ),

@@ -441,7 +441,8 @@ class MemoryStore:
         store, record = self._holding(id)
         if store.scope == scope:
             raise UserError(tr("this memory is already in {scope} memory", scope=scope))
-        return store.move(record.id, self._typed[scope])
+        with self.group(f"moved “{shorten_content(record)}” to {scope} memory"):
+            return store.move(record.id, self._typed[scope])
 
     def make_shareable(self, *ids: str) -> tuple[MemoryRecord, ...]:
         """Store facts of `memories.json` in `ltm.json`, whose memories a team can share, as one change.
