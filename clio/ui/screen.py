@@ -371,6 +371,7 @@ class Screen:
         if self._turn_started is None:
             self._activity = Activity()
             self._turn_started = self._activity.since = self._clock()
+            self._section = "prompt"  # what is told before the first event is below the line that was entered
             self._ticker.start()
             self._draw_if_due(now=True)
 

@@ -104,3 +104,20 @@ def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServ
         clio.line("hello")
         clio.wait_for("Hello.")
         assert mentions(clio.everything, "project memory", "never touch main.py") is kept
+
+
+def test_a_blank_row_is_between_a_message_and_what_was_remembered_from_it(place: Place, server: ChatServer) -> None:
+    server.add(text("Noted."), text("Noted."))
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        for fact in ("staging listens on port 9090", "the build box has 64 cores"):
+            clio.line(f"remember that {fact}")
+            clio.wait_for(f"Saved to project memory: {fact}")
+            clio.wait_for("1 request")
+            rows = [line.rstrip() for line in clio.text.splitlines()]
+            saved = next(number for number, row in enumerate(rows) if row.startswith("Saved") and fact in row)
+            assert rows[saved - 1] == "" and rows[saved - 2].endswith(f"remember that {fact}")
+            clio.line("/scenario")  # what a command shows belongs to the same section of the screen
+            clio.wait_for("task type")
+        clio.line("/exit")
+        clio.wait_exit()
