@@ -296,9 +296,11 @@ def make_replacement(old: str, correction: Correction) -> str:
     language = detect_language(correction.text) or detect_language(old)
     replaced = swap_value(old, correction.text, language) if language else ""
     replaced = replaced or _with_new_value(old, correction.text) or _with_new_name(old, correction.text)
-    if replaced or _POINTING.match(correction.text) or len(correction.text.split()) < 3:
+    # "not vpn1, we have vpn3.acme.dev as gateway": the clause behind the denial is understandable by itself.
+    text = _DENIED_FIRST.sub("", correction.text) if _IDENTIFIER.search(correction.text) else correction.text
+    if replaced or _POINTING.match(text) or len(text.split()) < 3:
         return replaced
-    return correction.text
+    return text
 
 
 def _with_new_value(old: str, text: str) -> str:
@@ -315,6 +317,7 @@ def _with_new_value(old: str, text: str) -> str:
 
 
 _NAME_BEFORE = re.compile(r"([A-Za-z][\w./-]*)(?: ?です)?[,，、.;]?\s*(?:(?:und|et|e|y|sondern) )?$")
+_DENIED_FIRST = re.compile(r"^not [^\s,;]+[,;]\s+(?=(?:\S+\s+){2,}\S)", re.I)
 _IDENTIFIER = re.compile(r"(?<!\w)[A-Za-z][\w./-]*[_./\d-]\w+")
 
 

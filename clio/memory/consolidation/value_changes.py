@@ -90,8 +90,12 @@ class ValueChange(Struct, frozen=True, kw_only=True):
 
     def apply(self, statement: str) -> str:
         """Return the earlier statement with the new value; where it names the new value too, both change places."""
-        values = {self.old.casefold(): self.new, self.new.casefold(): self.old}
-        either = "|".join(re.escape(value) for value in (self.old, self.new))
+        old = self.old
+        longer = re.search(rf"(?<![\w./:-]){re.escape(old)}(?P<rest>\.[\w.-]*\w)", statement, re.I)
+        if longer and self.new.casefold().endswith(longer["rest"].casefold()):
+            old += longer["rest"]  # "forget vpn1, it's vpn3.acme.dev now" is about "vpn1.acme.dev"
+        values = {old.casefold(): self.new, self.new.casefold(): old}
+        either = "|".join(re.escape(value) for value in (old, self.new))
         pattern = re.compile(rf"(?<![a-zA-Z0-9_./:-])(?:{either})(?![a-zA-Z0-9_/])", re.I)
         return pattern.sub(lambda found: values[found[0].casefold()], statement)
 
