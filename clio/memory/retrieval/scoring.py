@@ -357,8 +357,9 @@ class TextMatcher:
         share = self._compute_share(found, whole=whole)
         is_single = len(question.words) == 1
         is_enough_for_search = self._is_search and (is_single or len(contained) > 1) and share >= ENOUGH_FOR_SEARCH
-        is_named = asks_for_meaning(question) if is_single else has_names(keywords)
-        enough = found.enough or (is_enough_for_search and not is_named)
+        # For a text with a name that the query does not contain, `find_evidence` has decided.
+        is_decided = (asks_for_meaning(question) and bool(keywords)) if is_single else has_names(keywords)
+        enough = found.enough or (is_enough_for_search and not is_decided)
         words = tokenize(text) if enough else []
         exact = enough and has_phrase(words, self._words)
         closeness = 1.0 if exact else self._compute_closeness(words) if enough else 0.0
