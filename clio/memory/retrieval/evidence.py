@@ -64,6 +64,7 @@ class Question(Struct, frozen=True, kw_only=True):
         tokens: all words of it, also stop words, in order.
         joined: the stems of any two adjacent words written as one, as "on call" may be written "oncall".
         qualifiers: by a word's index, the stem that makes it another thing, as "video" does in "which video editor".
+        owners: the same by a name: "numpy" in "the license of numpy" and "numpy's license".
         rare: indices of words that are not everyday words and that few texts contain.
         unknown: the number of words that are not everyday words and that no text contains.
         verb: the stem of the verb that an order begins with, as in "push the branch"; empty without one.
@@ -78,6 +79,7 @@ class Question(Struct, frozen=True, kw_only=True):
     tokens: tuple[str, ...]
     joined: frozenset[str]
     qualifiers: Mapping[int, str]
+    owners: Mapping[int, str]
     rare: frozenset[int]
     unknown: int
     verb: str
@@ -161,7 +163,8 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
         named=named,
         tokens=tokens,
         joined=frozenset(stem_word(first + second) for first, second in pairwise(tokens)),
-        qualifiers=_find_qualifiers(tokens, words, named, unknown, is_asking=is_question(question)),
+        qualifiers=_find_qualifiers(tokens, named, unknown, is_asking=is_question(question)),
+        owners=_find_owners(tokens, named, unknown),
         rare=rare,
         unknown=len(unknown),
         verb=_find_verb(question, words),
@@ -190,14 +193,15 @@ def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[s
 
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """Return what the question has in common with a text, given as its stems, or with its keywords."""
-    # "Port the database" has one word of the keyword "database port".
-    known = bag.union(*(_parse_keyword(one).stems - {question.verb} for one in keywords)) if keywords else bag
+    # A keyword of which all words are in the question is an alias, or does not count: "what is GitHub's rate limit".
+    names = [_parse_keyword(keyword).stems for keyword in keywords]
+    known = bag.union(*(stems for stems in names if not stems <= question.places.keys()))
     said = frozenset(question.places.keys() & known)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_FACTOR * _compute_own_share(known, said))
     significant = [place for place in places if not question.words[place].is_common]
-    alias, named = _find_alias(keywords, question, known, significant)
+    alias, named = _find_alias(keywords, question, bag.union(*names), significant)
     enough = bool(alias) or (
         _is_enough(words, places, significant, question, said)
         and (not keywords or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
@@ -309,7 +313,6 @@ _MIN_QUALIFIER_LETTERS = 4
 
 def _find_qualifiers(
     tokens: Sequence[str],
-    words: Sequence[QuestionWord],
     named: Mapping[str, int],
     unknown: Collection[int],
     *,
@@ -329,6 +332,22 @@ def _find_qualifiers(
         is_indefinite = determiner in _ARTICLES
         is_definite = is_asking and (determiner in _DETERMINERS or is_question(determiner))
         if (is_indefinite and (place in unknown or is_request_term(stem))) or (is_definite and place in unknown):
+            found[at] = stem
+    return found
+
+
+def _find_owners(tokens: Sequence[str], named: Mapping[str, int], unknown: Collection[int]) -> dict[int, str]:
+    """Return see `Question.owners`: names that no text contains. "The license of the team" may be the known one."""
+    found: dict[int, str] = {}
+    for before, first, middle, last in zip(("", *tokens), tokens, tokens[1:], tokens[2:], strict=False):
+        if middle == "of":
+            owner, owned = last, first
+        elif middle == "s" and before not in _DETERMINERS:
+            owner, owned = first, last
+        else:
+            continue
+        stem, at = stem_word(owner), named.get(stem_word(owned))
+        if at is not None and named.get(stem) in unknown and len(owner) >= _MIN_QUALIFIER_LETTERS:
             found[at] = stem
     return found
 
@@ -396,8 +415,10 @@ def _find_alias(
         named = frozenset(place for place in places if place is not None)
         if not places or None in places or _is_verb_only(question, places, significant):
             continue
-        qualifier = question.qualifiers.get(places[0] or 0) if len(places) == 1 else None
-        if qualifier and not any(is_misspelling(qualifier, other) for other in known):
+        others = {question.owners[place] for place in named & question.owners.keys()}
+        if len(name.parts) == 1:
+            others |= {question.qualifiers[place] for place in named & question.qualifiers.keys()}
+        if any(not any(is_misspelling(other, stem) for stem in known) for other in others):
             continue
         return keyword, named | {PHRASE} if name.is_phrase else named
     return "", frozenset()

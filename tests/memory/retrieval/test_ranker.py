@@ -82,6 +82,9 @@ def test_all_words_of_a_keyword_have_to_be_said() -> None:
         ("timezone", "which time zone was it"),
         ("feature flags", "where are the featureflags"),
         ("editor", "is there a new editor"),
+        ("review rule", "what is the team's review rule"),
+        ("review rule", "what is the review rule of the team"),
+        ("timezone", "what's Anna's timezone"),  # the text says "Anna"
         ("editor", "which telemetry editor do I use"),  # the text says "telemetry"
         ("deploy command", "deploy the command"),
         ("rate limit", "rate lmit"),
@@ -104,6 +107,8 @@ def test_a_keyword_is_named_with_its_words_apart_together_or_with_a_possessive(k
         ("parser", "write an argument parser for the script"),
         ("editor", "which video editor do I use"),
         ("gear", "which bear is it"),
+        ("license", "what is the license of numpy"),
+        ("rate limit", "what's GitHub's rate limit"),
     ],
 )
 def test_what_only_looks_like_a_keyword_does_not_name_it(keyword: str, question: str) -> None:
