@@ -126,29 +126,38 @@ def is_misspelling(one: str, other: str, min_letters: int = MIN_MISSPELLING_LETT
 
 
 class SpellingIndex:
-    """Words that can be found by a misspelling; a lookup takes time proportional to the length of the word."""
+    """Words that can be found by a misspelling; a lookup takes time proportional to the length of the word.
 
-    def __init__(self) -> None:
+    min_letters: in shorter words no letter may be wrong.
+    """
+
+    def __init__(self, words: Iterable[str] = (), min_letters: int = MIN_MISSPELLING_LETTERS) -> None:
+        self._min_letters = min_letters
         self._by_rest: dict[str, set[str]] = {}
         self._words: set[str] = set()
+        for word in words:
+            self.add(word)
 
     def add(self, word: str) -> None:
-        """Add a word; words below MIN_MISSPELLING_LETTERS are ignored."""
-        if word not in self._words and len(word) >= MIN_MISSPELLING_LETTERS:
+        """Add a word; shorter words are ignored."""
+        if word not in self._words and len(word) >= self._min_letters:
             self._words.add(word)
             for rest in _delete_each_letter(word):
                 self._by_rest.setdefault(rest, set()).add(word)
 
     def find_similar(self, word: str) -> set[str]:
         """Return the words of which this one may be a misspelling."""
-        if len(word) < MIN_MISSPELLING_LETTERS:
+        if len(word) < self._min_letters:
             return set()
-        found = {known for rest in _delete_each_letter(word) for known in self._by_rest.get(rest, ())}
-        return {known for known in found if is_misspelling(known, word)}
+        found: set[str] = set()
+        for rest in _delete_each_letter(word) & self._by_rest.keys():
+            found |= self._by_rest[rest]
+        return {known for known in found if is_misspelling(known, word, self._min_letters)}
 
 
-def _delete_each_letter(word: str) -> set[str]:
-    return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
+@lru_cache(maxsize=16_384)
+def _delete_each_letter(word: str) -> frozenset[str]:
+    return frozenset((word, *(word[:index] + word[index + 1 :] for index in range(len(word)))))
 
 
 def _one_edit_apart(one: str, other: str) -> bool:

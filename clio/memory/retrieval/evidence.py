@@ -16,6 +16,7 @@ from clio.text.vocabulary import (
     FILLER_WORDS,
     MIN_MISSPELLING_LETTERS,
     QuestionWord,
+    SpellingIndex,
     extract_terms,
     has_phrase,
     is_common_term,
@@ -61,6 +62,8 @@ class Question(Struct, frozen=True, kw_only=True):
         weights: the weight of each word, in order.
         places: the index of the word that a stem is a form of.
         named: the same for stems of words and synonyms only, not of members of a kind.
+        spelt: the index of the word that a spelling is, or the stem, except for everyday words.
+        spelling: the spellings by which misspelt ones are found.
         tokens: all words of it, also stop words, in order.
         joined: the stems of any two adjacent words written as one, as "on call" may be written "oncall".
         qualifiers: by a word's index, the stem that makes it another thing, as "video" does in "which video editor".
@@ -76,6 +79,8 @@ class Question(Struct, frozen=True, kw_only=True):
     weights: tuple[float, ...]
     places: Mapping[str, int]
     named: Mapping[str, int]
+    spelt: Mapping[str, int]
+    spelling: SpellingIndex
     tokens: tuple[str, ...]
     joined: frozenset[str]
     qualifiers: Mapping[int, str]
@@ -155,12 +160,17 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
     )
     unknown = {place for place, word in enumerate(words) if not word.is_common and not counts.get(place)}
     tokens = tuple(tokenize(shorten_question(question)))
+    # Everyday words are spelt as they are meant: "texts" are not "tests".
+    telling = [(place, word) for place, word in enumerate(words) if not word.is_common]
+    spelt = {spelling: place for place, word in reversed(telling) for spelling in (word.text, word.stem)}
     named = {stem: place for place in reversed(range(len(words))) for stem in words[place].synonyms}
     return Question(
         words=tuple(words),
         weights=weights,
         places=map_forms_to_words(words),
         named=named,
+        spelt=spelt,
+        spelling=SpellingIndex(spelt, _MIN_LETTERS_BESIDE),
         tokens=tokens,
         joined=frozenset(stem_word(first + second) for first, second in pairwise(tokens)),
         qualifiers=_find_qualifiers(tokens, named, unknown, is_asking=is_question(question)),
@@ -194,14 +204,15 @@ def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[s
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """Return what the question has in common with a text, given as its stems, or with its keywords."""
     # A keyword of which all words are in the question is an alias, or does not count: "what is GitHub's rate limit".
-    names = [_parse_keyword(keyword).stems for keyword in keywords]
-    known = bag.union(*(stems for stems in names if not stems <= question.places.keys()))
-    said = frozenset(question.places.keys() & known)
+    asked = question.places.keys()
+    names = [stems for keyword in keywords if not (stems := _parse_keyword(keyword).stems).isdisjoint(asked)]
+    known = bag.union(*(stems for stems in names if not stems <= asked)) if names else bag
+    said = frozenset(asked & known)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_FACTOR * _compute_own_share(known, said))
     significant = [place for place in places if not question.words[place].is_common]
-    alias, named = _find_alias(keywords, question, bag.union(*names), significant)
+    alias, named = _find_alias(keywords, question, bag, significant)
     enough = bool(alias) or (
         _is_enough(words, places, significant, question, said)
         and (not keywords or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
@@ -392,12 +403,11 @@ def _parse_keyword(keyword: str) -> _Name:
 
 
 def _find_alias(
-    keywords: Iterable[str], question: Question, known: frozenset[str], significant: Sequence[int]
+    keywords: Sequence[str], question: Question, bag: frozenset[str], significant: Sequence[int]
 ) -> tuple[str, frozenset[int]]:
     """Return the first keyword that the question contains, and the indices of its words in the question.
 
-    known: the stems of the text and of its keywords.
-    significant: indices of the question's words that are among them, without everyday words.
+    significant: indices of the question's words that the text or its keywords contain, without everyday words.
     """
     for keyword in keywords:
         name = _parse_keyword(keyword)
@@ -407,41 +417,45 @@ def _find_alias(
             return keyword, frozenset()
         if name.is_phrase and name.joined not in question.joined and not has_phrase(question.tokens, name.tokens):
             continue
-        places = [_find_word(question, part, stem, MIN_MISSPELLING_LETTERS) for part, stem in name.parts]
-        if len(places) > 1 and places.count(None) == 1:
-            # Beside the other words of a name, a mistake in a shorter word is no other word.
-            missing = places.index(None)
-            places[missing] = _find_word(question, *name.parts[missing], _MIN_LETTERS_BESIDE)
-        named = frozenset(place for place in places if place is not None)
-        if not places or None in places or _is_verb_only(question, places, significant):
+        places = _find_words(question, name.parts)
+        if not places or _is_verb_only(question, places, significant):
             continue
+        named = frozenset(places)
         others = {question.owners[place] for place in named & question.owners.keys()}
         if len(name.parts) == 1:
             others |= {question.qualifiers[place] for place in named & question.qualifiers.keys()}
-        if any(not any(is_misspelling(other, stem) for stem in known) for other in others):
-            continue
+        if others:
+            known = bag.union(*(_parse_keyword(one).stems for one in keywords))
+            if any(not any(is_misspelling(other, stem) for stem in known) for other in others):
+                continue
         return keyword, named | {PHRASE} if name.is_phrase else named
     return "", frozenset()
 
 
-def _find_word(question: Question, part: str, stem: str, min_letters: int) -> int | None:
-    """Return the index of the question word that is a word of a keyword, in any form or with one wrong letter.
+def _find_words(question: Question, parts: Sequence[tuple[str, str]]) -> list[int]:
+    """Return the indices of the words of a keyword in the question; none if one of them is missing.
 
-    min_letters: in shorter words no letter may be wrong.
+    Words may be in another form or have one wrong letter. Beside others, a shorter word may be the misspelt one.
     """
-    if stem in question.named:
-        return question.named[stem]
-    if len(part) >= min_letters:
-        for place, word in enumerate(question.words):
-            # An everyday word is spelt as it is meant: "texts" are not "tests".
-            if not word.is_common and (
-                is_misspelling(stem, word.stem, min_letters) or is_misspelling(part, word.text, min_letters)
-            ):
-                return place
-    return None
+    places = [question.named.get(stem) for _, stem in parts]
+    missing = places.count(None)
+    for number, (part, stem) in enumerate(parts):
+        if places[number] is None:
+            is_beside = missing == 1 and len(parts) > 1
+            min_letters = _MIN_LETTERS_BESIDE if is_beside else MIN_MISSPELLING_LETTERS
+            similar = {
+                word
+                for meant in {part, stem}
+                for word in question.spelling.find_similar(meant)
+                if min(len(meant), len(word)) >= min_letters
+            }
+            if not similar:
+                return []
+            places[number] = min(question.spelt[word] for word in similar)
+    return [place for place in places if place is not None]
 
 
-def _is_verb_only(question: Question, places: Sequence[int | None], significant: Sequence[int]) -> bool:
+def _is_verb_only(question: Question, places: Sequence[int], significant: Sequence[int]) -> bool:
     """Whether a keyword is in the question only because of the verb of an order.
 
     "Port the database" does not mention the "database port", nor does "build the docs" the "build".

@@ -14,6 +14,7 @@ from clio.text.vocabulary import (
     QuestionWord,
     SpellingIndex,
     extract_terms,
+    is_common_term,
     is_stop_word_stem,
     parse_question_words,
     shorten_question,
@@ -130,7 +131,8 @@ class MemoryIndex:
     def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
         """Return the terms of records that may answer a question: its words in any form, and keywords it may mean.
 
-        Words that occur in requests of every kind count only if there are no others, or in keywords.
+        Words that occur in requests of every kind count only if there are no others, or in a keyword that is in the
+        question.
 
         keep_single: see `parse_question_words`.
         """
@@ -139,7 +141,7 @@ class MemoryIndex:
         return frozenset(form for word in telling for form in word.forms) | self.find_keyword_terms(question, words)
 
     def find_keyword_terms(self, question: str, words: Sequence[QuestionWord]) -> set[str]:
-        """Return terms of keywords that a question may mean in spite of their spelling, and everyday words in keywords.
+        """Return terms of keywords that a question may mean in spite of their spelling or of everyday words in them.
 
         A word that a live record contains is no misspelling.
         """
@@ -219,6 +221,7 @@ class _KeywordIndex:
 
     def __init__(self) -> None:
         self._terms: set[str] = set()
+        self._everyday: dict[str, set[frozenset[str]]] = {}
         self._spelling = SpellingIndex()
         self._joined: dict[str, set[str]] = {}
 
@@ -226,6 +229,8 @@ class _KeywordIndex:
         words = tokenize(keyword)
         terms = extract_terms(keyword)
         self._terms.update(terms)
+        for term in filter(is_common_term, terms):
+            self._everyday.setdefault(term, set()).add(frozenset(terms))
         for word in (*words, *terms):
             self._spelling.add(word)
         if len(words) > 1:
@@ -234,7 +239,9 @@ class _KeywordIndex:
     def find_terms(self, question: str, words: Sequence[QuestionWord], unknown: Sequence[QuestionWord]) -> set[str]:
         if not self._terms:
             return set()
-        found = {stem for word in words if word.is_common for stem in word.synonyms & self._terms}
+        asked = frozenset(stem for word in words for stem in word.synonyms)
+        named = [terms for stem in asked & self._everyday.keys() for terms in self._everyday[stem] if terms <= asked]
+        found = {term for terms in named for term in terms}
         for word in unknown:
             found |= self._joined.get(word.stem, set())
             similar = self._spelling.find_similar(word.stem) | self._spelling.find_similar(word.text)
