@@ -79,9 +79,9 @@ class SubagentMemory:
         none = list[Fragment]()
         limits = self._errors.run(tr("hard limits are"), self._of_turn.prefix_fragments, none)
         if self._briefing is None:
-            return limits
+            return self._memory.redact_fragments(limits)
         known = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *self._errors.run(tr("project memory is"), known, none)]
+        return self._memory.redact_fragments([*limits, *self._errors.run(tr("project memory is"), known, none)])
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """Return the limits of the running session, the user's rules, and what is recalled for the task."""
@@ -275,7 +275,15 @@ class MemorySystem:
         none = list[Fragment]()
         limits = self._errors.run(tr("hard limits are"), self._of_turn.prefix_fragments, none) if self._of_turn else []
         prompt = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *(self._errors.run(tr("project memory is"), prompt, none) if self._inject else [])]
+        known = self._errors.run(tr("project memory is"), prompt, none) if self._inject else none
+        return self.redact_fragments([*limits, *known])
+
+    def redact_fragments(self, fragments: Sequence[Fragment]) -> list[Fragment]:
+        """Return the fragments with secrets replaced.
+
+        clio stores none, but files that other programs, earlier versions or the user wrote may contain some.
+        """
+        return [structs.replace(fragment, text=self._redact(fragment.text)) for fragment in fragments]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """Return what precedes the user's `text`: new project memory, preferences, recalled memories, a style."""

@@ -18,17 +18,27 @@ _BETWEEN = f"{_INVISIBLE_CLASS}*"
 _REMOVED_CHARACTERS = LazyRegex(
     "[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
+CLIO_TAGS = tuple(
+    "context thread_summary hard_limits lifted_limits stated_limits user_preferences user_instructions "
+    "project_instructions project_knowledge folder_instructions memories withdrawn_memories hook_note plan_mode "
+    "plan_approved background_report command_output answer_schema missing_tools".split()
+)
+"""The tags around the parts of a request that no page and no source code contains by chance."""
 # Beginnings of tags that clio and chat templates use. Every closing tag and every `<|` counts, too.
-_TAG_STARTS = tuple(
-    "/ \uff0f | \uff5c assistant brain context environment human instruction knowledge memory memories preference "
-    "profile project_ reminder style summary system thread_ tool turn user".split()
+_TAG_STARTS = (
+    *"/ \uff0f | \uff5c assistant brain context environment human instruction knowledge memory memories".split(),
+    *"preference profile project_ reminder style summary system thread_ tool turn user".split(),
+    *CLIO_TAGS,
 )
 _OPENING_BRACKET = LazyRegex("[<\uff1c\ufe64]")
-_MAX_TAG_CHARS = 2_000
+_OWN_TAG_BRACKET = LazyRegex(
+    f"[<\uff1c\ufe64](?=[/\uff0f{''.join(sorted({name[0] for name in CLIO_TAGS}))}]|{_INVISIBLE_CLASS})", re.I
+)
+_USUAL_TAG_CHARS, _MAX_TAG_CHARS = 64, 2_000
+_LONGEST_TAG = 2 + max(map(len, CLIO_TAGS))
 _QUOTATION_MARKS = LazyRegex("[“”„‟]")
 PASTED_TEXT_TAG = "pasted_text"
 """The tag around a text that the user pasted into a message and that a placeholder stood for."""
-_TAGS = ("thread_summary", "context")
 _OUTPUT_TAGS = ("hook_note", "folder_instructions")
 """Tags that clio itself appends to a tool's result, so no result may contain them."""
 
@@ -89,7 +99,8 @@ def quote_lines(text: str) -> str:
 
 def _make_inert(text: str) -> str:
     text = strip_invisible(text)
-    return neutralize_tags(text, *_TAGS)
+    # A pattern of all these names, with invisible characters between their letters, would take 70 ms to compile.
+    return _OWN_TAG_BRACKET.sub(_escape_own_tag, text)
 
 
 def make_inert_line(text: str) -> str:
@@ -111,8 +122,21 @@ def quote_inert(text: str) -> str:
 
 def _escape_bracket(match: re.Match[str]) -> str:
     """Return the matched bracket, or `<` and a backslash if a tag's name follows."""
-    rest = match.string[match.end() : match.end() + _MAX_TAG_CHARS]
-    return "<\\" if _INVISIBLE.sub("", rest).casefold().startswith(_TAG_STARTS) else match[0]
+    return "<\\" if _read_tag_name(match).startswith(_TAG_STARTS) else match[0]
+
+
+def _escape_own_tag(match: re.Match[str]) -> str:
+    """Return the matched bracket, or `<` and a backslash if it opens or closes one of clio's own tags."""
+    return "<\\" if _read_tag_name(match).lstrip("/\uff0f").startswith(CLIO_TAGS) else match[0]
+
+
+def _read_tag_name(match: re.Match[str]) -> str:
+    """Return in lower case what follows a bracket, without invisible characters: more than a tag's name is long."""
+    text, start = match.string, match.end()
+    name = _INVISIBLE.sub("", text[start : start + _USUAL_TAG_CHARS])
+    if len(name) < _LONGEST_TAG and start + _USUAL_TAG_CHARS < len(text):
+        name = _INVISIBLE.sub("", text[start : start + _MAX_TAG_CHARS])
+    return name.casefold()
 
 
 # Tag letters are invisible on screen, but a model reads them. Behind a black flag and ended by the cancel tag they are

@@ -2,11 +2,21 @@
 
 import asyncio
 import re
+from pathlib import Path
 from typing import Any
 
+import clio
 from clio.context.request_builder import render_fragment
 from clio.messages import Fragment
-from clio.text.untrusted_text import neutralize_closing_tags, neutralize_tags, reveal_hidden_text
+from clio.text.untrusted_text import (
+    CLIO_TAGS,
+    make_inert_line,
+    neutralize_closing_tags,
+    neutralize_tags,
+    quote_lines,
+    reveal_hidden_text,
+    to_inert_line,
+)
 from clio.tokens import TokenEstimator
 from tests.injection.corpus import ORDERS
 from tests.support.chat_server import text, tool_calls
@@ -39,6 +49,24 @@ def test_a_tag_is_found_however_it_is_spelled_and_nothing_else_is_touched() -> N
     for plain in ("<context>", "a < b / context", "</contest>", "1<2", "</file>"):
         assert neutralize_closing_tags(plain, "context") == plain
     assert neutralize_tags("<hook_note x>", "hook_note") == "<\\hook_note x>"
+
+
+@each_row("name", CLIO_TAGS)
+def test_no_name_or_memory_can_open_a_part_of_the_request(name: str) -> None:
+    hidden = f"{name[0]}\u200b{name[1:]}"
+    for forged in (f"<{name}>", f'<{name} source="~/.clio">', f"<{name.upper()}>", f"\uff1c{name}>", f"< {name}>"):
+        for make_inert in (to_inert_line, quote_lines, make_inert_line):
+            assert make_inert(f"a {forged} b") == f"a <\\{forged[1:]} b"
+    for make_inert in (to_inert_line, make_inert_line):
+        assert make_inert(f"<{hidden}>") == f"<\\{name}>"
+        assert make_inert(f"<{' ' * 500}{name}>").startswith("<\\")
+
+
+def test_every_part_of_a_request_has_a_tag_that_nothing_else_can_open() -> None:
+    """A part whose tag is an ordinary word, such as `file`, is quoted as a whole by its own closing tag."""
+    named = re.compile(r'Fragment\(\s*name="([a-z]+_[a-z_]+)"')
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(clio.__file__).parent.rglob("*.py"))
+    assert set(named.findall(sources)) <= set(CLIO_TAGS)
 
 
 def test_looking_for_tags_takes_no_longer_for_a_text_made_for_it() -> None:

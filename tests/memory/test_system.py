@@ -40,6 +40,17 @@ def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
     assert fragment.source == str(tmp_path / ".clio" / "ltm.json")
 
 
+def test_a_secret_that_another_program_wrote_into_a_memory_file_is_not_sent(tmp_path: Path) -> None:
+    memory = system(tmp_path)
+    memory.store.add(fact("staging is reached with the token h7Kq29x"), SOMEBODY)
+    memory.store.user.remember("never print the token h7Kq29x", "preference", score=0.5, provenance=SOMEBODY)
+    reader = system(tmp_path, secret="h7Kq29x")
+    reader.begin(window_tokens=32_768, session=None)
+    for fragments in (reader.prefix_fragments(), reader.begin_subagent(32_768).prefix_fragments(3_000, 3.0)):
+        assert [fragment.name for fragment in fragments] == ["hard_limits", "project_knowledge"]
+        assert all("the token [REDACTED]" in one.text and "h7Kq29x" not in one.text for one in fragments)
+
+
 def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_trim(tmp_path: Path) -> None:
     memory, elsewhere = system(tmp_path), system(tmp_path)
     memory.store.add(fact("the first fact"), SOMEBODY)

@@ -7,7 +7,7 @@ was never made; readers compare with what is in the files, so that this neither 
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Literal
@@ -26,6 +26,7 @@ from clio.text.translation import tr, tr_count
 
 LOG_NAME = "memory.log.jsonl"
 EARLIER_NAME = "memory.undo.jsonl"
+UNDO_LOCK_NAME = "memory.undo.lock"
 VERSION = 1
 MAX_UNDO = 200
 """Number of changes, a group counting as one, that can be undone."""
@@ -467,6 +468,22 @@ def _select_newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
+def _merge_in_order(*logs: Sequence[Change]) -> list[Change]:
+    """Return the changes of several logs in the order they were made.
+
+    The lines of one log are in that order. Their ids are not after a clock that was ahead has been corrected, so that a
+    change counts as made no later than those after it.
+    """
+    keyed: list[tuple[str, Change]] = []
+    for changes in logs:
+        latest = "~"
+        for change in reversed(changes):
+            latest = min(latest, change.id)
+            keyed.append((latest, change))
+    keyed.reverse()
+    return [change for _, change in sorted(keyed, key=lambda one: one[0])]
+
+
 def _encode_head(folded: int = 0) -> bytes:
     return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
 
@@ -517,11 +534,11 @@ class ScopeLogs:
 
     def undoable(self) -> tuple[Change, ...]:
         """Return what can be undone in this project, oldest first; of the user's memories what was changed here."""
-        changes = list(self.project.undoable())
-        if self.user is not self.project:
-            changes += (one for one in self.user.undoable() if one.project == self.user.project)
-            changes.sort(key=lambda change: change.id)
-        return _select_newest(changes)
+        changes = self.project.undoable()
+        if self.user is self.project:
+            return changes
+        of_user = [one for one in self.user.undoable() if one.project == self.user.project]
+        return _select_newest(_merge_in_order(changes, of_user))
 
     def last(self) -> Change | None:
         """Return the newest change that can be undone; None if there is none."""
@@ -531,6 +548,13 @@ class ScopeLogs:
         """Return the newest change with all of its group, newest first; empty if there is none."""
         changes = self.undoable()
         return tuple(change for change in reversed(changes) if _unit(change) == _unit(changes[-1]))
+
+    @contextmanager
+    def undoing(self) -> Generator[None]:
+        """Keep other processes from undoing a change of this project meanwhile: each would undo the same one."""
+        folders = [log.path.parent for log in (self.project, self.user) if log.path.parent.is_dir()]
+        with FileLock(folders[0] / UNDO_LOCK_NAME) if folders else nullcontext():
+            yield
 
     def mark(self, changes: Iterable[Change], *, is_undone: bool) -> None:
         """Record that changes were undone, or could not be reverted: they can't be undone any more."""
@@ -556,6 +580,11 @@ def undo_last(logs: ScopeLogs, revert: Revert) -> str:
         UserError: if there is no change, or if its records were changed since. That change is given up, so that the one
             before it can be undone next.
     """
+    with logs.undoing():
+        return _undo_last(logs, revert)
+
+
+def _undo_last(logs: ScopeLogs, revert: Revert) -> str:
     changes = logs.last_whole()
     if not changes:
         raise UserError(tr("no memory was changed, so there is nothing to undo"))

@@ -469,9 +469,10 @@ class MemoryStore:
             return tuple(map(self._move_to_ltm, facts))
 
     def _move_to_ltm(self, fact: MemoryRecord) -> MemoryRecord:
-        self.project.forget(fact.id)
         draft = MemoryDraft(kind="discovery", content=fact.content, confidence=fact.confidence, examples=fact.files)
-        return self.ltm.add(draft, fact.provenance or Provenance()).record
+        saved = self.ltm.add(draft, fact.provenance or Provenance()).record
+        self.project.forget(fact.id)  # last, so that a process that dies leaves it in both files and not in neither
+        return saved
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
