@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from clio.cli import main
 from clio.commands.command import Confirm, EditText, LongWork, WorkControl
 from clio.commands.registry import complete_command_line, run_command
+from clio.config.trust import has_foreign_memory
 from clio.errors import UserError
 from tests.commands.harness import Harness, count_by_scope, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
@@ -83,6 +85,21 @@ def test_an_import_says_what_became_of_each_part(harness: Harness, other: Harnes
     assert ok(other, f"/memory import {path}").text.startswith("Nothing changed: all of ")
     assert ok(other, "/memory undo").text.startswith("Undone: the import of all.json")
     assert count_by_scope(other)["total"] == 0
+
+
+def test_what_is_imported_into_a_new_project_counts_as_the_users(
+    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, project, home = tmp_path / "all.json", tmp_path / "new", tmp_path / "new home"
+    ok(harness, f"/memory export {path}")
+    project.mkdir()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("CLIO_HOME", str(home))
+    assert main(["memory", "import", str(path)]) == 0
+    assert not has_foreign_memory(project, home)
+    capsys.readouterr()
+    assert main(["memory", "list"]) == 0
+    assert capsys.readouterr().out.startswith("4 memories.")
 
 
 def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, other: Harness, tmp_path: Path) -> None:

@@ -452,7 +452,7 @@ def _describe_stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
             tr(
                 "{value} project memory: {key}, {characters} · `/memory undo`",
                 value=tr("Saved to") if saved.is_new else tr("Replaced in"),
-                key=quote_code(key),
+                key=quote_code(saved.record.key),  # as it was stored, without secrets
                 characters=tr_count(len(stored), "character"),
             )
         ),

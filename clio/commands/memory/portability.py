@@ -49,7 +49,6 @@ from clio.memory.portability.export import (
     make_ltm_document,
 )
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
-from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_objects import read_imported_document
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import MemoryRecord, Provenance
@@ -296,7 +295,7 @@ def _merge_bundle(
     places = get_memory_paths(ctx)
     setup = ImportSetup(
         paths=places,
-        logs=ScopeLogs(places.folder, places.home),
+        logs=ctx.memory.store.logs,  # records before the first change that this clio writes the memory here
         by=Provenance(session=ctx.session.id),
         now=time.time(),
         redact=lambda text: ctx.redactor.redact(text).text,

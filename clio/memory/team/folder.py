@@ -639,8 +639,11 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
         if os.path.lexists(folder):
             _note(problems, folder.name, tr("it is not a folder"))
         return
-    with os.scandir(folder) as found:
-        entries = sorted((entry for entry in found if not entry.name.endswith(".tmp")), key=lambda entry: entry.name)
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted((one for one in found if not one.name.endswith(".tmp")), key=lambda entry: entry.name)
+    except FileNotFoundError:  # another process has just turned sharing off
+        return
     for entry in entries[MAX_FILES:][:1]:
         _note(
             problems,

@@ -135,6 +135,22 @@ def test_there_are_bounds(person: Person, monkeypatch: pytest.MonkeyPatch) -> No
     assert all("all files together" in problem.why for problem in found.problems)
 
 
+def test_a_folder_that_another_process_deletes_meanwhile_is_empty(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person.gets(*said("fact"))
+    is_folder = folder_module._is_folder
+
+    def delete_after_the_check(path: Path) -> bool:
+        found = is_folder(path)
+        if path.is_relative_to(person.folder.path) and person.folder.path.exists():
+            person.folder.path.rename(person.folder.path.with_name("ltm.gone"))
+        return found
+
+    monkeypatch.setattr(folder_module, "_is_folder", delete_after_the_check)
+    assert person.folder.read().statements == ()
+
+
 def test_a_later_format_is_refused(person: Person) -> None:
     (person.folder.path / "format.json").write_text('{"schema": "clio.team", "version": 2}', encoding="utf-8")
     with pytest.raises(NewerDocument, match="update clio"):
