@@ -102,6 +102,17 @@ def test_what_is_imported_into_a_new_project_counts_as_the_users(
     assert capsys.readouterr().out.startswith("4 memories.")
 
 
+def test_a_note_is_named_as_it_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLIO_HOME", str(tmp_path / "home"))
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    assert main(["note", "set", f"deploy {token}", "on Friday"]) == 0
+    shown = capsys.readouterr().out
+    assert "deploy [REDACTED:" in shown and token not in shown
+
+
 def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, other: Harness, tmp_path: Path) -> None:
     for number in range(4):
         ok(harness, f"/memory remember the {MARK} number {number} listens on {9000 + number} --type fact")
