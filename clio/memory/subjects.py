@@ -89,6 +89,12 @@ PARTICLES = _TABLES.word_set("particles")
 """Words that belong to the verb before them: "times out", "backs up"."""
 OBJECT_VERBS = _TABLES.word_set("object_verbs")
 """Verbs whose object is the topic if a place or number follows: "pin numpy at 1.26"."""
+OBJECTS_AT_ONCE = _TABLES.word_set("objects_at_once")
+"""Verbs with one place but several objects at a time: "Ann owns billing", "Ann owns search"."""
+TASTES = _TABLES.word_set("tastes")
+"""Verbs with several objects at a time, of which two of one kind exclude each other: "prefers vim", "… emacs"."""
+DAYS = _TABLES.word_set("days")
+"""Words of days and of how often something happens."""
 CORRECTION_FILLERS = _TABLES.word_set("correction_fillers")
 """Words of a correction that do not say what it is about."""
 
@@ -180,12 +186,14 @@ _CHANGE_IN_OTHER_LANGUAGES = (
     ),
 )
 _REVOKED = re.compile(
-    rf"^(?P<subject>.+?) (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b"
+    rf"^(?P<subject>[^,;]+?) (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b"
     rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{REVOKED}) (?P<object>[^,;]+)",
     re.I,
 )
 _LATER_CLAUSE = re.compile(
-    r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b)", re.I
+    r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b"
+    rf"|\S+ (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b)",
+    re.I,
 )
 _FRONTED = re.compile(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", re.I)
 _LABEL = re.compile(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
@@ -345,7 +353,10 @@ def parse_statement(text: str) -> Statement:
     label = _LABEL.match(plain)
     plain = label["rest"] if label else plain
     if not _FRONTED.match(plain):
-        plain = _LATER_CLAUSE.split(plain)[0]
+        plain, *clauses = _LATER_CLAUSE.split(plain)
+        for clause in clauses:
+            if gone := _REVOKED.match(_strip_edges(clause)):  # "the queue is NATS, RabbitMQ is gone"
+                former |= _extract_stems(_tokenize(gone["subject"] or gone["object"] or ""))
     counted, attribute = _HAS_COUNT.match(plain), _HAS_ATTRIBUTE.match(plain)
     if counted:
         plain = f"there are {counted['count']} {counted['things']} of {counted['subject']}"
@@ -505,10 +516,8 @@ def _build_from_parts(
         kind = "single"
     else:
         kind = "multiple"
-    if verb in ("run", "write", "send", "call", "open", "log", "return", "merge", "release", "start", "end") and not (
-        preposition or is_passive
-    ):
-        kind = "single" if verb in ("return", "start", "end") else "multiple"
+    if verb in OBJECTS_AT_ONCE and not (preposition or is_passive):
+        kind = "multiple"
     group = PREDICATE_GROUPS.get(verb, verb) if preposition or verb not in ("run", "set", "log", "parse") else verb
     if verb == "be" and preposition in LOCATIVE:
         group = "be at"
@@ -695,6 +704,8 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]
         known = [token for token in phrase if token.casefold() not in STOP_WORDS]
         if known and (_is_number(known[0]) or known[0].startswith("-")):
             quantities.extend(phrase)
+        elif tokens[place].casefold() == "to" and known and _find_base_verb(known[0]) == known[0]:
+            pass  # "to save storage" says why
         elif tokens[place].casefold() != "after" or not any(map(_is_number, [*value, *quantities])):
             qualifiers.extend(phrase)
         place = end
@@ -741,12 +752,15 @@ def _is_named(value: Sequence[str]) -> bool:
     return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
 
 
+_NAMES_LIKE_STOP_WORDS = frozenset("US IT".split())
+
+
 def _extract_stems(tokens: Iterable[str]) -> frozenset[str]:
     return frozenset(
         _normalize_word(token)
         for token in tokens
         if token not in (",", ";", ":", "=", "→", "->", "=>")
-        and token.casefold() not in STOP_WORDS
+        and (token.casefold() not in STOP_WORDS or token in _NAMES_LIKE_STOP_WORDS)
         and not (_is_preposition(token) and token.casefold() not in ("on", "off", "under"))
     )
 
@@ -832,6 +846,8 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         return "unclear"
     if old.value < new.value or new.value < old.value:
         return "supersedes" if new.is_change and not old.value <= new.value else "unclear"
+    if _have_unlike_values(old, new):
+        return "different"
     is_addition = new.predicate == old.predicate and new.predicate in ADDING_VERBS
     is_addition = is_addition and not old.value & new.value
     announced = new.is_change and not is_addition and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
@@ -851,11 +867,52 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         is_slot = old.has_attribute and new.has_attribute
         opposite = any(frozenset((a, b)) in _OPPOSITE_STEMS for a in old.value for b in new.value)
         return "supersedes" if is_slot or opposite or (old.is_named and new.is_named) else "different"
+    if old.predicate == new.predicate == "outcome" and not (old.is_named and new.is_named):
+        return "supersedes" if old.value & new.value else "different"
     if old.kind == new.kind == "single":
         return "supersedes"
+    if old.predicate == new.predicate and old.predicate in TASTES:
+        are_of_one_kind = bool(old.value & new.value) or _are_alternatives(old, new)
+        return "supersedes" if are_of_one_kind or (old.qualifiers and old.qualifiers == new.qualifiers) else "different"
     if old.predicate == new.predicate == "use" and old.qualifiers and old.qualifiers == new.qualifiers:
         return "supersedes"
     return "different"
+
+
+_CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d")
+_CLOCK_WORDS = frozenset("am pm noon midnight uhr mittag mitternacht".split())
+_TIMES, _SIZES = frozenset(map(stem_word, "second minute hour millisecond".split())), frozenset("kb mb gb tb".split())
+
+
+def _list_value_types(statement: Statement) -> frozenset[str]:
+    """Return what a value says: when, how long, how large, or which path; empty for other words and bare numbers."""
+    value, types = statement.value, set[str]()
+    if value & _CLOCK_WORDS or any(map(_CLOCK.fullmatch, value)):
+        types.add("clock")
+    elif statement.numbers and value & _TIMES:
+        types.add("duration")
+    elif value & (DAYS | _TIMES):
+        types.add("day")
+    if value & _SIZES:
+        types.add("size")
+    if any("/" in word.strip("/") or word.endswith("/") for word in value):
+        types.add("path")
+    return frozenset(types)
+
+
+def _have_unlike_values(old: Statement, new: Statement) -> bool:
+    """Whether two values answer different questions: "runs in docker", "runs every hour"; "takes 4 minutes", "2 GB"."""
+    one, other = _list_value_types(old), _list_value_types(new)
+    if one and other:
+        return one.isdisjoint(other)
+    if new.is_change or not {old.predicate, new.predicate} <= {"listen", "place", "be at"}:
+        return False
+    untyped = new if one else old
+    if one == {"path"} or other == {"path"}:
+        return len(untyped.value) > 1  # the name of a folder may stand for its path
+    if one or other:
+        return untyped.value != untyped.numbers  # "at 9:30", "at 10"
+    return False
 
 
 def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
@@ -875,7 +932,12 @@ def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
             or (new.is_change and (old.predicate == new.predicate or (bool(old.value) and old.value == new.value)))
             or bool(new.numbers and old.numbers != new.numbers)
         )
-    return not one_sided or new.is_change or (similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids))
+    if not one_sided or new.is_change:
+        return True
+    # "in staging", "on the mirror": what holds there need not hold elsewhere.
+    if (more & old.qualifiers) or (less & new.qualifiers):
+        return False
+    return similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids)
 
 
 def _are_alternatives(old: Statement, new: Statement) -> bool:

@@ -38,7 +38,7 @@ def test_held_out_statements_about_different_subjects_seldom_replace_each_other(
     replaced = [pair for pair in different if relate_statements(pair[1], pair[2]) == "supersedes"]
     assert len(replaced) <= 0.06 * len(different)
     precision, recall = measure(pairs, "supersedes")
-    assert precision >= 0.75 and recall >= 0.3
+    assert precision >= 0.85 and recall >= 0.38
 
 
 def test_statements_in_nearly_the_same_words_are_the_same_only_if_their_words_have_the_same_roles() -> None:
@@ -62,6 +62,51 @@ def test_a_text_of_several_sentences_is_not_replaced_by_one_of_them() -> None:
         relate_statements("The API listens on port 8080.", "The API listens on port 9090 now. It moved.")
         == "supersedes"
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I prefer squash merges", "I prefer short PR descriptions"),
+        ("I prefer tabs", "I prefer dark themes"),
+        ("Ann owns billing", "Ann owns search"),
+        ("I speak German", "I speak Polish"),
+        ("the CLI takes a path", "the CLI takes a config file"),
+        ("the API returns user records", "the API returns invoices"),
+        ("the worker runs in docker", "the worker runs every hour"),
+        ("billing lives in src/billing", "billing lives in the budget of finance"),
+        ("the build takes 4 minutes", "the build takes 2 GB"),
+        ("the deploy runs at 5 pm", "the deploy runs on fridays"),
+        ("standup is at 9:30", "standup is on Zoom"),
+        ("the EU cluster runs Kubernetes 1.29", "the US cluster runs Kubernetes 1.27"),
+        ("the docs server listens on port 9191 on the mirror", "the docs server listens on port 9090"),
+        ("the queue is RabbitMQ", "the cache is Redis, Memcached is gone"),
+    ],
+)
+def test_another_property_or_thing_replaces_nothing(old: str, new: str) -> None:
+    assert relate_statements(old, new) == relate_statements(new, old) == "different"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I prefer squash merges", "I prefer rebase merges"),
+        ("I prefer vim", "I prefer emacs"),
+        ("I prefer vim for editing", "I prefer nano for editing"),
+        ("the API returns JSON", "the API returns XML"),
+        ("the worker runs in docker", "the worker runs in kubernetes"),
+        ("the build takes 4 minutes", "the build takes 6 minutes"),
+        ("the deploy runs on mondays", "the deploy runs on fridays"),
+        ("standup is at 9:30", "standup is at 10"),
+        ("logs go to /var/log/app", "logs go to stdout"),
+        ("the docs server listens on port 9191", "the docs server listens on port 9090 now"),
+        ("the release is on Thursday", "the release slipped to Monday"),
+        ("the batch job takes 40 minutes", "after the index fix the batch job takes 6 minutes"),
+        ("the queue is RabbitMQ", "the queue is NATS, RabbitMQ is gone"),
+    ],
+)
+def test_another_value_of_one_property_replaces_it(old: str, new: str) -> None:
+    assert relate_statements(old, new) == "supersedes"
 
 
 @pytest.mark.parametrize(
