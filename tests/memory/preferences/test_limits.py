@@ -117,7 +117,7 @@ def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) ->
         ("no essay please, just the patch", "task", "user"),
         ("our policy doesn't allow unsigned tags", "lasting", "project"),
         ("our line length is 100", "lasting", "project"),
-        ("Merke: niemals Dateien in vendor/ ändern", "lasting", "project"),
+        ("Merke: niemals Dateien in vendor/ ändern", "unclear", "project"),
         ("only two people may approve releases", "lasting", "user"),
         ("we always squash before merging", "lasting", "project"),
         ("wir haben nur englische Kommentare", "lasting", "project"),
