@@ -172,8 +172,8 @@ def record_sessions(home: Path, ids: Collection[str], *, own: bool = True) -> No
     if not ids:
         return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Opened for appending: several clios write ids, and each writes whole lines with one call.
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    # Opened for appending: several clios write ids, and each writes whole lines with one call. A pipe must not block.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(home / _OWN_SESSIONS_NAME, flags, 0o600), "ab") as file:
         file.write("".join(f"{'' if own else _NOT_OWN}{id}\n" for id in sorted(ids)).encode("ascii"))
 

@@ -324,7 +324,8 @@ class Synchronizer:
                     is_here = bool(digest) or meant.deleted or last is not None
                     last = meant if is_here or source.has_ended(key, state.applying_at) else last
                 remote = seen[path].state if path in seen else None
-                stated = state_of_local(last, digest, now=now, created=item.created if item else 0.0, remote=remote)
+                created, changed = (item.created, item.changed) if item else (0.0, 0.0)
+                stated = state_of_local(last, digest, now=now, created=created, changed=changed, remote=remote)
                 if stated is not None:
                     found[path] = _Local(key=key, item=item, state=stated, source=source)
         return found

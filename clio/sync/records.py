@@ -178,14 +178,15 @@ def max_bytes(store: str = "") -> int:
 
 
 def state_of_local(
-    known: State | None, digest: str, *, now: float, created: float, remote: State | None
+    known: State | None, digest: str, *, now: float, created: float, remote: State | None, changed: float = 0.0
 ) -> State | None:
     """Return the state of a record on this machine, with a new stamp if it was changed here since the last time.
 
     Args:
         known: the state as of the last synchronization; None if there was none.
         digest: of the present value; "" if this machine has no such record.
-        created: when the present value was made, for a record that is new here.
+        created: when it was made, for a record that is new here.
+        changed: when it got its present value, if that was later.
         remote: the remote's state, which decides whether a new record is older than its deletion.
     """
     if known is None:
@@ -195,7 +196,7 @@ def state_of_local(
             return remote
         is_later = remote is not None and remote.deleted and created > remote.stamp
         life = min(remote.life + 1, _MAX_LIFE) if remote and is_later else 0
-        return State(life=life, stamp=min(created or now, MAX_STAMP), digest=digest)
+        return State(life=life, stamp=min(max(created, changed) or now, MAX_STAMP), digest=digest)
     if digest == known.digest:
         return known
     # No further than what others accept: a forged record with the last possible time must not make each change of it

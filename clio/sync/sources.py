@@ -64,12 +64,14 @@ class Item(Struct, frozen=True, kw_only=True):
 
     Attributes:
         created: when it was made, in seconds since the epoch; 0.0 if unknown.
+        changed: when it got its present text, in seconds since the epoch; 0.0 if that is `created`, or unknown.
         load: returns the value, if it is not kept in memory.
     """
 
     value: Any
     digest: str
     created: float = 0.0
+    changed: float = 0.0
     load: Callable[[], Any] | None = None
 
     def get_value(self) -> Any:
@@ -112,9 +114,9 @@ class Source(Protocol):
         ...
 
 
-def make_item(value: Any, created: float = 0.0) -> Item:
+def make_item(value: Any, created: float = 0.0, changed: float = 0.0) -> Item:
     """Return an item with the hash of its value."""
-    return Item(value=value, digest=compute_digest(value), created=created)
+    return Item(value=value, digest=compute_digest(value), created=created, changed=changed)
 
 
 _GOES_ON = frozenset(("edited", "merged", "reinforced", "promoted", "changed"))
@@ -205,7 +207,7 @@ class TypedSource:
 
     def _item(self, record: MemoryRecord) -> Item:
         value = msgspec.to_builtins(strip_use(redact_record(record, self._clean)))
-        return make_item(value, record.created)
+        return make_item(value, record.created, record.since)
 
     def _decode(self, change: Change) -> MemoryRecord | None:
         if change.value is None:
@@ -286,9 +288,10 @@ class LtmSource:
         return left
 
     def rename(self, others: Mapping[Key, Any]) -> int:
-        """Give a new id to memories whose id another machine uses for another text; return how many there were.
+        """Give a new id to memories whose id another machine uses for another memory; return how many there were.
 
-        Ids are short hashes, and two machines that have not met may choose one for two texts.
+        Ids are short hashes, and two machines that have not met may choose one for two texts. A memory with another
+        text may still be the same one: it was changed while a team shared it, and so was not synchronized.
 
         Args:
             others: the values that the remote has under these keys.
@@ -302,7 +305,7 @@ class LtmSource:
                 wanted = self._decode(Change(key=key, before=None, value=value))
                 if kind is None or raw is None or wanted is None:
                     continue
-                if wanted[0] == kind and get_identity(kind, wanted[1]) == get_identity(kind, raw):
+                if wanted[0] == kind and _is_same_memory(kind, wanted[1], raw):
                     continue
                 before.append(capture_state(document, kind, key.id, raw))
                 handle = make_handle(kind, raw, taken)
@@ -325,7 +328,7 @@ class LtmSource:
 
     def _item(self, kind: Kind, raw: Json) -> Item:
         value = {"kind": kind, "entry": redact_json(raw, self._clean)}
-        return make_item(value, to_number(raw.get("timestamp"), 0.0))
+        return make_item(value, to_number(raw.get("timestamp"), 0.0), to_number(raw.get("since"), 0.0))
 
     def _decode(self, change: Change) -> tuple[Kind, Json] | None:
         """Return kind and object of a value; None if it is not one that clio would store."""
@@ -343,6 +346,18 @@ class LtmSource:
         entry = cast(Json, redact_json(raw, self._clean))
         set_handle(entry, change.key.id)
         return kind, entry
+
+
+def _is_same_memory(kind: Kind, one: Json, other: Json) -> bool:
+    """Return whether two objects with the same id are versions of one memory.
+
+    Their texts are equal, or one was changed since both were first stated, at the same moment.
+    """
+    if get_identity(kind, one) == get_identity(kind, other):
+        return True
+    stated_at = to_number(one.get("timestamp"), 0.0)
+    is_changed = any(to_number(each.get("version"), 1.0) > 1.0 for each in (one, other))
+    return is_changed and stated_at > 0.0 and stated_at == to_number(other.get("timestamp"), 0.0)
 
 
 class NoteSource:

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ClioError, UserError
+from clio.memory.store.change_log import ScopeLogs
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryDraft
 from clio.memory.styles.style_state import Earned, StyleFile, StyleState
+from clio.memory.team.share import Sharing
 from clio.storage import documents
 from clio.sync import engine, repository
 from clio.sync.engine import Synchronizer
@@ -94,6 +97,24 @@ def test_two_texts_with_one_id_are_both_kept(tmp_path: Path) -> None:
     meet(one, two)
     assert texts(one) == texts(two) == ["quite another one", "the first text"]
     assert one.contents() == two.contents()
+
+
+def test_a_memory_that_was_changed_while_a_team_shared_it_keeps_its_new_text(tmp_path: Path) -> None:
+    one, two = make_machines(tmp_path, 2)
+    ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(12)]
+    meet(one, two)
+    sharing = Sharing(one.store.ltm_path, project=one.project, home=one.home, clock=one.clock, redact=str)
+    logs = ScopeLogs(one.project / ".clio", one.home, clock=one.clock)
+    shared = MemoryStore(one.project / ".clio", one.home, logs=logs, redact=str, clock=one.clock, trust_home=one.home)
+    sharing.turn_on()
+    meet(one)
+    shared.update(ids[0], content="service 0 listens on port 6000")
+    meet(one)
+    sharing.turn_off()
+    meet(one, two)
+    assert len(texts(one)) == 12
+    assert [text for text in texts(one) if "service 0" in text] == ["service 0 listens on port 6000"]
+    assert texts(one) == texts(two)
 
 
 def test_the_same_text_found_on_two_machines_is_one_memory(tmp_path: Path) -> None:
