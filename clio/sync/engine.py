@@ -308,13 +308,13 @@ class Synchronizer:
             paths = {sealer.name(key): key for key in items}
             alive = [path for path in before if path in state.local and not state.local[path].deleted]
             gone = [path for path in alive if path not in paths and not self._is_applied(state, path)]
-            is_ended = exists and source.is_ended([before[path] for path in gone], len(alive))
-            if gone and not is_ended:
-                self._restored += len(gone)
+            ended = source.find_ended([before[path] for path in gone], len(alive)) if exists else ()
+            lost = {path for path in gone if before[path] not in ended}
+            self._restored += len(lost)
             for path, key in (before | paths).items():
                 item = items.get(key)
                 last = state.local.get(path)
-                if item is None and not is_ended and last and not last.deleted and path in gone:
+                if item is None and path in lost:
                     last = None  # its file was lost: as if it had never been here
                 digest = item.digest if item else ""
                 meant = state.applying.get(path)

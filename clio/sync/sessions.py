@@ -4,7 +4,7 @@ Left out are the folder, the permissions of plan mode, the server, pictures, and
 some servers expect back, because it cannot be searched for secrets.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -102,9 +102,9 @@ class SessionSource:
         self._save_catalogue(changed)
         return found
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
         """See `Source`."""
-        return is_plausible_loss(len(keys), known)
+        return keys if is_plausible_loss(len(keys), known) else ()
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`. Deleting a session leaves no trace."""

@@ -8,7 +8,7 @@ that is still as it was read; otherwise it waits for the next time.
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import seal_memory
 from clio.errors import UserError
-from clio.memory.store.change_log import LOG_NAME, ChangeLog, ScopeLogs, new_change
+from clio.memory.store.change_log import LOG_NAME, ChangeLog, ScopeLogs, list_record_ids, new_change
 from clio.memory.store.ltm_codec import (
     SHAPES,
     LtmDocument,
@@ -101,8 +101,8 @@ class Source(Protocol):
         """Return all its records. Raises StorageError, OSError."""
         ...
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
-        """Return whether these records, of so many known ones, were deleted rather than lost with a damaged file."""
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
+        """Return which of these records, of so many known ones, were deleted rather than lost with a damaged file."""
         ...
 
     def has_ended(self, key: Key, since: float) -> bool:
@@ -131,6 +131,31 @@ def find_end(log: ChangeLog, id: str, since: float) -> bool:
         if change.at >= since and (is_deleted_note or (end is not None and end.because not in _GOES_ON)):
             return True
     return False
+
+
+def find_ended_keys(log: ChangeLog, store: str, keys: Collection[Key], known: int) -> Collection[Key]:
+    """Return which missing records of project memory or of the notes were deleted: by a change, or by hand if few."""
+    if not keys:
+        return ()
+    ended: set[str] = set()
+    for logged in log.read_changes():
+        change = logged.change
+        if change.store != store:
+            continue
+        sides = (change.before, change.after)
+        if store == "note":
+            before, after = ({change.key} if bytes(side) not in (b"", b"null") else set[str]() for side in sides)
+            left = before - after
+        else:
+            before, after = (set(list_record_ids(side)) for side in sides)
+            ends = change.ended.items()
+            left = {id for id, end in ends if end.because not in _GOES_ON and not end.is_version} - after
+        if logged.undone_at is not None:
+            left, after = after - before, before
+        ended = (ended - after - set(change.restored)) | left
+    deleted = {key for key in keys if key.id in ended}
+    by_hand = [key for key in keys if key not in deleted]
+    return deleted.union(by_hand) if is_plausible_loss(len(by_hand), known) else deleted
 
 
 def is_plausible_loss(gone: int, known: int) -> bool:
@@ -180,9 +205,10 @@ class TypedSource:
         found = self._typed.records(superseded=True)
         return {Key(self.scope, self.store, record.id): self._item(record) for record in found}
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
         """See `Source`."""
-        return self._typed.ended_ids().issuperset(key.id for key in keys)
+        ended = self._typed.ended_ids() if keys else frozenset[str]()
+        return {key for key in keys if key.id in ended}
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`."""
@@ -236,9 +262,9 @@ class LtmSource:
         """See `Source`."""
         return {self._key(handle): self._item(*one) for handle, one in self._private(self._ltm.read()).items()}
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
-        """See `Source`."""
-        return is_plausible_loss(len(keys), known)
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
+        """See `Source`. A few may also have been deleted from the file by hand."""
+        return find_ended_keys(self._ltm.log, self.store, keys, known)
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`."""
@@ -384,9 +410,9 @@ class NoteSource:
             if note.key != PROGRESS_KEY and self._clean(note.key) == note.key
         }
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
-        """See `Source`."""
-        return is_plausible_loss(len(keys), known)
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
+        """See `Source`. A few files may also have been deleted by hand."""
+        return find_ended_keys(self._logs.project, self.store, keys, known)
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`."""
@@ -434,9 +460,9 @@ class StyleSource:
         """See `Source`."""
         return self._items(self._file.read())
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
         """See `Source`."""
-        return True
+        return keys
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`."""
@@ -538,9 +564,9 @@ class StyleFileSource:
         names = [path.stem for path in sorted(self._folder.glob("*.md"))] if self._folder.is_dir() else []
         return {Key(self.scope, self.store, name): item for name in names if (item := self._item(name))}
 
-    def is_ended(self, keys: Sequence[Key], known: int) -> bool:
+    def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
         """See `Source`."""
-        return is_plausible_loss(len(keys), known)
+        return keys if is_plausible_loss(len(keys), known) else ()
 
     def has_ended(self, key: Key, since: float) -> bool:
         """See `Source`."""

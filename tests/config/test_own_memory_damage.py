@@ -3,13 +3,14 @@
 import hashlib
 import hmac
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from clio.config.trust import describe_seal_damage, has_foreign_memory, load_or_create_key, seal_memory
+from clio.config.trust import describe_seal_damage, has_foreign_memory, load_or_create_key, record_sessions, seal_memory
 from tests.support.wording import mentions
 
 
@@ -107,3 +108,10 @@ def test_an_earlier_seal_counts_only_where_clio_was_in_use_then(own: tuple[Path,
     seal_memory(project, home)
     assert (project / ".clio" / "written-here").read_text() != earlier
     assert not has_foreign_memory(project, home)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of Unix")
+def test_a_pipe_in_the_place_of_the_list_of_sessions_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "own_sessions.txt")
+    with pytest.raises(OSError, match="own_sessions"):
+        record_sessions(tmp_path, ["0198c0de"])

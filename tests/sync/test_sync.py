@@ -176,6 +176,36 @@ def test_a_lost_or_damaged_file_is_filled_again_and_deletes_nothing(tmp_path: Pa
     assert texts(two) == everything == texts(one)
 
 
+@pytest.mark.parametrize("kind", ["discovery", "fact", "keyed note"])
+def test_what_was_forgotten_stays_so_however_much_it_was(tmp_path: Path, kind: str) -> None:
+    one, two = make_machines(tmp_path, 2)
+    for number in range(6):
+        if kind == "keyed note":
+            one.store.add(MemoryDraft(key=f"note {number}", content=f"text {number}"))
+        else:
+            add(one, f"service {number} listens on port {5000 + number}", kind)
+    meet(one, two)
+    kept, again, *forgotten = [record.id for record in one.store.records()]
+    one.store.forget(again, *forgotten[:-1])
+    one.store.forget(forgotten[-1])
+    meet(one, two)
+    assert [record.id for record in one.store.records()] == [record.id for record in two.store.records()] == [kept]
+    one.store.undo()
+    meet(one, two)
+    assert {record.id for record in two.store.records()} == {kept, forgotten[-1]}
+
+
+def test_a_damaged_file_brings_back_only_what_was_not_forgotten(tmp_path: Path) -> None:
+    one, two = make_machines(tmp_path, 2)
+    ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(8)]
+    meet(one, two)
+    one.store.forget(*ids[:3])
+    path = one.project / ".clio" / "ltm.json"
+    path.write_text(json.dumps({"patterns": {"discoveries": []}}), encoding="utf-8")
+    meet(one, two)
+    assert {record.id for record in one.store.records()} == {record.id for record in two.store.records()} == {*ids[3:]}
+
+
 def test_secrets_are_replaced_before_they_leave(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(one, "the password is hunter22")
