@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def describe_strength(one: Weighed) -> str:
 
 
 def make_preference_data(one: Weighed) -> dict[str, Any]:
-    """Return a preference in JSON types; times in seconds since the epoch."""
+    """Return a preference as the document that preferences come from prints one; times in ISO 8601, UTC."""
     record = one.record
     return {
         "id": record.id,
@@ -90,17 +91,22 @@ def make_preference_data(one: Weighed) -> dict[str, Any]:
         "reason": record.reason,
         "keywords": list(record.keywords),
         "scenarios": list(record.scenarios),
+        "base_score": one.score,
         "score": one.score,
         "bands": list(one.bands),
         "explicit": record.explicit,
         "source": _get_source(record),
-        "added_at": record.created,
-        "last_seen": record.seen,
+        "added_at": _format_time(record.created),
+        "last_seen": _format_time(record.seen),
         "touch_count": record.touch_count,
         "score_exponent": round(compute_score_exponent(one.score), 6),
         "decay_coefficient": round(one.coefficient, 6),
         "effective_weight": round(one.weight, 6),
     }
+
+
+def _format_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _get_source(record: MemoryRecord) -> str:

@@ -1,6 +1,7 @@
 """/prefs and /scenario on real files, and the same as `clio prefs`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,17 @@ def test_looking_changes_nothing_and_touching_waits(harness: Harness) -> None:
     ]
     ok(harness, "/prefs recall tab --touch")
     assert data(harness, "/prefs show tabs")["touch_count"] == 0
+
+
+def test_json_has_the_fields_of_the_document_that_preferences_come_from(harness: Harness) -> None:
+    ok(harness, "/prefs add concise code --score 9 --reason 'asked for shorter code'")
+    entry = data(harness, "/prefs show concise code")
+    fields = (
+        "id item reason keywords base_score source added_at last_seen score_exponent decay_coefficient effective_weight"
+    )
+    assert set(fields.split()) <= set(entry)
+    assert (entry["base_score"], entry["source"]) == (9.0, "manual")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry["added_at"])
 
 
 def test_filters(harness: Harness) -> None:
