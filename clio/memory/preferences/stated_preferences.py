@@ -353,6 +353,9 @@ _CHANGED_NOW = LazyRegex(
 """A "now" that announces a changed preference."""
 _PREFER = _EN.pattern("prefer")
 _LIKE = _EN.pattern("like")
+_OUR_OUTPUT = _EN.pattern("our_output")
+OUTPUTS = MANNERS | _EN.word_set("outputs")
+"""What clio itself writes, of which "the terse answers" means all, and not certain ones."""
 _DISLIKE = _EN.pattern("dislike")
 _BARE_DISLIKE = _EN.pattern("bare_dislike")
 _NO_WISH = _EN.pattern("no_wish")
@@ -438,6 +441,9 @@ def _likes(part: Sentence) -> StatedPreference | None:
     if found is None:
         return None
     rest, is_change = _without_changed_now(part.after(found.end()).without_tail(TAIL))
+    output = _OUR_OUTPUT.match(rest.masked)
+    if output and output["thing"].lower() in OUTPUTS:
+        rest = rest.after(rest.masked.index(" ") + 1)  # "the terse answers"
     about_clio = _WHEN_YOU.match(rest.masked) is not None
     if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
         return None
@@ -606,6 +612,7 @@ _BARE_OPINION = _EN.pattern("bare_opinion")
 _RATHER_HAVE = _EN.pattern("rather_have")
 """A wish that is a preference beside a limit; alone it is about the current task."""
 _ORDER_START = _EN.pattern("order_start")
+_PRAISED = _EN.pattern("praised")
 _THEN_OPINION = _EN.pattern("then_opinion")
 _NEXT_OPINION = _EN.pattern("next_opinion")
 _EXCEPTION = _EN.pattern("exception")
@@ -614,14 +621,30 @@ _EXCEPTION = _EN.pattern("exception")
 def _split_opinions(whole: Sentence) -> list[Sentence]:
     """Split a sentence of an opinion and another one or a limit, in any order; empty for any other sentence.
 
-    An opinion without "I" counts only beside another opinion: "love fixtures, hate mocks".
+    An opinion without "I" counts only beside another opinion or a limit: "love fixtures, hate mocks". So does praise:
+    "short functions are nice, but never split a test helper".
     """
     rest = _without_lead(whole)
+    praised = _PRAISED.match(rest.masked)
+    turn = _NEXT_OPINION.match(rest.masked, praised.end()) if praised else None
+    if praised and turn and _ORDER_START.match(rest.masked, turn.end()):
+        thing, others = rest.text[: praised.end("thing")], rest.text[praised.end() :]
+        masked, masked_others = rest.masked[: praised.end("thing")], rest.masked[praised.end() :]
+        rest = structs.replace(
+            rest, text=f"i like {lower_first_letter(thing)}{others}", masked=f"i like {masked}{masked_others}"
+        )
     is_order = _ORDER_START.match(rest.masked) is not None
     if not is_order and not _OPINION.match(rest.masked):
-        turn = _NEXT_OPINION.search(rest.masked, 3) if _BARE_OPINION.match(rest.masked) else None
-        if turn is None or not _BARE_OPINION.match(rest.masked, turn.end()):
+        opinion = _BARE_OPINION.match(rest.masked)
+        turn = _NEXT_OPINION.search(rest.masked, 3) if opinion else None
+        if (
+            opinion is None
+            or turn is None
+            or not any(one.match(rest.masked, turn.end()) for one in (_BARE_OPINION, _ORDER_START))
+        ):
             return []
+        if FINITE.search(rest.masked, opinion.end(), turn.start()):
+            return []  # "love letters are stored in …"
         rest = _with_subject(rest)
     parts: list[Sentence] = []
     while (turn := (_THEN_OPINION if is_order else _NEXT_OPINION).search(rest.masked, 3)) is not None:
@@ -668,7 +691,8 @@ def _get_opinion_subject(liked: Sentence) -> str:
     thing = liked.after(opinion.end()).without_tail(TAIL)
     place = _PLACE.search(thing.masked)
     text = thing.text[: place.start()] if place else thing.text
-    return "" if is_pointing(text) or len(text.split()) > 5 or _COMPARED.search(text) else text.strip(" ,")
+    named = re.sub(r"^the ", "", text, flags=re.I)
+    return "" if is_pointing(named) or len(text.split()) > 5 or _COMPARED.search(text) else text.strip(" ,")
 
 
 _PLACE = _EN.pattern("place")

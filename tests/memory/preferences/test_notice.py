@@ -279,6 +279,12 @@ def stated(text: str) -> list[tuple[str, str]]:
         ("I don't like mocks, never use them", ["mocks", "never use mocks"]),
         ("I dislike comments; never add them", ["comments", "never add comments"]),
         ("I like tabs and spaces", ["tabs and spaces"]),
+        ("love the terse answers, but always show the full diff", ["terse answers", "always show the full diff"]),
+        ("I enjoy your short summaries, but never drop names", ["short summaries", "never drop names"]),
+        ("Love comprehensions, but never nest them", ["comprehensions", "never nest comprehensions"]),
+        ("Short functions are nice and I like them, but never split a test", ["short functions", "never split a test"]),
+        ("short summaries are great, but always name the files", ["short summaries", "always name the files"]),
+        ("the parser is nice, but never call it from tests", ["never call the parser from tests"]),
     ],
 )
 def test_a_sentence_with_a_liking_and_a_limit_gives_both(text: str, contents: list[str]) -> None:
@@ -286,7 +292,13 @@ def test_a_sentence_with_a_liking_and_a_limit_gives_both(text: str, contents: li
 
 
 @pytest.mark.parametrize(
-    "text", ["I like this, but never mind", "I love it and never looked back", "I like tea, not now"]
+    "text",
+    [
+        "I like this, but never mind",
+        "I love it and never looked back",
+        "I like tea, not now",
+        "love letters are stored in db/letters, but never mind",
+    ],
 )
 def test_what_only_sounds_like_a_second_opinion_is_none(text: str) -> None:
     assert [one for one in stated(text) if one[0] == "rule"] == []
