@@ -908,7 +908,7 @@ def _have_unlike_values(old: Statement, new: Statement) -> bool:
     if new.is_change or not {old.predicate, new.predicate} <= {"listen", "place", "be at"}:
         return False
     untyped = new if one else old
-    if one == {"path"} or other == {"path"}:
+    if "path" in one | other:
         return len(untyped.value) > 1  # the name of a folder may stand for its path
     if one or other:
         return untyped.value != untyped.numbers  # "at 9:30", "at 10"

@@ -79,11 +79,12 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         messages = _merge_orders(messages, threads[name]) if name != session_id else messages
     stm = [id for id in expand_spans(_list(document.get("stm")), order) if id in known]
     times = [message.created for message in known.values()]
+    created_at = _seconds(document.get("created_at")) or min(filter(None, times), default=0.0)
     state = SessionState(
         id=session_id,
         name=_text(document.get("session_name")) or None,
-        created_at=_seconds(document.get("created_at")) or min(filter(None, times), default=0.0),
-        updated_at=_seconds(document.get("updated_at")) or max(times, default=0.0),
+        created_at=created_at,
+        updated_at=_seconds(document.get("updated_at")) or max([created_at, *times]),
         working_directory=_text(document.get("working_directory")),
         parent=_text(document.get("parent")) or None,
         model=_text(document.get("selected_model")) or None,

@@ -61,7 +61,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
         assert word in result.text
     assert not folder(harness).exists()
     done = ok(harness, result.follow_up.then)
-    assert "2 memories are now in `.clio/ltm/`" in done.text
+    assert "Moved 2 memories to `.clio/ltm/`" in done.text
     assert mentions(done.text, "git ignores it", "`.clio/`", "`.gitignore:1`")
     assert (harness.loaded.project / ".gitignore").read_text(encoding="utf-8") == ".clio/\nhome/\n"
     assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
@@ -107,7 +107,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
     result = ok(harness, "/memory share off")
     assert isinstance(result.follow_up, Confirm)
     assert folder(harness).exists()
-    assert "2 memories are in `.clio/ltm.json` again" in ok(harness, result.follow_up.then).text
+    assert "Moved 2 memories back to `.clio/ltm.json`" in ok(harness, result.follow_up.then).text
     assert not folder(harness).exists()
     assert ok(harness, "/memory list").text.startswith("3 memories.")
 

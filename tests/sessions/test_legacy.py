@@ -173,6 +173,13 @@ def test_the_originals_locks_do_not_block(store: SessionStore, pid: int) -> None
     assert (store.folder / "EXAMPLE.lock").is_file()
 
 
+def test_a_session_with_only_the_time_of_its_beginning_was_changed_then() -> None:
+    read = loading.decode_foreign_session(
+        {"created_at": 1_795_229_614.0, "history": [{"role": "user", "content": "a"}]}, "s"
+    )
+    assert read.state.updated_at == read.state.created_at == 1_795_229_614.0
+
+
 def test_unusual_document_shapes_are_read() -> None:
     document: dict[str, Any] = {
         "created_at": "2026-11-21T02:53:34Z",

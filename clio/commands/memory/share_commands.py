@@ -108,7 +108,7 @@ def _turn_on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandRe
     status = sharing.status()
     parts = [
         tr(
-            "{memories} are now in `{folder}/`, {count:,} with those of others.",
+            "Moved {memories} to `{folder}/`; with those of others it has {count:,}.",
             memories=tr_count(number, "memory"),
             folder=_FOLDER,
             count=len(status.shared),
@@ -193,7 +193,7 @@ def _turn_off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
     number = sharing.turn_off()
     return CommandResult(
         text=tr(
-            "{memories} are in `{folder_name}/ltm.json` again; nothing is shared now.",
+            "Moved {memories} back to `{folder_name}/ltm.json`; nothing is shared now.",
             memories=tr_count(number, "memory"),
             folder_name=FOLDER_NAME,
         ),
