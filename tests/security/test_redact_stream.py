@@ -61,6 +61,32 @@ def test_any_split_gives_the_whole(redactor: Redactor, text: str, cuts: list[int
     assert streamed(redactor, text, cuts) == redactor.redact(text).text
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Das Datenbankkennwort lautet {}",
+        "merk dir: das WLAN-Passwort ist {} im Büro",
+        "Das Kennwort der Datenbank lautet {}",
+        "das Passwort vom Admin heißt jetzt {}",
+        "a senha do banco é {}",
+        "le mot de passe de la base est {}",
+    ],
+)
+def test_a_secret_in_a_sentence_of_another_language_is_found_wherever_it_is_cut(sentence: str) -> None:
+    for secret in ("Sommer2024!", "xK9f3LqPz7"):
+        text = sentence.format(secret)
+        whole = PLAIN.redact(text).text
+        assert secret not in whole
+        assert all(streamed(PLAIN, text, [cut]) == whole for cut in range(1, len(text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["Das Passwort-Feld ist leer", "passwortlos ist besser", "das Kennwort der Nutzer ist gehasht"]
+)
+def test_a_german_sentence_about_a_password_stays(text: str) -> None:
+    assert PLAIN.redact(text).text == text
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
 def test_every_split_of_every_secret(redactor: Redactor) -> None:

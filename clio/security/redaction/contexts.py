@@ -87,10 +87,10 @@ _SENTENCE_NAME = (
     r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
     r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
 )
-_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|still|actually|currently|just|simply|probably|always|apparently)|used to be|would be|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
-_BETWEEN = (
-    r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
-)
+_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|still|actually|currently|just|simply|probably|always|apparently)|used to be|would be|is:|is|was|are|will be|should be|must be|to be|(?:lautet|heißt|heisst|ist)(?: (?:jetzt|nun|aktuell|immer noch))?|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
+SECRET_OF = "for|of|to|on|at|in|für|fürs|der|des|vom|von|zum|pour|de|du|des|para|del|da|do"
+"""Words between the name of a secret and what it is for: "the password for staging", "das Kennwort der Datenbank"."""
+_BETWEEN = rf"(?:[ \t]+(?:{SECRET_OF})(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{{1,80}}'|\"[^\"\n]{{1,80}}\")){{1,4}}?)?"
 _STATED_VALUE = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
@@ -129,7 +129,7 @@ _USER_AND_PASSWORD = LazyRegex(
 )
 # Example: the password is
 _OPEN_SENTENCE = LazyRegex(
-    rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
+    rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:{SECRET_OF})(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
     rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
     r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
     re.IGNORECASE,
@@ -437,7 +437,7 @@ PIPED_WORD = LazyRegex(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_W
 """The only word of a command that may write a secret into a pipe, at the end of lower-case text."""
 OPEN_PIPE_COMMAND = LazyRegex(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
 _NAMES = LazyRegex(r"[A-Za-z0-9_.-]+")
-SENTENCE_AFTER_NAME = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
+SENTENCE_AFTER_NAME = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:{SECRET_OF})(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name in a sentence that may state the secret, in lower case."""
 
 
@@ -448,6 +448,8 @@ def _is_plain_secret(value: str, text: str, match: re.Match[str]) -> bool:
 def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the value in a sentence is a secret: no ordinary word, unless quoted or three words joined."""
     before = text[max(0, match.start() - 1) : match.start()]
+    if (before.isalpha() or before == "-") and match[0][:8].lower() in ("passwort", "kennwort"):
+        before = ""  # "Datenbankpasswort", "WLAN-Passwort"
     if not can_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
         return False
     if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(

@@ -20,6 +20,7 @@ from clio.security.redaction.contexts import (
     OPEN_OFFER,
     OPEN_PIPE_COMMAND,
     PIPED_WORD,
+    SECRET_OF,
     SENTENCE_AFTER_NAME,
     VALUE_BEFORE_NAME,
     can_be_stated_value,
@@ -85,7 +86,7 @@ _BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 # A name followed by something that never separates a name from its value. No value follows it.
 _WITHOUT_VALUE = LazyRegex(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
-    r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
+    rf"|\s{{1,40}}+(?!(?:{SECRET_OF}|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es|heißt|heisst"
     r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
