@@ -243,14 +243,14 @@ def _save_memory_line(app: App, text: str) -> TurnFinished | None:
 
     Raises UserError if it cannot be saved.
     """
-    from clio.ui.line_rules import parse_memory_line
+    from clio.ui.line_rules import make_memory_command
 
-    memory = parse_memory_line(text.rstrip())
-    if not memory:
+    command = make_memory_command(text.rstrip())
+    if not command:
         return None
     from clio.commands.registry import run_command
 
-    result = run_command(app, f"/memory remember -- {memory}")
+    result = run_command(app, command)
     said = clean(replace_slash_commands(result.text))
     if not result.ok:
         raise UserError(said)

@@ -141,6 +141,12 @@ def parse_memory_line(text: str) -> str:
     return _ANNOUNCED_NOTE.sub("", line, count=1) if line else ""
 
 
+def make_memory_command(text: str) -> str:
+    """Return the command that saves a line such as `#we deploy on Fridays` as a fact; "" for any other line."""
+    memory = parse_memory_line(text)
+    return f"/memory remember --type fact -- {memory}" if memory else ""  # `--`: the text may begin like an option
+
+
 def describe_line_prefix(text: str) -> str:
     """Return a hint for what Enter will do with such a line; "" for a message."""
     if line := parse_shell_line(text):

@@ -42,7 +42,7 @@ from clio.text.translation import tr
 from clio.text.untrusted_text import unmark_pasted_text
 from clio.ui.footer import SessionStatus
 from clio.ui.history import LineHistory
-from clio.ui.line_rules import describe_line_prefix, parse_memory_line, parse_shell_line
+from clio.ui.line_rules import describe_line_prefix, make_memory_command, parse_shell_line
 from clio.ui.terminal_handoff import is_terminal_handed_over
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ class LineHints:
         """Return the slash command equivalent to the line; "" for a message."""
         if rating := self._rating(text):
             return rating.command
-        memory = parse_memory_line(text)
-        return f"/memory remember -- {memory}" if memory else ""  # `--`: the text may begin like an option
+        return make_memory_command(text)
 
     def _rating(self, text: str) -> "QuickRating | None":
         """Return the rating that a line gives the last answer; None for a message, or if there is no answer."""
