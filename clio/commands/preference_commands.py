@@ -531,6 +531,10 @@ def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     preferences = ctx.memory.preferences
     ids = {word: _complete_id(ctx, word) for word in dict.fromkeys(words)}
     results = dict(preferences.apply(list(ids.values())))
+    if set(results.values()) == {"not_found"}:
+        return make_refusal(
+            tr("There is no preference {item!r}; /prefs recall searches, /prefs apply takes ids", item=words[0])
+        )
     rows = tuple((word, tr(_TOUCHES[results[id]])) for word, id in ids.items())
     data = [{"id": id, "status": status} for id, status in results.items()]
     touched = sum(status == "touched" for status in results.values())

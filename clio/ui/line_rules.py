@@ -94,6 +94,7 @@ def _find_open_bracket(text: str) -> str:
 _ANNOUNCED_NOTE = re.compile(r"(?:note|remember)(?: that|:)?\s+(?=\S)", re.IGNORECASE)
 _MEMORY_LINE = re.compile(
     r"#(?![#!\d]|(?i:(?:file|folder|codebase):)"  # a heading, "#!/bin/sh", an issue number, a mention
+    r"|(?i:codebase)(?:\s*\Z|\s+(?:how|where|what|which|why|who|find|show|explain|list)\b)"  # as other programs have it
     r"|(?=[a-f]*\d)[a-f\d]{6}\b"  # a colour
     r"|\[|include\s*[<\"]|define\s+[A-Z_]+\b|(?:pragma|undef|ifn?def)\s+\w+|endif\b|endregion\b)"  # pasted code
     r"\s*(\S.*)"

@@ -115,6 +115,11 @@ def test_json_has_the_fields_of_the_document_that_preferences_come_from(harness:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry["added_at"])
 
 
+def test_confirming_only_unknown_preferences_is_refused(harness: Harness) -> None:
+    ok(harness, "/prefs add tabs")
+    assert "no preference '3'" in refused(harness, "/prefs apply 3 8")
+
+
 def test_filters(harness: Harness) -> None:
     ok(harness, "/prefs add short functions --score 9 --scenarios coding")
     ok(harness, "/prefs add dark mode --score 5")

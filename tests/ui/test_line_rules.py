@@ -80,7 +80,16 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["#file:a.py why?", "#folder:src", "#codebase: where is the parser?", "#File:a.py why?", "#FOLDER:src"]
+    "line",
+    [
+        "#file:a.py why?",
+        "#folder:src",
+        "#codebase: where is the parser?",
+        "#File:a.py why?",
+        "#FOLDER:src",
+        "#codebase",
+        "#codebase where is it?",
+    ],
 )
 def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
     assert parse_memory_line(line) == ""

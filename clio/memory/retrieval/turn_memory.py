@@ -647,8 +647,9 @@ class TurnMemory:
         fragment = tastes_fragment(fitting, self.scenario, self._source_of(one.record for one in fitting))
         if fragment is None:
             return None
-        reason = f"a preference for {self.scenario or 'any work'}"
-        self.items += [self._report_record(preference.record, reason, preference.weight) for preference in fitting]
+        for preference in fitting:
+            area = self.scenario if preference.record.scenarios else "any work"
+            self.items.append(self._report_record(preference.record, f"a preference for {area}", preference.weight))
         if fragment.text in self._told_tastes:
             return None
         self._told_tastes.add(fragment.text)

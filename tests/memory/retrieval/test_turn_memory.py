@@ -280,6 +280,17 @@ def test_hard_limits_are_in_every_prompt_and_new_ones_come_as_news_once(desk: De
     assert [item.reason for item in desk.why("preference")] == ["a hard limit: in every prompt"]
 
 
+def test_the_reason_of_a_preference_names_its_own_task_type(desk: Desk) -> None:
+    desk.memory.preferences.add("short answers", "", 9.0)
+    desk.memory.preferences.add("pytest fixtures", "", 9.0, scenarios=["testing"])
+    desk.memory.scenario = "testing"
+    desk.turn("write a test for the parser with pytest")
+    assert {item.text: item.reason for item in desk.why("preference")} == {
+        "short answers": "a preference for any work",
+        "pytest fixtures": "a preference for testing",
+    }
+
+
 def test_a_limit_that_was_lifted_is_said_once_until_a_trim(desk: Desk) -> None:
     record = desk.memory.preferences.add("force pushes", "", 0.5, explicit=True).record
     desk.memory.begin(window_tokens=32_000, session=desk.session)
