@@ -2,8 +2,9 @@
 
     python bench/statement_pairs.py [FILE …]
 
-Prints precision and recall of each relation for the pairs the rule was written with, for held-out ones, and for
-statements in nearly the same words, of which many have swapped roles.
+Prints precision and recall of each relation for the pairs the rule was written with, for held-out ones, for pairs that
+were written blind (development and test halves), and for statements in nearly the same words, of which many have
+swapped roles.
 """
 
 import sys

@@ -75,7 +75,9 @@ MULTIPLE_VERBS = _TABLES.word_set("multiple_verbs")
 """Verbs with several values at a time; the number in one value may still change."""
 ADDITIVE_VERBS = _TABLES.word_set("additive_verbs")
 """Verbs with which another number is another case: "supports TLS 1.2", "supports TLS 1.3"."""
-EXCLUSIVE_OWNERS = _TABLES.word_set("exclusive_owners")
+EXCLUSIVE_OWNERS = _TABLES.word_set("exclusive_owners") | {
+    stem_word(verb) for verb in _TABLES.word_set("exclusive_owners")
+}
 """Verbs whose object has one subject at a time, if the new statement announces a change: "Tom owns billing now"."""
 SOLE_OWNERS = _TABLES.word_set("sole_owners")
 """Verbs whose object has one subject at a time, even if no change is announced: "Tom owns billing"."""
@@ -93,7 +95,8 @@ OBJECTS_AT_ONCE = _TABLES.word_set("objects_at_once")
 """Verbs with one place but several objects at a time: "Ann owns billing", "Ann owns search"."""
 TASTES = _TABLES.word_set("tastes")
 """Verbs with several objects at a time, of which two of one kind exclude each other: "prefers vim", "… emacs"."""
-DAYS = _TABLES.word_set("days")
+MONTHS = _TABLES.word_set("months")
+DAYS = frozenset(map(stem_word, _TABLES.word_set("days"))) | _TABLES.word_set("days") | MONTHS
 """Words of days and of how often something happens."""
 CORRECTION_FILLERS = _TABLES.word_set("correction_fillers")
 """Words of a correction that do not say what it is about."""
@@ -127,6 +130,7 @@ _CHANGE = re.compile(rf"\b(?:{CHANGE_PHRASES})\b", re.I)
 _LEAD = re.compile(rf"^(?:{LEADS})+", re.I)
 _TAIL = re.compile(TAILS, re.I)
 _CONTRACTIONS = (
+    (re.compile(r"\blet's\b", re.I), "let us"),
     (re.compile(r"\bcan't\b|\bcannot\b", re.I), "can not"),
     (re.compile(r"\bwon't\b", re.I), "will not"),
     (re.compile(r"n't\b", re.I), " not"),
@@ -145,7 +149,8 @@ _REPLACED = re.compile(
     r"^(?P<before>.*?)\b(?:replaced|swapped|exchanged) (?P<old>.+?) (?:with|by|for) (?P<new>.+)$"
     r"|^(?P<old2>.+?) (?:was|were|is|are|has been|have been|got) replaced (?:with|by) (?P<new2>.+)$"
     r"|^(?P<new3>.+?) (?:replaces|replaced) (?P<old3>.+)$"
-    r"|^(?P<before4>.*?)\b(?:dropped|ditched|abandoned) (?P<old4>.+?) (?:in favou?r of|for) (?P<new4>.+)$",
+    r"|^(?P<before4>.*?)\b(?:dropped|ditched|abandoned) (?P<old4>.+?) (?:in favou?r of|for) (?P<new4>.+)$"
+    r"|^(?P<new5>.+?) (?:(?:has|have) taken|takes?|took) over (?P<before5>.+?) from (?P<old5>.+)$",
     re.I,
 )
 _NOT_ANY_MORE = re.compile(
@@ -153,19 +158,25 @@ _NOT_ANY_MORE = re.compile(
     r"(?: any ?more| any longer)?\s*(?:[,;]|\bbut\b)\s*(?:but |it is |they are |it |rather )?(?P<new>.+)$",
     re.I,
 )
-_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht|pas|no|não) (?P<old>[^,;]+)$", re.I)
+_NOT_ANY_MORE_IN_OTHER_LANGUAGES = re.compile(
+    r"^(?P<before>.*?)\b(?:n(?:e |')\w+ plus|ya no \w+|já não \w+|não \w+ mais|nicht mehr) (?:d['eu] ?|l[ae] )?"
+    r"(?P<old>[^,;]+?)\s*[,;]\s*(?:mais |sino |mas |sondern )?(?P<new>.+)$",
+    re.I,
+)
+_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht(?: mehr)?|pas|no|não) (?P<old>[^,;]+)$", re.I)
 _INSTEAD_OF = re.compile(
     r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", re.I
 )
 _USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", re.I)
 _REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", re.I)
 _FRONTED_CLAUSE = re.compile(
-    r"^(?:if|when|whenever|while|once|on|in|for|with) (?P<condition>[^,]+?),? "
+    r"^(?:(?:if|when|whenever|while|once|on|in|for|with) |(?=without ))(?P<condition>[^,]+?),? "
     r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
     re.I,
 )
+_PURPOSE = re.compile(r"^to (?P<condition>\w+ .+?),? (?P<main>(?:use|run|call|execute|type|invoke) .+)$", re.I)
 _AUXILIARY_END = re.compile(
-    r"(?:\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*)+$", re.I
+    r"(?:\b(?:is|are|was|were|has|have|had|been|being|be|got|will|should|must|to|just|also)\s*)+$", re.I
 )
 _CHANGE_IN_OTHER_LANGUAGES = (
     re.compile(
@@ -174,14 +185,24 @@ _CHANGE_IN_OTHER_LANGUAGES = (
         r"(?:a|para|por) (?P<new>\S+(?: \S+)?)$",
         re.I,
     ),
+    re.compile(r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+) (?:um|ge|migr)\w+$", re.I),
     re.compile(
-        r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+)(?P<object>) "
-        r"(?:um|ge|migr)\w+$",
+        rf"^(?P<before>.+?) (?:ist|sind|wurden?) (?:auf|nach|zu|in) (?P<new>.+?) (?:{_TABLES.phrase('change_de')})$",
         re.I,
     ),
     re.compile(
-        r"^(?P<before>.*?)\b(?:avons|a été|ont) (?:remplacé|migré|déplacé)e?s? (?P<object>)(?P<old>.*?) "
+        r"^(?P<before>.*?)\b(?:avons|a été|ont) (?:remplacé|migré|déplacé)e?s? (?P<old>.*?) "
         r"(?:par|vers|sur) (?P<new>.+)$",
+        re.I,
+    ),
+    re.compile(
+        rf"^(?P<before>.+?) (?:est|sont|a été|ont été) (?:{_TABLES.phrase('change_fr')})e?s? "
+        r"(?:à|aux?|en|vers|sur) (?P<new>.+)$",
+        re.I,
+    ),
+    re.compile(
+        rf"^(?P<before>.+?) (?:(?:se|foi|foram) )?(?:{_TABLES.phrase('change_es_pt')}) "
+        r"(?:al?|para|aos?|em|en) (?:[oa]s? |el |l[ao]s? )?(?P<new>.+)$",
         re.I,
     ),
 )
@@ -200,26 +221,47 @@ _LABEL = re.compile(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
 _HAS_ATTRIBUTE = re.compile(
     r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", re.I
 )
+_CHOSEN = re.compile(
+    r"^(?:use|set|keep|increase|raise|lower|reduce|decrease|change|bump) (?:the|an?|our) (?P<attribute>[^,]+?) "
+    r"(?:of|to|at) (?P<value>\d\S*(?: \S+)?)$",
+    re.I,
+)
 _HAS_COUNT = re.compile(
-    r"^(?P<subject>.+?) (?:has|have|gets?|runs? with) (?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
+    r"^(?P<subject>.+?) (?:has|have|gets?|runs? with|hat|haben|tienen?|tem|têm) "
+    r"(?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
     r"(?P<things>\w+)$",
     re.I,
 )
 _ADVERBS = frozenset(
-    "now already currently still always usually also only just generally normally typically really".split()
+    "now already currently still always usually also only just generally normally typically really jetzt nun "
+    "maintenant désormais ahora agora".split()
 )
-_NO_LONGER = re.compile(r"\bno longer\b", re.I)
+_WHEN_CHANGED = re.compile(
+    r"(?<! to)(?<! until)[ ,]+(?:since |as of )?(?:yesterday|(?:last|this) (?:week|month|quarter|year|sprint|\w+day))$",
+    re.I,
+)
+_STATE = re.compile(r"[a-z]{3,}(?:ed|ing|[ai]ble|ful|less|ous)")
+_UNCERTAIN = re.compile(
+    r"\b(?:might|maybe|perhaps|possibly|eventually|someday|for example|e\.g)\b|\?$|\bwill\b.* (?:next|later|soon)\b",
+    re.I,
+)
+_ADDITION = re.compile(
+    r"(?<!^)\b(?:also|additionally|in addition|as well|auch|zusätzlich|aussi|également|también|además|também)\b|\btoo$",
+    re.I,
+)
+_NO_LONGER = re.compile(r"\bno (?:longer|more(?! than))\b", re.I)
 _ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
 _NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NUMBER_AT_END = re.compile(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{_TABLES.phrase('counters')})*[。. ]*$", re.I)
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)|\d[\d.,:]*(?:am|pm|ms|s|min|h|[kmgt]i?b)", re.I)
-_COPULAS = frozenset("is are was were be been ist sind est es está é".split())
+_COPULAS = frozenset("is are was were be been ist sind beträgt lautet est sont es está están é são fica ficam".split())
 _NEGATIONS = frozenset("not never no nicht kein keine ne pas nunca jamais não".split())
 _AUXILIARIES = frozenset("do does did must should can could will would may might shall have has had to always".split())
 _NAMING_VERBS = frozenset(("heißt", "heisst"))
 _ROLE_VERBS = frozenset(("use", "require", "need", "prefer"))
 _DETERMINERS = frozenset("a an the this that these those our my your their its each every all".split())
+_DEFINITE = frozenset("the our my".split())
 _PRONOUNS = frozenset("we i you they it everyone people".split())
 
 
@@ -229,13 +271,15 @@ class Statement(Struct, frozen=True, kw_only=True):
     Attributes:
         topic, topic_ids: what it is about: words, and numbers, versions, paths and names with digits.
         predicate: verb group and kind of preposition; "*" for a verb of change, "" if none was found.
-        kind: how many values the predicate has at a time: single, multiple, additive or role.
-        value: words of what it says about its topic.
+        kind: how many values the predicate has at a time: single, multiple, additive, role, definite ("is the …") or
+            class ("is a …").
+        value, head: words of what it says about its topic, and the last of them.
         numbers: quantities in the value.
         former: words of a value that it calls outdated ("not 8080", "from npm to pnpm").
         subject, qualifiers: the two parts of the topic: "the API" and "in staging".
         is_change: it says that something has changed.
         is_named: the value is a name, path or number.
+        is_state: the value says how something is: "the main branch is protected".
         is_revoked: it says that its topic no longer exists.
         has_attribute: its subject is an attribute with one value at a time, such as "port".
     """
@@ -249,9 +293,12 @@ class Statement(Struct, frozen=True, kw_only=True):
     former: frozenset[str] = frozenset()
     subject: frozenset[str] = frozenset()
     qualifiers: frozenset[str] = frozenset()
+    head: str = ""
+    preposition: str = ""
     is_negated: bool = False
     is_change: bool = False
     is_named: bool = False
+    is_state: bool = False
     is_revoked: bool = False
     has_attribute: bool = False
 
@@ -284,14 +331,28 @@ def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> 
 
 
 def _relate_sentences(old: str, new: str) -> Relation:
+    old, new = _join_compounds(old, new), _join_compounds(new, old)
     one, other = parse_statement(old), parse_statement(new)
     similarity = compute_jaccard(extract_distinctive_words(old), extract_distinctive_words(new))
     if _is_same(one, other, old, new, similarity):
         return "same"
     relation = _relate_parsed(one, other, similarity)
+    is_addition = not (other.former or other.is_revoked) and _ADDITION.search(new) is not None
+    if relation == "supersedes" and (is_addition or _UNCERTAIN.search(new)):
+        return "different"  # "the API uses Kafka now, too", "the API might move to port 90"
     if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
         return "unclear"
     return relation
+
+
+def _join_compounds(text: str, other: str) -> str:
+    """Write two words or a word with a hyphen as one word where the other text does: "time zone", "timezone"."""
+    known, parts = set(other.casefold().split()), re.split(r"([ -])", text)
+    for place in range(len(parts) - 3, -1, -2):
+        whole = parts[place] + parts[place + 2]
+        if whole.isalpha() and whole.casefold() in known:
+            parts[place : place + 3] = [whole]
+    return "".join(parts)
 
 
 def differ_in_numbers(old: str, new: str) -> bool:
@@ -326,7 +387,7 @@ def parse_statement(text: str) -> Statement:
     """Parse one statement into topic, predicate and value."""
     plain = _normalize(text)
     is_change = announces_change(plain)
-    plain = _strip_edges(plain)
+    plain = _strip_edges(_WHEN_CHANGED.sub("", plain) if is_change else plain)
     revoked = _REVOKED.match(plain)
     if revoked:
         gone = _tokenize(_LATER_CLAUSE.split(revoked["subject"] or revoked["object"] or "")[0])
@@ -346,7 +407,7 @@ def parse_statement(text: str) -> Statement:
         if found and found.start():
             former |= _extract_stems(_tokenize(found["old"]))
             plain = plain[: found.start()]
-    turned = _NOT_ANY_MORE.match(plain)
+    turned = _NOT_ANY_MORE.match(plain) or _NOT_ANY_MORE_IN_OTHER_LANGUAGES.match(plain)
     if turned and turned["new"]:
         former |= _extract_stems(_tokenize(turned["old"]))
         plain = f"{turned['before'] or ''} {turned['new']}"
@@ -357,9 +418,12 @@ def parse_statement(text: str) -> Statement:
         for clause in clauses:
             if gone := _REVOKED.match(_strip_edges(clause)):  # "the queue is NATS, RabbitMQ is gone"
                 former |= _extract_stems(_tokenize(gone["subject"] or gone["object"] or ""))
+    chosen = _CHOSEN.match(plain)
     counted, attribute = _HAS_COUNT.match(plain), _HAS_ATTRIBUTE.match(plain)
     if counted:
         plain = f"there are {counted['count']} {counted['things']} of {counted['subject']}"
+    elif chosen:
+        plain = f"the {chosen['attribute']} is {chosen['value']}"
     elif attribute:
         plain = f"the {attribute['attribute']} of {attribute['subject']} is {attribute['value']}"
     if label:
@@ -393,16 +457,23 @@ def _parse_change(text: str) -> Statement | None:
     found = _REPLACED.match(text)
     if found:
         groups = found.groupdict()
-        old = next(groups[name] for name in ("old", "old2", "old3", "old4") if groups[name])
-        new = next(groups[name] for name in ("new", "new2", "new3", "new4") if groups[name])
-        return _build_change("", old, new)
+        old, new, subject = (
+            next((text for name, text in groups.items() if name.startswith(part) and text), "")
+            for part in ("old", "new", "before5")
+        )
+        old, _, role = old.partition(" as ")  # "Ann replaced Bob as team lead"
+        return _build_change(f"{subject} {role}", old, new)
     found = _FROM_TO.match(text)
     if found:
         return _build_change(f"{found['before']} {found['object']}", found["old"], found["new"])
     for pattern in _CHANGE_IN_OTHER_LANGUAGES:
         found = pattern.match(text)
         if found:
-            return _build_change(f"{found['before']} {found['object']}", found["old"] or "", found["new"])
+            before, moved, old, new = (
+                next((text for name, text in found.groupdict().items() if name.startswith(part) and text), "")
+                for part in ("before", "object", "old", "new")
+            )
+            return _build_change(f"{before} {moved}", old, new)
     found = _TO.match(text)
     if found:
         before = _AUXILIARY_END.sub("", found["before"])
@@ -437,7 +508,7 @@ def _parse_plain(text: str) -> Statement:
         text = text[allowed.end() :]
     text = " ".join(word for word in text.split() if word.casefold() not in _ADVERBS)
     fronted: list[str] = []
-    clause = _FRONTED_CLAUSE.match(text)
+    clause = _FRONTED_CLAUSE.match(text) or _PURPOSE.match(text)
     if clause:
         fronted, text = _tokenize(clause["condition"]), clause["main"]
     tokens = _tokenize(text)
@@ -472,11 +543,12 @@ def _parse_plain(text: str) -> Statement:
     if quantities and value and not any(map(_is_number, value)):
         value, qualifiers, preposition = quantities, [*value, *qualifiers], preposition or "at"
     elif verb in OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
-        value, qualifiers, preposition = [*qualifiers, *quantities], value, "at"
+        named = next((token.casefold() for token in rest if _is_preposition(token)), "")
+        value, qualifiers, preposition = [*qualifiers, *quantities], value, named if named in AGENTIVE else "at"
     else:
         value = [*value, *quantities]
     statement = _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
-    return structs.replace(statement, predicate=statement.predicate + particle) if particle else statement
+    return structs.replace(statement, predicate=statement.predicate + particle, preposition=preposition)
 
 
 def _find_final_verb(tokens: list[str]) -> tuple[list[str], int] | None:
@@ -506,7 +578,10 @@ def _build_from_parts(
         return _build_statement([*qualifiers, verb], [verb], subject, qualifiers, f"{verb} role", kind, negated)
     if verb == "be" and not preposition and _is_role(value):
         return _build_statement([*value, *qualifiers], value, subject, qualifiers, "role", "role", negated)
-    if verb == "be" or verb in SINGLE_VERBS or (is_passive and preposition):
+    article = value[0].casefold().rstrip("_") if verb == "be" and value and not preposition else ""
+    if article in _DEFINITE | {"a", "an"}:
+        kind = "definite" if article in _DEFINITE else "class"
+    elif verb == "be" or verb in SINGLE_VERBS or (is_passive and preposition):
         kind = "single"
     elif verb in ADDITIVE_VERBS:
         kind = "additive"
@@ -516,7 +591,7 @@ def _build_from_parts(
         kind = "single"
     else:
         kind = "multiple"
-    if verb in OBJECTS_AT_ONCE and not (preposition or is_passive):
+    if (verb in OBJECTS_AT_ONCE and not (preposition or is_passive)) or verb.endswith(" me"):
         kind = "multiple"
     group = PREDICATE_GROUPS.get(verb, verb) if preposition or verb not in ("run", "set", "log", "parse") else verb
     if verb == "be" and preposition in LOCATIVE:
@@ -550,11 +625,13 @@ def _build_statement(
         predicate=predicate,
         kind=kind,
         value=_extract_stems(value),
+        head=_normalize_word(value[-1]) if value else "",
         numbers=_extract_numbers(value),
         subject=_extract_stems(subject),
         qualifiers=_extract_stems(qualifiers),
         is_negated=negated,
         is_named=_is_named(value),
+        is_state=len(value) == 1 and (value[0] in _STATES or _STATE.fullmatch(value[0]) is not None),
         has_attribute=bool(head) and any(one in _ATTRIBUTE_STEMS for one in head),
     )
 
@@ -568,6 +645,8 @@ def _build_existential(rest: list[str], fronted: list[str], negated: bool) -> St
 
 def _build_without_predicate(tokens: list[str], negated: bool) -> Statement:
     """Build a statement without a known verb: numbers at the end of the text are its value."""
+    if len(tokens) > 2 and tokens[-2] in ("in", "auf", "en", "em") and _normalize_word(tokens[-1]) in _LANGUAGES:
+        return _build_from_parts(tokens[:-2], "be", "in", tokens[-1:], [], negated)  # "commit messages in German"
     end = len(tokens)
     while end and (_is_number(tokens[end - 1]) or stem_word(tokens[end - 1].casefold()) in _UNITS):
         end -= 1
@@ -579,6 +658,13 @@ def _build_without_predicate(tokens: list[str], negated: bool) -> Statement:
 def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
     """Return index of the predicate (None without one), its verb, the index after it, and whether it is negated."""
     folded = [token.casefold() for token in tokens]
+    if len(folded) > 1 and folded[0] == "be":
+        return 0, "be", 1, False
+    if len(folded) > 2 and folded[1] in ("me", "us") and folded[0] not in STOP_WORDS | PREPOSITIONS:
+        if folded[0] == "call" and folded[2] not in PREPOSITIONS:
+            return 0, "name", 2, False
+        if _find_base_verb(folded[0]) is None:
+            return 0, f"{stem_word(folded[0])} me", 2, False
     for place, token in enumerate(folded):
         if token in (":", "=", "→", "->", "=>") and place:
             return place, "be", place + 1, False
@@ -594,6 +680,8 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
             continue  # a noun or an infinitive: "for tests", "to build"
         if token == verb and not _allows_base_form(before):
             continue
+        if token.endswith("s") and folded[place - 2] == "to" and place > 2 and _find_base_verb(folded[0]) == folded[0]:
+            continue  # the object of an infinitive: "use npm to install packages"
         is_past = before in _PRONOUNS or _is_number(before)
         if token != verb and token.endswith("ed") and not is_past and token not in IRREGULAR:
             continue  # a participle after a noun belongs to the noun
@@ -627,7 +715,8 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
     """
     folded = [token.casefold() for token in tokens]
     for place, token in enumerate(folded):
-        if not place or not token.isalpha() or token in STOP_WORDS or token in PREPOSITIONS:
+        is_name = tokens[place][0].isupper() or _normalize_word(token) in _LANGUAGES
+        if not place or not token.isalpha() or is_name or token in STOP_WORDS or token in PREPOSITIONS:
             continue
         before, following = folded[place - 1], folded[place + 1] if place + 1 < len(folded) else ""
         is_finite = token.endswith("s") and not token.endswith(("ss", "us", "is")) and before not in STOP_WORDS
@@ -670,8 +759,8 @@ def _find_base_verb(token: str) -> str | None:
     if token in IRREGULAR:
         return IRREGULAR[token]
     for form in (token, token[:-1], token[:-2], f"{token[:-3]}y", token[:-3]):
-        ends = token[len(form) :] if token.startswith(form) else "ies"
-        if form in _VERBS and ends in ("", "s", "es", "ed", "d", "ies", form[-1:] + "ed"):
+        ends = token[len(form) :] if token.startswith(form) else token[-3:]
+        if form in _VERBS and ends in ("", "s", "es", "ed", "d", "ies", "ied", form[-1:] + "ed"):
             return form
     return None
 
@@ -700,9 +789,11 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]
         end = place + 1
         while end < len(tokens) and not _is_preposition(tokens[end]):
             end += 1
-        phrase = [token for token in tokens[place + 1 : end] if token not in (",", ";")]
+        begin = place + (tokens[place].casefold() != "without")
+        phrase = [token for token in tokens[begin:end] if token not in (",", ";")]
         known = [token for token in phrase if token.casefold() not in STOP_WORDS]
-        if known and (_is_number(known[0]) or known[0].startswith("-")):
+        is_end = tokens[place].casefold() == "until" and not set(map(str.casefold, phrase)).isdisjoint(DAYS)
+        if known and (is_end or _is_number(known[0]) or known[0].startswith("-")):
             quantities.extend(phrase)
         elif tokens[place].casefold() == "to" and known and _find_base_verb(known[0]) == known[0]:
             pass  # "to save storage" says why
@@ -713,11 +804,11 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]
 
 
 def _is_role(value: Sequence[str]) -> bool:
-    folded = [token.casefold() for token in value]
+    folded = [token.casefold().rstrip("_") for token in value]
     return (
         len(folded) > 1
-        and folded[0] in ("the", "our", "my")
-        and (folded[-1] in POSITIONS or any(token in EXCLUSIVE_ROLES for token in folded))
+        and folded[0] not in ("a", "an")
+        and (folded[-1] in POSITIONS or (folded[0] in _DEFINITE and not EXCLUSIVE_ROLES.isdisjoint(folded)))
     )
 
 
@@ -752,7 +843,7 @@ def _is_named(value: Sequence[str]) -> bool:
     return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
 
 
-_NAMES_LIKE_STOP_WORDS = frozenset("US IT".split())
+_NAMES_LIKE_STOP_WORDS = frozenset("US IT May".split())
 
 
 def _extract_stems(tokens: Iterable[str]) -> frozenset[str]:
@@ -761,7 +852,7 @@ def _extract_stems(tokens: Iterable[str]) -> frozenset[str]:
         for token in tokens
         if token not in (",", ";", ":", "=", "→", "->", "=>")
         and (token.casefold() not in STOP_WORDS or token in _NAMES_LIKE_STOP_WORDS)
-        and not (_is_preposition(token) and token.casefold() not in ("on", "off", "under"))
+        and not (_is_preposition(token) and token.casefold() not in ("on", "off", "under", "without"))
     )
 
 
@@ -785,6 +876,8 @@ _VERBS = SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 _GENERIC = frozenset(map(_normalize_word, GENERIC_NOUNS))
 _ATTRIBUTE_STEMS = frozenset(map(stem_word, ATTRIBUTES))
 _OPPOSITE_WORDS = frozenset(word for pair in OPPOSITES for word in pair)
+_FORMER_THINGS = frozenset(map(_normalize_word, "old former previous legacy deprecated".split()))
+_STATES = _OPPOSITE_WORDS - {"green", "red"}
 _DUTY_STEMS = frozenset(map(_normalize_word, DUTIES))
 _UNITS = frozenset(
     map(
@@ -808,15 +901,27 @@ def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relatio
             and gone - _GENERIC <= _get_all_words(old) | {_normalize_word(old.predicate or "be")}
             else "different"
         )
-    if new.former and new.former & _get_all_words(old) and not _is_conflict(old, new):
+    if _is_outdated(old, new) and not _is_conflict(old, new):
         return "supersedes"
-    if new.predicate == "*" and new.topic and not new.former and new.topic <= old.value and not new.topic_ids:
+    is_renamed = new.predicate == "*" and not new.former and not new.topic_ids and new.topic == old.value - old.numbers
+    is_version = bool(old.numbers and new.numbers)
+    if is_renamed and (
+        is_version or old.predicate == "name" or (old.predicate == "be" and (old.has_attribute or old.is_named))
+    ):
         return "supersedes"  # "the branch is master", "master was renamed to main"
     if old.kind == new.kind == "versioned role":
         return _relate_versions(old, new)
     if {old.predicate, new.predicate} == {"be"} and new.value == old.topic and old.value != new.topic and new.topic:
         return "supersedes"  # "the package manager is npm", "pnpm is the package manager"
-    is_about_same = _is_same_topic(old, new, similarity)
+    is_turned = old.predicate == new.predicate == "be" and old.kind == "definite" and old.value == new.topic
+    if is_turned and new.is_named and new.is_change:
+        return "supersedes"  # "Ann is our designer", "our designer is Bob now"
+    if old.predicate.removesuffix(" by") == new.predicate.removesuffix(" by") != "" and old.predicate != new.predicate:
+        old, new = _turn_active(old), _turn_active(new)
+    is_reversed = old.is_negated != new.is_negated and bool(old.value)
+    if is_reversed and structs.replace(old, is_negated=new.is_negated, is_change=new.is_change) == new:
+        return "supersedes"  # "use tabs", "do not use tabs"
+    is_about_same = _is_same_topic(old, new)
     if not is_about_same:
         if new.is_change and not old.predicate and not new.predicate and not (old.topic_ids ^ new.topic_ids):
             one_word_each = len(old.topic - new.topic) == len(new.topic - old.topic) == 1
@@ -845,34 +950,49 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
     if old.value == new.value:
         return "unclear"
     if old.value < new.value or new.value < old.value:
-        return "supersedes" if new.is_change and not old.value <= new.value else "unclear"
+        return "supersedes" if new.is_change and new.value and not old.value <= new.value else "unclear"
     if _have_unlike_values(old, new):
         return "different"
+    common_types = _list_value_types(old) & _list_value_types(new)
+    are_of_one_type, are_of_one_time = bool(common_types), not common_types.isdisjoint(_TIME_TYPES)
+    if old.predicate == new.predicate and old.preposition != new.preposition and not are_of_one_type:
+        # "sent to Kafka", "sent as JSON now"; "on Slack" may be the new "in Berlin" only if it says so.
+        both = {old.preposition, new.preposition}
+        if not new.is_change or (both & {"as", "from"} and both != {"as", "in"}):
+            return "different"
     is_addition = new.predicate == old.predicate and new.predicate in ADDING_VERBS
     is_addition = is_addition and not old.value & new.value
-    announced = new.is_change and not is_addition and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
+    shared = old.topic & new.topic or old.topic_ids & new.topic_ids or (not old.topic and old.value & new.value)
+    announced = new.is_change and not is_addition and bool(shared) and not new.predicate.endswith(" me")
+    announced = announced and (old.head == new.head or "class" not in (old.kind, new.kind))  # "Tom is a father now"
     if old.numbers and new.numbers:
-        heads, others = old.value - old.numbers - _GENERIC, new.value - new.numbers - _GENERIC
+        heads = old.value - old.numbers - _GENERIC - MONTHS
+        others = new.value - new.numbers - _GENERIC - MONTHS
         if old.numbers == new.numbers:
             return "supersedes" if announced else "different"
         fits = heads == others or not heads or not others or bool(heads & others)
         if not fits:
             return "supersedes" if announced and old.predicate == new.predicate else "different"
-        if "additive" in (old.kind, new.kind):
+        are_minimums = all(number.endswith("+") for number in old.numbers | new.numbers)
+        if "additive" in (old.kind, new.kind) and not are_minimums:
             return "supersedes" if new.is_change else "different"
         return "supersedes"
-    if announced or {"role"} == {old.kind, new.kind}:
+    are_both_named = old.is_named and new.is_named
+    if announced or old.kind == new.kind == "role" or ("role" in (old.kind, new.kind) and are_both_named):
         return "supersedes"
     if "be" in (old.predicate, new.predicate):
-        is_slot = old.has_attribute and new.has_attribute
+        is_slot = old.has_attribute and new.has_attribute and old.is_state == new.is_state
+        is_slot = is_slot and (new.is_named or not old.is_named)  # "the lead is Ann", "the lead is sick"
         opposite = any(frozenset((a, b)) in _OPPOSITE_STEMS for a in old.value for b in new.value)
-        return "supersedes" if is_slot or opposite or (old.is_named and new.is_named) else "different"
-    if old.predicate == new.predicate == "outcome" and not (old.is_named and new.is_named):
+        is_other = is_slot or opposite or are_of_one_type or are_both_named
+        return "supersedes" if is_other or _are_alternatives(old, new) else "different"
+    if old.predicate == new.predicate == "outcome" and not are_both_named:
         return "supersedes" if old.value & new.value else "different"
-    if old.kind == new.kind == "single":
+    if old.kind == new.kind == "single" or (are_of_one_time and old.kind != "additive"):
         return "supersedes"
-    if old.predicate == new.predicate and old.predicate in TASTES:
-        are_of_one_kind = bool(old.value & new.value) or _are_alternatives(old, new)
+    if old.predicate == new.predicate and (old.predicate in TASTES or old.predicate.endswith(" me")):
+        are_of_one_kind = old.head == new.head or _are_alternatives(old, new)
+        are_of_one_kind |= are_of_one_type and old.predicate not in TASTES  # "answer me in English"
         return "supersedes" if are_of_one_kind or (old.qualifiers and old.qualifiers == new.qualifiers) else "different"
     if old.predicate == new.predicate == "use" and old.qualifiers and old.qualifiers == new.qualifiers:
         return "supersedes"
@@ -881,18 +1001,23 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
 
 _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d")
 _CLOCK_WORDS = frozenset("am pm noon midnight uhr mittag mitternacht".split())
+_ORDINAL = re.compile(r"q[1-4]|\d+(?:st|nd|rd|th)|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.(?:\d{4})?")
+_TIME_TYPES = frozenset(("clock", "day", "duration"))
 _TIMES, _SIZES = frozenset(map(stem_word, "second minute hour millisecond".split())), frozenset("kb mb gb tb".split())
 
 
 def _list_value_types(statement: Statement) -> frozenset[str]:
-    """Return what a value says: when, how long, how large, or which path; empty for other words and bare numbers."""
+    """Return what a value is: a time, duration, size, path, port, language or format; empty for other words."""
     value, types = statement.value, set[str]()
     if value & _CLOCK_WORDS or any(map(_CLOCK.fullmatch, value)):
         types.add("clock")
     elif statement.numbers and value & _TIMES:
         types.add("duration")
-    elif value & (DAYS | _TIMES):
+    elif value & (DAYS | _TIMES) or any(map(_ORDINAL.fullmatch, value)):
         types.add("day")
+    types.update(name for name, names in (("language", _LANGUAGES), ("format", _FORMATS)) if value & names)
+    if "port" in value:
+        types.add("port")
     if value & _SIZES:
         types.add("size")
     if any("/" in word.strip("/") or word.endswith("/") for word in value):
@@ -905,39 +1030,43 @@ def _have_unlike_values(old: Statement, new: Statement) -> bool:
     one, other = _list_value_types(old), _list_value_types(new)
     if one and other:
         return one.isdisjoint(other)
-    if new.is_change or not {old.predicate, new.predicate} <= {"listen", "place", "be at"}:
+    if "be" in (old.predicate, new.predicate):
         return False
     untyped = new if one else old
     if "path" in one | other:
         return len(untyped.value) > 1  # the name of a folder may stand for its path
     if one or other:
-        return untyped.value != untyped.numbers  # "at 9:30", "at 10"
+        return not all(map(_is_number, untyped.value))  # "at 9:30", "at 10"
     return False
 
 
-def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
-    if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids:
-        return False
-    more, less = old.topic - new.topic - _GENERIC, new.topic - old.topic - _GENERIC
+def _is_same_topic(old: Statement, new: Statement) -> bool:
+    """Whether two topics are the same; one of them may have more words only if the new statement announces a change."""
+    more = (old.topic | old.topic_ids) - new.topic - new.topic_ids - _GENERIC
+    less = (new.topic | new.topic_ids) - old.topic - old.topic_ids - _GENERIC
     # A word of one topic that is in the other's value is no difference: "the port is 8080", "listens on port 9090".
     more, less = more - new.value, less - old.value
     if more and less:
         return False
-    one_sided = bool(more or less or old.topic_ids ^ new.topic_ids)
     shared = old.topic & new.topic or old.topic_ids & new.topic_ids
     if not shared:
         first_person = not old.topic and not new.topic and not old.topic_ids and not new.topic_ids
         return first_person and (
             (old.kind == new.kind == "single" and old.predicate == new.predicate and _are_alternatives(old, new))
             or (new.is_change and (old.predicate == new.predicate or (bool(old.value) and old.value == new.value)))
-            or bool(new.numbers and old.numbers != new.numbers)
+            or bool(new.numbers and old.numbers != new.numbers and _mask(old.numbers) == _mask(new.numbers))
         )
-    if not one_sided or new.is_change:
+    if not (more or less or old.topic_ids ^ new.topic_ids):
         return True
-    # "in staging", "on the mirror": what holds there need not hold elsewhere.
-    if (more & old.qualifiers) or (less & new.qualifiers):
-        return False
-    return similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids)
+    # What holds for "the mock API" or "in staging" need not hold for "the API", and "the old API" is never "the API".
+    # "Ann has access to staging" is not about staging.
+    is_object = bool(old.subject) and old.subject.isdisjoint(new.topic | new.topic_ids)
+    return new.is_change and not is_object and _FORMER_THINGS.isdisjoint(more | less)
+
+
+def _mask(numbers: frozenset[str]) -> frozenset[str]:
+    """Return numbers and names with digits with 0 for each number: "eu-west-1" and "us-east-1" stay different."""
+    return frozenset(_DIGITS.sub("0", one) for one in numbers)
 
 
 def _are_alternatives(old: Statement, new: Statement) -> bool:
@@ -946,14 +1075,38 @@ def _are_alternatives(old: Statement, new: Statement) -> bool:
     return len(old.value) == len(new.value) == 1 and any(both <= family for family in _ALTERNATIVE_STEMS)
 
 
+def _is_outdated(old: Statement, new: Statement) -> bool:
+    """Whether the new statement says that the value of the old one no longer holds, or its subject has that role."""
+    numbers = frozenset(word for word in new.former if _is_id(word))
+    if (numbers or new.former) & old.value:
+        return bool(numbers or new.topic or new.predicate != "*" or old.head in new.former)
+    is_about_same = new.topic & (old.value if old.predicate else old.topic)
+    return bool(is_about_same) and bool(new.former & (old.topic | old.topic_ids))
+
+
 def _is_conflict(old: Statement, new: Statement) -> bool:
     """Whether both statements name subjects, and these are different."""
     if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids - new.former:
         return True
-    seen = _get_all_words(old)
-    more = new.topic - seen - _GENERIC - new.former
-    less = old.topic - new.topic - _GENERIC - new.former - new.value
-    return bool(more and less and not (old.topic & new.topic)) or bool(more and less)
+    more = (new.topic | new.topic_ids) - _get_all_words(old) - _GENERIC - new.former
+    less = (old.topic | old.topic_ids) - new.topic - new.topic_ids - _GENERIC - new.former - new.value
+    return bool(more and less)
+
+
+def _turn_active(statement: Statement) -> Statement:
+    """Return "Bob owns billing" for "billing is owned by Bob", and any other statement as it is."""
+    if statement.preposition != "by":
+        return statement
+    return structs.replace(
+        statement,
+        topic=statement.value | statement.qualifiers,
+        topic_ids=frozenset(),
+        predicate=statement.predicate.removesuffix(" by"),
+        kind="multiple",
+        subject=statement.value,
+        value=statement.subject,
+        numbers=frozenset(),
+    )
 
 
 def _is_handed_over(old: Statement, new: Statement) -> bool:
@@ -970,13 +1123,11 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
 def _is_compatible(old: Statement, new: Statement) -> bool:
     """Whether two predicates can be about the same property of a subject."""
     one, other = old.predicate, new.predicate
-    if one == other or "*" in (one, other):
+    if one == other or "*" in (one, other) or {one, other} == {"be", "role"}:
         return True
     places = {"place", "listen", "be at"}
     if {one, other} <= places:
         return True
-    if one.removesuffix(" by") == other.removesuffix(" by"):
-        return new.is_change
     if "be" in (one, other) or not one or not other:
         return bool(old.numbers and new.numbers)
     return {one, other} <= places | {"use"} and bool(old.numbers and new.numbers)
@@ -1116,4 +1267,6 @@ _ALTERNATIVE_STEMS = tuple(
     if family.isdisjoint(("monday", "daily", "english"))
 )
 """Without days, intervals and languages, of which several may hold: "we deploy on Mondays", "… on Thursdays"."""
+_FORMATS = next(family for family in map(frozenset, ALTERNATIVES) if "json" in family)
+_LANGUAGES = next(family for family in map(frozenset, ALTERNATIVES) if "english" in family)
 _OPPOSITE_STEMS = frozenset(frozenset((_normalize_word(a), _normalize_word(b))) for a, b in OPPOSITES)
