@@ -143,9 +143,9 @@ def parse_memory_line(text: str) -> str:
 
 
 def make_memory_command(text: str) -> str:
-    """Return the command that saves a line such as `#we deploy on Fridays` as a fact; "" for any other line."""
+    """Return the command that saves a line such as `#we deploy on Fridays`; "" for any other line."""
     memory = parse_memory_line(text)
-    return f"/memory remember --type fact -- {memory}" if memory else ""  # `--`: the text may begin like an option
+    return f"/memory remember --type auto -- {memory}" if memory else ""  # `--`: the text may begin like an option
 
 
 def describe_line_prefix(text: str) -> str:

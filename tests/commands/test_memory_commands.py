@@ -769,3 +769,29 @@ def test_the_examples_of_the_documentation_work(harness: Harness) -> None:
 def test_a_text_with_an_option_is_refused_with_the_way_to_save_it(harness: Harness, line: str) -> None:
     said = refused(harness, line)
     assert "--confidence, --example" in said and "write -- before the text" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("we deploy on Fridays", {"fact": ["we deploy on Fridays"]}),
+        ("the API never returns null", {"fact": ["the API never returns null"]}),
+        ("never push to main", {"preference": ["never push to main"]}),
+        ("I prefer short functions", {"preference": ["prefer short functions"]}),
+        ("don't touch tests/golden", {"preference": ["don't touch tests/golden"]}),
+        (
+            "the staging port is 9090, never use 8080",
+            {"fact": ["the staging port is 9090, never use 8080"], "preference": ["never use 8080"]},
+        ),
+    ],
+)
+def test_a_text_of_any_kind_is_saved_as_what_it_states(
+    harness: Harness, text: str, kinds: dict[str, list[str]]
+) -> None:
+    assert "Saved to" in ok(harness, f"/memory remember --type auto -- {text}").text
+    found: dict[str, list[str]] = {}
+    for record in harness.memory.store.records():
+        found.setdefault(record.kind, []).append(record.content)
+    assert found == kinds
+    harness.memory.store.undo()
+    assert harness.memory.store.records() == ()

@@ -68,7 +68,7 @@ def test_a_session_is_exported_to_a_new_file_only(project: Path, capsys: pytest.
 
 def test_a_line_with_a_number_sign_is_remembered_and_a_plus_is_text_without_an_answer() -> None:
     signs = LineHints(lambda: None)
-    assert signs.command("# we deploy on Fridays") == "/memory remember --type fact -- we deploy on Fridays"
+    assert signs.command("# we deploy on Fridays") == "/memory remember --type auto -- we deploy on Fridays"
     assert signs.command("+") == ""
 
 

@@ -69,6 +69,7 @@ from clio.storage.locks import error_cause
 from clio.text.formatting import truncate_line
 from clio.text.fuzzy import find_nearest_name
 from clio.text.translation import mark, tr, tr_count
+from clio.text.vocabulary import STOP_WORDS, tokenize
 
 SCOPE_LABELS: dict[Scope, str] = {"project": mark("project memory"), "user": mark("user memory")}
 _MAX_SUGGESTED = 60
@@ -84,7 +85,12 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             tr("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
         )
-    kind = _parse_type(given.get_single("--type") or given.get_single("--kind") or "note")
+    name = given.get_single("--type") or given.get_single("--kind") or "note"
+    if name == "auto":
+        if (saved := _save_stated(ctx, given.text)) is not None:
+            return saved
+        name = "fact"
+    kind = _parse_type(name)
     scope = parse_scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
         return _add_preference(ctx, given)
@@ -307,6 +313,34 @@ def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
         for record in newest
         if get_short_id(record) not in named
     ]
+
+
+_MANY_OTHER_WORDS = 3
+"""Number of words beside a preference or limit from which a text states something else, too."""
+
+
+def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
+    """Save the preferences and limits that a text states, as if it were a message; None if it states none.
+
+    Limits that a message sets for its own task only are saved, too, as the user asks to remember them. What the text
+    says beside them is saved as a fact: "the port is 9090, never use 8080".
+    """
+    from clio.memory.consolidation.learner import find_statements, save_statements
+    from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
+
+    found = find_statements(ctx.memory, text)
+    stated = [one for one in (*found.certain, *found.doubtful) if one.kind != "fact"]
+    stated += (
+        StatedPreference(kind="rule", content=limit, score=NEVER, certain=True, quote=text) for limit in found.for_task
+    )
+    if not stated:
+        return None
+    others = set(tokenize(text)) - STOP_WORDS - {word for one in stated for word in tokenize(one.content)}
+    with ctx.memory.store.group(f"saved {stated[0].content}"):
+        lines = [save_statements(ctx.memory, stated, make_user_provenance(ctx).session)]
+        if len(others) >= _MANY_OTHER_WORDS:
+            lines.append(remember_text(ctx, join_arguments(["--type", "fact", "--", text])).text)
+    return CommandResult(text="\n".join(lines), data={"action": "saved", "statements": [one.content for one in stated]})
 
 
 def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
