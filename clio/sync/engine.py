@@ -319,10 +319,14 @@ class Synchronizer:
                 digest = item.digest if item else ""
                 meant = state.applying.get(path)
                 if meant is not None and (last is None or digest != last.digest):
-                    # A run was killed while it wrote this record: it was written, and perhaps changed since. One that
-                    # is not here was written only if it has been forgotten since.
-                    is_here = bool(digest) or meant.deleted or last is not None
-                    last = meant if is_here or source.has_ended(key, state.applying_at) else last
+                    # A run was killed while it wrote this record: it was written, and perhaps changed since. Only the
+                    # log tells whether one that is here was deleted and restored, or changed before it was deleted; in
+                    # doubt it stays. One that was new and is not here was written only if it has been forgotten since.
+                    if digest:
+                        is_written = not meant.deleted or source.has_ended(key, state.applying_at) is not False
+                    else:
+                        is_written = meant.deleted or last is not None or source.has_ended(key, state.applying_at)
+                    last = meant if is_written else last
                 remote = seen[path].state if path in seen else None
                 created, changed = (item.created, item.changed) if item else (0.0, 0.0)
                 stated = state_of_local(last, digest, now=now, created=created, changed=changed, remote=remote)

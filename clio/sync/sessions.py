@@ -106,9 +106,8 @@ class SessionSource:
         """See `Source`."""
         return keys if is_plausible_loss(len(keys), known) else ()
 
-    def has_ended(self, key: Key, since: float) -> bool:
+    def has_ended(self, key: Key, since: float) -> None:
         """See `Source`. Deleting a session leaves no trace."""
-        return False
 
     def write(self, changes: Sequence[Change]) -> set[Key]:
         """See `Source`."""

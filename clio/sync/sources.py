@@ -105,8 +105,8 @@ class Source(Protocol):
         """Return which of these records, of so many known ones, were deleted rather than lost with a damaged file."""
         ...
 
-    def has_ended(self, key: Key, since: float) -> bool:
-        """Return whether the change log says that a record was deleted at this time or later."""
+    def has_ended(self, key: Key, since: float) -> bool | None:
+        """Return whether the change log says that a record was deleted at this time or later; None without a log."""
         ...
 
     def write(self, changes: Sequence[Change]) -> set[Key]:
@@ -464,9 +464,8 @@ class StyleSource:
         """See `Source`."""
         return keys
 
-    def has_ended(self, key: Key, since: float) -> bool:
+    def has_ended(self, key: Key, since: float) -> None:
         """See `Source`."""
-        return False
 
     def write(self, changes: Sequence[Change]) -> set[Key]:
         """See `Source`."""
@@ -568,9 +567,8 @@ class StyleFileSource:
         """See `Source`."""
         return keys if is_plausible_loss(len(keys), known) else ()
 
-    def has_ended(self, key: Key, since: float) -> bool:
+    def has_ended(self, key: Key, since: float) -> None:
         """See `Source`."""
-        return False
 
     def write(self, changes: Sequence[Change]) -> set[Key]:
         """See `Source`."""

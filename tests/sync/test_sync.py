@@ -320,6 +320,61 @@ def test_a_change_made_while_others_arrive_is_not_overwritten(tmp_path: Path, mo
     assert texts(one) == texts(two) == ["the text of two"]
 
 
+class Killed(BaseException):
+    """Ends a run as SIGKILL does: nothing after it is written."""
+
+
+@pytest.mark.parametrize("kind", ["fact", "discovery"])
+def test_a_memory_changed_before_its_deletion_arrived_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    one, two = make_machines(tmp_path, 2)
+    id = add(one, "the parser is written in Rust", kind)
+    meet(one, two)
+    one.store.forget(id)
+    one.synchronize()
+    save = two.files.save_state
+
+    def kill_before_applying(state: object) -> None:
+        save(state)  # pyright: ignore[reportArgumentType]
+        if state.applying:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            raise Killed
+
+    monkeypatch.setattr(two.files, "save_state", kill_before_applying)
+    with pytest.raises(Killed):
+        two.synchronize()
+    monkeypatch.setattr(two.files, "save_state", save)
+    two.store.update(id, content="the parser is written in Go")
+    meet(two, one)
+    assert texts(one) == texts(two) == []
+
+
+@pytest.mark.parametrize("kind", ["fact", "discovery"])
+def test_a_memory_restored_after_its_deletion_arrived_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    one, two = make_machines(tmp_path, 2)
+    id = add(one, "the parser is written in Rust", kind)
+    meet(one, two)
+    one.store.forget(id)
+    one.synchronize()
+    save = two.files.save_state
+
+    def kill_after_applying(state: object) -> None:
+        if texts(two) == []:
+            raise Killed
+        save(state)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(two.files, "save_state", kill_after_applying)
+    with pytest.raises(Killed):
+        two.synchronize()
+    monkeypatch.setattr(two.files, "save_state", save)
+    two.store.restore(id)
+    two.store.update(id, content="the parser is written in Go")
+    meet(two, one)
+    assert texts(one) == texts(two) == ["the parser is written in Go"]
+
+
 @pytest.mark.sampled
 def test_killed_at_any_change_of_the_disk_it_goes_on(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
