@@ -776,6 +776,7 @@ def test_a_text_with_an_option_is_refused_with_the_way_to_save_it(harness: Harne
     [
         ("we deploy on Fridays", {"fact": ["we deploy on Fridays"]}),
         ("the API never returns null", {"fact": ["the API never returns null"]}),
+        ("we deploy on Fridays only", {"fact": ["we deploy on Fridays only"]}),
         ("never push to main", {"preference": ["never push to main"]}),
         ("I prefer short functions", {"preference": ["prefer short functions"]}),
         ("don't touch tests/golden", {"preference": ["don't touch tests/golden"]}),

@@ -326,13 +326,18 @@ def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
     says beside them is saved as a fact: "the port is 9090, never use 8080".
     """
     from clio.memory.consolidation.learner import find_statements, save_statements
+    from clio.memory.preferences.foreign_statements import detect_language
+    from clio.memory.preferences.preferences import stance_of
     from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
 
     found = find_statements(ctx.memory, text)
     stated = [one for one in (*found.certain, *found.doubtful) if one.kind != "fact"]
     stated += (
-        StatedPreference(kind="rule", content=limit, score=NEVER, certain=True, quote=text) for limit in found.for_task
+        StatedPreference(kind="rule", content=limit, score=NEVER, certain=False, quote=text) for limit in found.for_task
     )
+    # "We deploy on Fridays only" may be a limit, too, but only words such as "never" and "always" order something.
+    is_foreign = bool(detect_language(text))
+    stated = [one for one in stated if one.kind != "rule" or stance_of(one.content) or (one.certain and is_foreign)]
     if not stated:
         return None
     others = set(tokenize(text)) - STOP_WORDS - {word for one in stated for word in tokenize(one.content)}
