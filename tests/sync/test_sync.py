@@ -325,8 +325,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("kind", ["fact", "discovery"])
-def test_a_memory_changed_before_its_deletion_arrived_does_not_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_memory_changed_after_a_killed_run_stays_only_if_the_run_had_deleted_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_deleted: bool
 ) -> None:
     one, two = make_machines(tmp_path, 2)
     id = add(one, "the parser is written in Rust", kind)
@@ -335,44 +336,22 @@ def test_a_memory_changed_before_its_deletion_arrived_does_not_come_back(
     one.synchronize()
     save = two.files.save_state
 
-    def kill_before_applying(state: object) -> None:
-        save(state)  # pyright: ignore[reportArgumentType]
-        if state.applying:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-            raise Killed
-
-    monkeypatch.setattr(two.files, "save_state", kill_before_applying)
-    with pytest.raises(Killed):
-        two.synchronize()
-    monkeypatch.setattr(two.files, "save_state", save)
-    two.store.update(id, content="the parser is written in Go")
-    meet(two, one)
-    assert texts(one) == texts(two) == []
-
-
-@pytest.mark.parametrize("kind", ["fact", "discovery"])
-def test_a_memory_restored_after_its_deletion_arrived_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    one, two = make_machines(tmp_path, 2)
-    id = add(one, "the parser is written in Rust", kind)
-    meet(one, two)
-    one.store.forget(id)
-    one.synchronize()
-    save = two.files.save_state
-
-    def kill_after_applying(state: object) -> None:
+    def save_or_die(state: object) -> None:
         if texts(two) == []:
             raise Killed
         save(state)  # pyright: ignore[reportArgumentType]
+        if state.applying and not is_deleted:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            raise Killed
 
-    monkeypatch.setattr(two.files, "save_state", kill_after_applying)
+    monkeypatch.setattr(two.files, "save_state", save_or_die)
     with pytest.raises(Killed):
         two.synchronize()
     monkeypatch.setattr(two.files, "save_state", save)
-    two.store.restore(id)
+    if is_deleted:
+        two.store.restore(id)
     two.store.update(id, content="the parser is written in Go")
     meet(two, one)
-    assert texts(one) == texts(two) == ["the parser is written in Go"]
+    assert texts(one) == texts(two) == (["the parser is written in Go"] if is_deleted else [])
 
 
 @pytest.mark.sampled
