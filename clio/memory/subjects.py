@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
+from clio.text.lazy_regex import LazyRegex
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.text.vocabulary import stem_word
 
@@ -96,6 +97,7 @@ OBJECTS_AT_ONCE = _TABLES.word_set("objects_at_once")
 TASTES = _TABLES.word_set("tastes")
 """Verbs with several objects at a time, of which two of one kind exclude each other: "prefers vim", "… emacs"."""
 MONTHS = _TABLES.word_set("months")
+"""English names of months, and their short forms."""
 DAYS = frozenset(map(stem_word, _TABLES.word_set("days"))) | _TABLES.word_set("days") | MONTHS
 """Words of days and of how often something happens."""
 CORRECTION_FILLERS = _TABLES.word_set("correction_fillers")
@@ -124,28 +126,28 @@ _SAME_WORDS, _LIKELY_PARAPHRASE = 0.85, 0.50
 _MAX_SENTENCES = 20
 _MAX_CHARS = 1_000
 """Number of characters of a sentence that are read."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
-_TOKEN = re.compile(r"[,;→]|->|=>|=|:(?=\s|$)|--?\w[\w=-]*|[~.]?/?\w(?:[\w./\\:@+#%*'-]*[\w/%*+#])?", re.UNICODE)
-_CHANGE = re.compile(rf"\b(?:{CHANGE_PHRASES})\b", re.I)
-_LEAD = re.compile(rf"^(?:{LEADS})+", re.I)
-_TAIL = re.compile(TAILS, re.I)
+_SENTENCE_END = LazyRegex(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
+_TOKEN = LazyRegex(r"[,;→]|->|=>|=|:(?=\s|$)|--?\w[\w=-]*|[~.]?/?\w(?:[\w./\\:@+#%*'-]*[\w/%*+#])?", re.UNICODE)
+_CHANGE = LazyRegex(rf"\b(?:{CHANGE_PHRASES})\b", re.I)
+_LEAD = LazyRegex(rf"^(?:{LEADS})+", re.I)
+_TAIL = LazyRegex(TAILS, re.I)
 _CONTRACTIONS = (
-    (re.compile(r"\blet's\b", re.I), "let us"),
-    (re.compile(r"\bcan't\b|\bcannot\b", re.I), "can not"),
-    (re.compile(r"\bwon't\b", re.I), "will not"),
-    (re.compile(r"n't\b", re.I), " not"),
-    (re.compile(r"\b(it|that|there|he|she|who|what)'s\b", re.I), r"\1 is"),
-    (re.compile(r"(\w)'s\b"), r"\1"),
-    (re.compile(r"'(?:re)\b", re.I), " are"),
-    (re.compile(r"'ve\b", re.I), " have"),
-    (re.compile(r"'ll\b", re.I), " will"),
-    (re.compile(r"(\d)\s+%"), r"\1%"),
-    (re.compile(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
+    (LazyRegex(r"\blet's\b", re.I), "let us"),
+    (LazyRegex(r"\bcan't\b|\bcannot\b", re.I), "can not"),
+    (LazyRegex(r"\bwon't\b", re.I), "will not"),
+    (LazyRegex(r"n't\b", re.I), " not"),
+    (LazyRegex(r"\b(it|that|there|he|she|who|what)'s\b", re.I), r"\1 is"),
+    (LazyRegex(r"(\w)'s\b"), r"\1"),
+    (LazyRegex(r"'(?:re)\b", re.I), " are"),
+    (LazyRegex(r"'ve\b", re.I), " have"),
+    (LazyRegex(r"'ll\b", re.I), " will"),
+    (LazyRegex(r"(\d)\s+%"), r"\1%"),
+    (LazyRegex(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
 )
 _VERB = rf"(?:{CHANGE_VERBS})"
-_FROM_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", re.I)
-_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", re.I)
-_REPLACED = re.compile(
+_FROM_TO = LazyRegex(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", re.I)
+_TO = LazyRegex(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", re.I)
+_REPLACED = LazyRegex(
     r"^(?P<before>.*?)\b(?:replaced|swapped|exchanged) (?P<old>.+?) (?:with|by|for) (?P<new>.+)$"
     r"|^(?P<old2>.+?) (?:was|were|is|are|has been|have been|got) replaced (?:with|by) (?P<new2>.+)$"
     r"|^(?P<new3>.+?) (?:replaces|replaced) (?P<old3>.+)$"
@@ -153,80 +155,80 @@ _REPLACED = re.compile(
     r"|^(?P<new5>.+?) (?:(?:has|have) taken|takes?|took) over (?P<before5>.+?) from (?P<old5>.+)$",
     re.I,
 )
-_NOT_ANY_MORE = re.compile(
+_NOT_ANY_MORE = LazyRegex(
     r"^(?P<before>.*?\b(?:is|are|was|were|do|does|did|use|uses|on|in|at))?\s*\b(?:not|no longer) (?P<old>[^,;]+?)"
     r"(?: any ?more| any longer)?\s*(?:[,;]|\bbut\b)\s*(?:but |it is |they are |it |rather )?(?P<new>.+)$",
     re.I,
 )
-_NOT_ANY_MORE_IN_OTHER_LANGUAGES = re.compile(
+_NOT_ANY_MORE_IN_OTHER_LANGUAGES = LazyRegex(
     r"^(?P<before>.*?)\b(?:n(?:e |')\w+ plus|ya no \w+|já não \w+|não \w+ mais|nicht mehr) (?:d['eu] ?|l[ae] )?"
     r"(?P<old>[^,;]+?)\s*[,;]\s*(?:mais |sino |mas |sondern )?(?P<new>.+)$",
     re.I,
 )
-_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht(?: mehr)?|pas|no|não) (?P<old>[^,;]+)$", re.I)
-_INSTEAD_OF = re.compile(
+_COMMA_NOT = LazyRegex(r",\s*(?:and |but )?(?:not|nicht(?: mehr)?|pas|no|não) (?P<old>[^,;]+)$", re.I)
+_INSTEAD_OF = LazyRegex(
     r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", re.I
 )
-_USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", re.I)
-_REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", re.I)
-_FRONTED_CLAUSE = re.compile(
+_USED_TO = LazyRegex(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", re.I)
+_REASON = LazyRegex(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", re.I)
+_FRONTED_CLAUSE = LazyRegex(
     r"^(?:(?:if|when|whenever|while|once|on|in|for|with) |(?=without ))(?P<condition>[^,]+?),? "
     r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
     re.I,
 )
-_PURPOSE = re.compile(r"^to (?P<condition>\w+ .+?),? (?P<main>(?:use|run|call|execute|type|invoke) .+)$", re.I)
-_AUXILIARY_END = re.compile(
+_PURPOSE = LazyRegex(r"^to (?P<condition>\w+ .+?),? (?P<main>(?:use|run|call|execute|type|invoke) .+)$", re.I)
+_AUXILIARY_END = LazyRegex(
     r"(?:\b(?:is|are|was|were|has|have|had|been|being|be|got|will|should|must|to|just|also)\s*)+$", re.I
 )
 _CHANGE_IN_OTHER_LANGUAGES = (
-    re.compile(
+    LazyRegex(
         r"^(?P<before>.*?)\b(?:migramos|cambiamos|movimos|pasamos|mudamos|trocamos) "
         r"(?P<object>.*?)(?:\bde (?P<old>\S+) )?"
         r"(?:a|para|por) (?P<new>\S+(?: \S+)?)$",
         re.I,
     ),
-    re.compile(r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+) (?:um|ge|migr)\w+$", re.I),
-    re.compile(
+    LazyRegex(r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+) (?:um|ge|migr)\w+$", re.I),
+    LazyRegex(
         rf"^(?P<before>.+?) (?:ist|sind|wurden?) (?:auf|nach|zu|in) (?P<new>.+?) (?:{_TABLES.phrase('change_de')})$",
         re.I,
     ),
-    re.compile(
+    LazyRegex(
         r"^(?P<before>.*?)\b(?:avons|a été|ont) (?:remplacé|migré|déplacé)e?s? (?P<old>.*?) "
         r"(?:par|vers|sur) (?P<new>.+)$",
         re.I,
     ),
-    re.compile(
+    LazyRegex(
         rf"^(?P<before>.+?) (?:est|sont|a été|ont été) (?:{_TABLES.phrase('change_fr')})e?s? "
         r"(?:à|aux?|en|vers|sur) (?P<new>.+)$",
         re.I,
     ),
-    re.compile(
+    LazyRegex(
         rf"^(?P<before>.+?) (?:(?:se|foi|foram) )?(?:{_TABLES.phrase('change_es_pt')}) "
         r"(?:al?|para|aos?|em|en) (?:[oa]s? |el |l[ao]s? )?(?P<new>.+)$",
         re.I,
     ),
 )
-_REVOKED = re.compile(
+_REVOKED = LazyRegex(
     rf"^(?P<subject>[^,;]+?) (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b"
     rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{REVOKED}) (?P<object>[^,;]+)",
     re.I,
 )
-_LATER_CLAUSE = re.compile(
+_LATER_CLAUSE = LazyRegex(
     r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b"
     rf"|\S+ (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b)",
     re.I,
 )
-_FRONTED = re.compile(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", re.I)
-_LABEL = re.compile(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
-_HAS_ATTRIBUTE = re.compile(
+_FRONTED = LazyRegex(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", re.I)
+_LABEL = LazyRegex(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
+_HAS_ATTRIBUTE = LazyRegex(
     r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", re.I
 )
-_CHOSEN = re.compile(
+_CHOSEN = LazyRegex(
     r"^(?:use|set|keep|increase|raise|lower|reduce|decrease|change|bump) (?:the|an?|our) (?P<attribute>[^,]+?) "
     r"(?:of|to|at) (?P<value>\d\S*(?: \S+)?)$",
     re.I,
 )
-_HAS_COUNT = re.compile(
+_HAS_COUNT = LazyRegex(
     r"^(?P<subject>.+?) (?:has|have|gets?|runs? with|hat|haben|tienen?|tem|têm) "
     r"(?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
     r"(?P<things>\w+)$",
@@ -236,25 +238,25 @@ _ADVERBS = frozenset(
     "now already currently still always usually also only just generally normally typically really jetzt nun "
     "maintenant désormais ahora agora".split()
 )
-_WHEN_CHANGED = re.compile(
+_WHEN_CHANGED = LazyRegex(
     r"(?<! to)(?<! until)[ ,]+(?:since |as of )?(?:yesterday|(?:last|this) (?:week|month|quarter|year|sprint|\w+day))$",
     re.I,
 )
-_STATE = re.compile(r"[a-z]{3,}(?:ed|ing|[ai]ble|ful|less|ous)")
-_UNCERTAIN = re.compile(
+_STATE = LazyRegex(r"[a-z]{3,}(?:ed|ing|[ai]ble|ful|less|ous)")
+_UNCERTAIN = LazyRegex(
     r"\b(?:might|maybe|perhaps|possibly|eventually|someday|for example|e\.g)\b|\?$|\bwill\b.* (?:next|later|soon)\b",
     re.I,
 )
-_ADDITION = re.compile(
+_ADDITION = LazyRegex(
     r"(?<!^)\b(?:also|additionally|in addition|as well|auch|zusätzlich|aussi|également|también|además|também)\b|\btoo$",
     re.I,
 )
-_NO_LONGER = re.compile(r"\bno (?:longer|more(?! than))\b", re.I)
-_ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
-_NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_NUMBER_AT_END = re.compile(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{_TABLES.phrase('counters')})*[。. ]*$", re.I)
-_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
-_NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)|\d[\d.,:]*(?:am|pm|ms|s|min|h|[kmgt]i?b)", re.I)
+_NO_LONGER = LazyRegex(r"\bno (?:longer|more(?! than))\b", re.I)
+_ALLOWED = LazyRegex(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
+_NOT_LATIN = LazyRegex(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NUMBER_AT_END = LazyRegex(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{_TABLES.phrase('counters')})*[。. ]*$", re.I)
+_DIGITS = LazyRegex(r"\d+(?:[.,:]\d+)*")
+_NUMBER = LazyRegex(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)|\d[\d.,:]*(?:am|pm|ms|s|min|h|[kmgt]i?b)", re.I)
 _COPULAS = frozenset("is are was were be been ist sind beträgt lautet est sont es está están é são fica ficam".split())
 _NEGATIONS = frozenset("not never no nicht kein keine ne pas nunca jamais não".split())
 _AUXILIARIES = frozenset("do does did must should can could will would may might shall have has had to always".split())
@@ -843,6 +845,7 @@ def _is_named(value: Sequence[str]) -> bool:
     return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
 
 
+# In this spelling they are names, not words that say nothing.
 _NAMES_LIKE_STOP_WORDS = frozenset("US IT May".split())
 
 
@@ -999,9 +1002,9 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
     return "different"
 
 
-_CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d")
+_CLOCK = LazyRegex(r"\d{1,2}(?:[:.h]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d")
 _CLOCK_WORDS = frozenset("am pm noon midnight uhr mittag mitternacht".split())
-_ORDINAL = re.compile(r"q[1-4]|\d+(?:st|nd|rd|th)|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.(?:\d{4})?")
+_ORDINAL = LazyRegex(r"q[1-4]|\d+(?:st|nd|rd|th)|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.(?:\d{4})?")
 _TIME_TYPES = frozenset(("clock", "day", "duration"))
 _TIMES, _SIZES = frozenset(map(stem_word, "second minute hour millisecond".split())), frozenset("kb mb gb tb".split())
 
@@ -1150,31 +1153,31 @@ _DECIDING_WORDS = frozenset(
     "all some every each both was were had may might must can could should will would never always up down off".split()
 )
 """Words that make another statement wherever they are, although they are stop words or prepositions."""
-_PASSIVE = re.compile(
+_PASSIVE = LazyRegex(
     r"^(?P<object>.+?) (?:is|are|was|were|gets?|been) (?:also |always )?(?P<verb>[a-z-]+(?:ed|[nt])) (?P<middle>.*?)\b"
     r"(?:by|from|in|for|with) (?P<agent>.+)$",
     re.I,
 )
-_OF = re.compile(r"\b(?P<thing>[\w-]+(?: point| file| branch| id| name)?) of (?:the |an? )?(?P<owner>[\w.-]+)", re.I)
-_BEFORE_PREPOSITION = re.compile(rf" (?=(?:{'|'.join(sorted(PREPOSITIONS))}) )", re.I)
-_OF_PROJECT = re.compile(
+_OF = LazyRegex(r"\b(?P<thing>[\w-]+(?: point| file| branch| id| name)?) of (?:the |an? )?(?P<owner>[\w.-]+)", re.I)
+_BEFORE_PREPOSITION = LazyRegex(rf" (?=(?:{'|'.join(sorted(PREPOSITIONS))}) )", re.I)
+_OF_PROJECT = LazyRegex(
     r"\b(?:(?:in|of|for|by) )?(?:this|the|our) (?:project|repo(?:sitory)?|code ?base)\b|\bwe\b", re.I
 )
 
 
-_DAY = re.compile(
+_DAY = LazyRegex(
     r"\b(?P<month>(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*) (?P<day>\d{1,2})(?:st|nd|rd|th)?\b",
     re.I,
 )
-_NEVER = re.compile(r"^(?:(?:please|do|we|you|never|not|always) )+", re.I)
-_UNDONE = re.compile(
+_NEVER = LazyRegex(r"^(?:(?:please|do|we|you|never|not|always) )+", re.I)
+_UNDONE = LazyRegex(
     r"^(?P<object>.+?) (?:(?:must|should) )?(?P<never>never |not |always )?"
     r"(?:be|is|are) (?P<verb>[a-z]+(?:ed|[nt]))(?P<rest>.*)$",
     re.I,
 )
 """An order in the passive: "customer emails must never be logged"."""
-_SAYS_WHAT_IS = re.compile(r"^(?:[\w./:-]+ ){1,4}(?:is|are) (?:(?!than\b)[\w./:-]+ ?){1,4}$", re.I)
-_IS_NAMED = re.compile(r"^(?P<name>\S+) (?P<copula>is|are) (?P<thing>(?:the|an?) .+)$", re.I)
+_SAYS_WHAT_IS = LazyRegex(r"^(?:[\w./:-]+ ){1,4}(?:is|are) (?:(?!than\b)[\w./:-]+ ?){1,4}$", re.I)
+_IS_NAMED = LazyRegex(r"^(?P<name>\S+) (?P<copula>is|are) (?P<thing>(?:the|an?) .+)$", re.I)
 
 
 def _has_same_roles(text: str, other: str) -> bool:
