@@ -51,6 +51,10 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
+from clio.memory.consolidation.learner import find_statements, save_statements
+from clio.memory.preferences.foreign_statements import detect_language
+from clio.memory.preferences.preferences import stance_of
+from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import (
@@ -325,11 +329,6 @@ def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
     Limits that a message sets for its own task only are saved, too, as the user asks to remember them. What the text
     says beside them is saved as a fact: "the port is 9090, never use 8080".
     """
-    from clio.memory.consolidation.learner import find_statements, save_statements
-    from clio.memory.preferences.foreign_statements import detect_language
-    from clio.memory.preferences.preferences import stance_of
-    from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
-
     found = find_statements(ctx.memory, text)
     stated = [one for one in (*found.certain, *found.doubtful) if one.kind != "fact"]
     stated += (
