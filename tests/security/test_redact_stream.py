@@ -70,6 +70,16 @@ def test_any_split_gives_the_whole(redactor: Redactor, text: str, cuts: list[int
         "das Passwort vom Admin heißt jetzt {}",
         "a senha do banco é {}",
         "le mot de passe de la base est {}",
+        "Der Zugangscode für den Serverraum lautet {}",
+        "API-Schlüssel: {}",
+        "der geheime Schlüssel der Anwendung ist {} und bleibt so",
+        "Das Zugriffstoken heißt jetzt {}",
+        "Die Zugangsdaten sind admin / {}",
+        "le code d'accès du portail est {}",
+        "La clé API est {}",
+        "la clave secreta del bot es {}",
+        "a chave de API do robô é {}",
+        "el código de acceso es {}",
     ],
 )
 def test_a_secret_in_a_sentence_of_another_language_is_found_wherever_it_is_cut(sentence: str) -> None:
@@ -81,9 +91,20 @@ def test_a_secret_in_a_sentence_of_another_language_is_found_wherever_it_is_cut(
 
 
 @pytest.mark.parametrize(
-    "text", ["Das Passwort-Feld ist leer", "passwortlos ist besser", "das Kennwort der Nutzer ist gehasht"]
+    "text",
+    [
+        "Das Passwort-Feld ist leer",
+        "passwortlos ist besser",
+        "das Kennwort der Nutzer ist gehasht",
+        "Der Schlüssel ist user_id42",
+        "Der Zugangscode wird per SMS verschickt",
+        "Der API-Schlüssel ist abgelaufen",
+        "Das Geheimnis ist gelüftet",
+        "La clé est dans le coffre",
+        "la clave primaria es customer_id2",
+    ],
 )
-def test_a_german_sentence_about_a_password_stays(text: str) -> None:
+def test_a_sentence_about_a_secret_that_does_not_state_it_stays(text: str) -> None:
     assert PLAIN.redact(text).text == text
 
 

@@ -96,6 +96,14 @@ _STATED_VALUE = (
 )
 # Example: the password for staging is …
 _SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_STATED_VALUE}", re.IGNORECASE)
+# Example: der Zugangscode lautet …
+_FOREIGN_KEY = LazyRegex(
+    r"(?:(?P<exact>(?:zugangs|zugriffs|sicherheits|freischalt|entsperr|aktivierungs)[ -]?codes?|(?:zugangs|zugriffs)[ -]?tokens?"
+    r"|(?:api|geheim|zugangs|zugriffs)[ -]?schl(?:ü|ue)ssel|geheime[rn]?[ \t]+schl(?:ü|ue)ssel|code d['’]acc[eè]s|c[oó]digo de acc?es[so]o?"
+    r"|cl[eé](?: d['’]| )?(?:api|secr[eè]te|acc[eè]s|priv[eé]e)|(?:clave|chave)(?: de(?: la)?| da)? (?:api|acc?es[so]o|secreta|privada))"
+    rf"|schl(?:ü|ue)ssel|geheimnis){_BETWEEN}[ \t]*{_VERB}[ \t]+{_STATED_VALUE}",
+    re.IGNORECASE,
+)
 # Example: … is the new password
 VALUE_BEFORE_NAME = LazyRegex(
     rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
@@ -119,7 +127,7 @@ _AS = LazyRegex(
 )
 # Example: credentials: admin / …
 _CREDENTIALS = LazyRegex(
-    r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
+    r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|sind|sont|son|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
     r"(?P<v>[^\s\"'`/]{5,120})",
     re.IGNORECASE,
 )
@@ -298,7 +306,7 @@ def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]
                 or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
             ):
                 yield from _find_form(text, lowered, form, place - before, place - before + len(needle))
-    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, FOREIGN_FORM):
+    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, *FOREIGN_FORMS):
         if form.words and words.isdisjoint(form.words):
             continue
         for needle in form.needles:
@@ -450,7 +458,12 @@ def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
     before = text[max(0, match.start() - 1) : match.start()]
     if (before.isalpha() or before == "-") and match[0][:8].lower() in ("passwort", "kennwort"):
         before = ""  # "Datenbankpasswort", "WLAN-Passwort"
-    if not can_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
+    return not (before.isalnum() or before in ("_", "-", ".", "$")) and _is_stated_secret(value, text, match)
+
+
+def _is_stated_secret(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether the value in a sentence is a secret, whatever is before its name."""
+    if not can_be_secret(value):
         return False
     if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(
         sign in value for sign in ("(", "=>", "::", "->", "<")
@@ -606,6 +619,11 @@ def _is_foreign_secret(value: str, text: str, match: re.Match[str]) -> bool:
         and (value.isdigit() or _is_sentence_secret(value, text, match))
         and (not before.isascii() or not before.isalnum())
     )
+
+
+def _is_foreign_key(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a sentence in another language states a secret key; "Schlüssel" and "Geheimnis" alone need a random one."""
+    return _is_stated_secret(value, text, match) and (match["exact"] is not None or is_random_stretch(value))
 
 
 _SCHEME = LazyRegex(r"bearer|basic|token|key|digest", re.IGNORECASE)
@@ -794,20 +812,21 @@ OTHER_FORMS: tuple[Form, ...] = (
     Form(("creds:", "creds is", "zugangsdaten", "identifiants", "credenciales", "/pass", "/pw ", "/pw:", "u/p "), _CREDENTIALS, _is_sentence_secret, back=12, words=("creds", "zugangsdaten", "identifiants", "credenciales", "pass", "password", "pw", "u")),
     Form(("auth", "cred", "login", "userpwd", "user_pass", "account", "http_basic"), _LOGIN_PAIR, _is_pair_secret,
          words=("auth", "creds", "cred", "credential", "credentials", "login", "logins", "userpwd", "basicauth", "npmauthident", "basic", "account", "accounts")),
+    Form(("zugangs", "zugriffs", "sicherheitscode", "freischaltcode", "entsperrcode", "aktivierungscode", "schluessel", "geheim", "code d'ac", "codigo de ac", "clave ", "chave "), _FOREIGN_KEY, _is_foreign_key, back=12,
+         words=("zugangscode", "zugriffscode", "zugangs", "zugriffs", "zugangstoken", "zugriffstoken", "sicherheitscode", "freischaltcode", "entsperrcode", "aktivierungscode", "apischluessel", "schluessel", "geheimschluessel", "geheimnis", "code", "codigo", "clave", "chave")),
     Form((" pass", " pw ", " pw:", " p: "), _USER_AND_PASSWORD, _is_sentence_secret, back=80, words=("user", "login", "u")),
     Form(("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "passord", "token de acceso", "losenord", "kata sandi"), _OTHER_LANGUAGES, _is_foreign_secret, words=("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "adgangskoden", "passord", "passordet", "acceso", "losenord", "sandi")),
 )  # fmt: skip
-FOREIGN_FORM = Form(
-    ("hasło", "lösenord", "парол", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "şifre", "jelszó", "κωδικός",
-     "mật khẩu", "كلمة", "סיסמה", "รหัสผ่าน", "पासवर्ड", "password è", "contraseña"),
-    _OTHER_LANGUAGES,
-    _is_foreign_secret,
+FOREIGN_FORMS = (
+    Form(("schlüssel", "clé", "código de ac", "code d’ac"), _FOREIGN_KEY, _is_foreign_key, back=12),
+    Form(("hasło", "lösenord", "парол", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "şifre", "jelszó", "κωδικός",
+     "mật khẩu", "كلمة", "סיסמה", "รหัสผ่าน", "पासवर्ड", "password è", "contraseña"), _OTHER_LANGUAGES, _is_foreign_secret),
 )  # fmt: skip
 """Forms that only texts with non-ASCII letters contain."""
 ALL_FORMS = (
     *dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms),
     *OTHER_FORMS,
-    FOREIGN_FORM,
+    *FOREIGN_FORMS,
 )
 """All forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LazyRegex], ...] = (

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from clio.security.redaction.commands_and_calls import CALLS, LINES, MAX_LINE_CHARS, PATTERNS
-from clio.security.redaction.contexts import ALL_FORMS, FOREIGN_FORM, OTHER_FORMS, Form, is_unredacted
+from clio.security.redaction.contexts import ALL_FORMS, FOREIGN_FORMS, OTHER_FORMS, Form, is_unredacted
 from clio.text.lazy_regex import LazyRegex
 
 
@@ -61,7 +61,7 @@ _COMMON_WORDS = frozenset(("command", "config", "put", "set"))
 
 def _build_signs() -> Iterator[_FormSign]:
     found: dict[tuple[str, bool, bool], list[Form]] = {}
-    for form in (*OTHER_FORMS, FOREIGN_FORM, *_list_further_forms()):
+    for form in (*OTHER_FORMS, *FOREIGN_FORMS, *_list_further_forms()):
         if form.needs:
             continue  # known by the name that is part of it
         for needle in form.needles:
