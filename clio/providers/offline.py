@@ -12,7 +12,7 @@ from clio.providers.base import CONNECT_MODEL, NO_MODEL, ChatRequest, Chunk, Mod
 from clio.text.formatting import capitalize, format_code_block
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
-from clio.text.translation import tr
+from clio.text.translation import english, tr
 from clio.text.vocabulary import STOP_WORDS, is_question
 
 
@@ -257,7 +257,7 @@ class LookupResult(Struct, frozen=True, kw_only=True):
 
 def is_empty_result(item: LookupResult) -> bool:
     """Whether the tool call found nothing."""
-    return item.result.summary.startswith(("nothing", "no "))
+    return english(item.result.summary).startswith(("nothing", "no "))
 
 
 def join_results(results: Sequence[LookupResult], operation: str) -> str:
@@ -270,9 +270,9 @@ def describe_remembered(plan: LookupPlan, results: Sequence[LookupResult]) -> st
     failed = [item.result.content for item in results if not item.result.ok]
     if failed or not results:
         return tr("Not saved: {failure}.", failure=_describe_failure(failed))
-    if results[0].result.summary.startswith("saved already"):
-        return "Remembered."  # clio itself saved the user's statement before this call, and reported it
-    is_known = results[0].result.summary.startswith("confirmed")
+    if english(results[0].result.summary).startswith("saved already"):
+        return tr("Remembered.")  # clio itself saved the user's statement before this call, and reported it
+    is_known = english(results[0].result.summary).startswith("confirmed")
     saved = tr("Already in project memory, now confirmed") if is_known else tr("Saved to project memory")
     return f"{saved}: {plan.subject}"
 

@@ -32,7 +32,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message, ToolMessage, UserMessage, message_text
 from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import format_count, truncate_line
-from clio.text.translation import tr
+from clio.text.translation import mark, tr
 from clio.tools.base import ToolOutput
 from clio.tools.memory_call import MemoryCall
 from clio.tools.output import find_nearest_names, format_day
@@ -412,7 +412,7 @@ def _added_text(added: Saved, provenance: Provenance) -> str:
 
 
 def _added_summary(added: Saved) -> str:
-    return _describe_saved_as(added.record.id) if added.is_new else f"confirmed {added.record.id}"
+    return _describe_saved_as(added.record.id) if added.is_new else tr("confirmed {id}", id=added.record.id)
 
 
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
@@ -572,11 +572,11 @@ def _report_saved(memory: MemorySystem, done: Saved, provenance: Provenance) -> 
         text += " The user did not say it in these words, so it is marked as noted by you until they state it."
     if done.action not in ("merged", "confirmed", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result contains it word for word, so it is saved as a quotation."
-    id = shorten_record_id(done.record)
+    id = shorten_record_id(current)
     if done.is_repetition:
-        return ToolOutput(text=text, summary=f"saved already as {id}")
-    verb = _ACTION_VERBS.get(done.action)
-    return ToolOutput(text=text, summary=f"{verb} {id}" if verb else _describe_saved_as(id))
+        return ToolOutput(text=text, summary=tr("saved already as {id}", id=id))
+    summary = _ACTION_SUMMARIES.get(done.action)
+    return ToolOutput(text=text, summary=tr(summary, id=id) if summary else _describe_saved_as(id))
 
 
 def _describe_saved_as(id: str) -> str:
@@ -791,10 +791,11 @@ def _count_memories(number: int) -> str:
     return format_count(number, "memory")
 
 
-_ACTION_VERBS = {
-    "merged": "confirmed",
-    "confirmed": "confirmed",
-    "variant": "kept as a variant",
-    "replaced_variant": "kept as a variant",
-    "dropped": "not remembered",
+_ACTION_SUMMARIES = {
+    "merged": mark("confirmed {id}"),
+    "confirmed": mark("confirmed {id}"),
+    "variant": mark("saved as a variant, {id}"),
+    "replaced_variant": mark("saved as a variant, {id}"),
+    "dropped": mark("not saved, because of {id}"),
 }
+"""What the user sees of a call that saved no new memory."""

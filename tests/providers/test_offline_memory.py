@@ -7,10 +7,12 @@ from clio.providers.offline import (
     LookupPlan,
     LookupResult,
     compose_answer,
+    is_empty_result,
     make_forget_lookup,
     plan_further_lookups,
     plan_lookups,
 )
+from clio.text.translation import choose_language, set_catalog, tr
 from clio.tools.session_answers import render_recall
 from tests.support.wording import mentions
 
@@ -93,3 +95,17 @@ def test_remembering_again_is_a_confirmation() -> None:
     incognito = "not allowed: an incognito session saves nothing to memory; continue without it"
     refused = answer(todo, found("remember", incognito, summary="off", ok=False))
     assert refused == "Not saved: an incognito session saves nothing to memory."
+
+
+def test_answers_of_tools_are_understood_in_another_language() -> None:
+    choose_language({}, "de")
+    try:
+        todo = plan_lookups("remember that tests run with pytest -q")
+        again = found("remember", "Known already", summary=tr("confirmed {id}", id="d-1"))
+        assert again.result.summary == "d-1 bestätigt"
+        assert "bestätigt" in answer(todo, again)
+        nothing = found("search", "No memory matches that.", summary=tr("nothing found"))
+        assert nothing.result.summary != "nothing found"
+        assert is_empty_result(nothing)
+    finally:
+        set_catalog(None)
