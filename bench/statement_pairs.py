@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.memory.subjects import relate_statements  # noqa: E402 the path must be set first
+from clio.memory.statement_relation import relate_statements  # noqa: E402 the path must be set first
 
 DATA = ROOT / "tests" / "memory" / "data"
 RELATIONS = ("supersedes", "different", "same")

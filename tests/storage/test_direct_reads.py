@@ -54,7 +54,7 @@ READS_DIRECTLY = {
     "memory/store/ltm_codec.py": "without waiting",
     "memory/store/typed_codec.py": "its journal, opened to be changed",
     "memory/styles/selection.py": "part of clio",
-    "memory/subjects.py": "part of clio",
+    "memory/statement_words.py": "part of clio",
     "memory/team/folder.py": "without waiting",
     "memory/transcripts/index.py": "an index of clio's own",
     "memory/transcripts/query.py": "part of clio",

@@ -45,6 +45,7 @@ from clio.memory.preferences.foreign_statements import (
 )
 from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
+from clio.memory.statement_words import PREPOSITIONS, STOP_WORDS
 from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
@@ -56,7 +57,6 @@ from clio.memory.store.record import (
     shorten_content,
 )
 from clio.memory.store.typed_store import Scope
-from clio.memory.subjects import PREPOSITIONS, STOP_WORDS
 from clio.memory.system import MemorySystem
 from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import tr

@@ -3,8 +3,8 @@
 The patterns are the sections "facts" and "corrections" of `clio/memory/preferences/languages/en.json`. In other
 languages only what `read_statements` recognizes is found.
 
-`clio.memory.subjects` compares whole statements, `value_changes` handles corrections that leave out a part of the
-subject. If a correction fits several statements, the caller has to choose one.
+`clio.memory.statement_relation` compares whole statements, `value_changes` handles corrections that leave out a part of
+the subject. If a correction fits several statements, the caller has to choose one.
 """
 
 import re
@@ -44,12 +44,9 @@ from clio.memory.preferences.foreign_statements import (
 from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
+from clio.memory.statement_parser import announces_change
+from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.record import has_same_text
-from clio.memory.subjects import (
-    announces_change,
-    relate_statements,
-    topic_terms,
-)
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex

@@ -9,14 +9,14 @@ import re
 
 from msgspec import Struct
 
-from clio.memory.subjects import (
+from clio.memory.statement_parser import parse_statement
+from clio.memory.statement_words import (
     ALTERNATIVES,
     CHANGE_VERBS,
     CORRECTION_FILLERS,
     PREPOSITIONS,
     STOP_WORDS,
     SYNONYMS,
-    parse_statement,
 )
 from clio.text.vocabulary import stem_word
 

@@ -16,7 +16,8 @@ from msgspec import Struct
 from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.subjects import ALTERNATIVES, parse_statement
+from clio.memory.statement_parser import parse_statement
+from clio.memory.statement_words import ALTERNATIVES
 
 MAX_SENTENCE = 120
 """Characters of a sentence that may be such a correction."""

@@ -32,6 +32,7 @@ from clio.memory.database.search import (
     is_usable_term,
 )
 from clio.memory.retrieval.candidates import search_project
+from clio.memory.statement_relation import mask_digits
 from clio.memory.store.change_log import Change, ChangeLog, Logged
 from clio.memory.store.ltm_codec import to_raw, to_record
 from clio.memory.store.ltm_objects import confirm_memory
@@ -55,7 +56,6 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, read_formers
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.memory.store.versions import Version, find_lineage, list_typed_versions
-from clio.memory.subjects import mask_digits
 from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, HALF_LIFE_DAYS, MAX_UNUSED_DAYS, PRUNE_IMPORTANCE

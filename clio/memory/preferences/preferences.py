@@ -370,8 +370,8 @@ class Preferences:
 
     def _opposite(self, item: str, reason: str) -> MemoryRecord | None:
         """Return the preference, no rule, of which the user's sentence changes one value: short messages."""
+        from clio.memory.statement_parser import announces_change
         from clio.memory.store.deduplication import compare_texts
-        from clio.memory.subjects import announces_change
 
         if not announces_change(reason):
             return None

@@ -821,7 +821,7 @@ def _has_known_verb(masked: str) -> bool:
     found = _PLURAL_AND_VERB.match(masked)
     if found is None:
         return False
-    from clio.memory.subjects import ADDITIVE_VERBS, MULTIPLE_VERBS, SINGLE_VERBS
+    from clio.memory.statement_words import ADDITIVE_VERBS, MULTIPLE_VERBS, SINGLE_VERBS
 
     return found["verb"].lower() in SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 

@@ -1,8 +1,8 @@
 """How a new memory relates to those that exist: the same, superseding, unclear, or different. No I/O.
 
-`clio.memory.subjects` compares two texts: another value of the same subject replaces, a number or name that belongs to
-the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document (see docs/architecture.md) apply
-to the rest.
+`clio.memory.statement_relation` compares two texts: another value of the same subject replaces, a number or name that
+belongs to the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document (see
+docs/architecture.md) apply to the rest.
 """
 
 import math
@@ -14,6 +14,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError
+from clio.memory.statement_parser import announces_change
+from clio.memory.statement_relation import (
+    Relation,
+    differ_in_numbers,
+    relate_statements,
+    telling_terms,
+    topic_terms,
+)
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
     TRUST,
@@ -27,14 +35,6 @@ from clio.memory.store.record import (
     update_since,
 )
 from clio.memory.store.typed_codec import FormerVersion, make_former
-from clio.memory.subjects import (
-    Relation,
-    announces_change,
-    differ_in_numbers,
-    relate_statements,
-    telling_terms,
-    topic_terms,
-)
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
 from clio.text.json_data import decode_json

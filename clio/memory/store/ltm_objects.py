@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from clio.errors import UserError
+from clio.memory.statement_relation import relate_statements
 from clio.memory.store.change_log import End
 from clio.memory.store.ltm_codec import (
     SHAPES,
@@ -40,7 +41,6 @@ from clio.memory.store.ltm_codec import (
     to_texts,
 )
 from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation
-from clio.memory.subjects import relate_statements
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 from clio.text.translation import tr

@@ -157,7 +157,7 @@ class MemoryIndex:
 
     def differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
         """Return the live records of a kind whose text differs from the content only in numbers, in some scripts."""
-        from clio.memory.subjects import differ_in_numbers, mask_digits
+        from clio.memory.statement_relation import differ_in_numbers, mask_digits
 
         if mask_digits(content) is None:
             return []

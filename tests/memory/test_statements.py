@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.subjects import announces_change, relate_statements, topic_terms
+from clio.memory.statement_parser import announces_change
+from clio.memory.statement_relation import relate_statements, topic_terms
 
 DATA = Path(__file__).parent / "data"
 
