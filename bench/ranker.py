@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.evidence import extract_text_stems
 from clio.memory.retrieval.scoring import Candidate, Scored, rank
+from clio.memory.retrieval.turn_memory import find_prospects
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (

@@ -16,9 +16,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.scoring import rank
-from clio.memory.retrieval.turn_memory import MAX_RECALLED
+from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_prospects
 from clio.memory.store.record import MemoryRecord
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore

@@ -18,9 +18,9 @@ from clio.config.loaded import LoadedConfig
 from clio.config.schema import Config
 from clio.config.trust import load_or_create_key, seal_memory
 from clio.errors import ClioError, ToolFailed
+from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
-from clio.memory.retrieval.candidates import ErrorIsolation, search_project
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.store.change_log import ScopeLogs
@@ -393,6 +393,8 @@ class MemorySystem:
 
         What is found counts as used.
         """
+        from clio.memory.retrieval.retriever import search_project
+
         records = self.store.records((*PROJECT_KINDS, KEYED_NOTE))
         hits = search_project(query, records, limit, self._clock())
         self.store.mark_used([hit.id for hit in hits if hit.id])

@@ -31,7 +31,7 @@ from clio.memory.database.search import (
     get_used_day,
     is_usable_term,
 )
-from clio.memory.retrieval.candidates import search_project
+from clio.memory.retrieval.retriever import search_project
 from clio.memory.statement_relation import mask_digits
 from clio.memory.store.change_log import Change, ChangeLog, Logged
 from clio.memory.store.ltm_codec import to_raw, to_record

@@ -5,20 +5,12 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import cast
 
 from msgspec import structs
 
 from clio.errors import ClioError
-from clio.memory.retrieval.candidates import (
-    ErrorIsolation,
-    find_memories,
-    of_document,
-    of_entry,
-    of_note,
-    of_record,
-    of_style,
-    of_turn,
-)
+from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     DEFAULT_LIMIT,
@@ -33,12 +25,18 @@ from clio.memory.retrieval.scoring import (
     Scored,
     Transcribed,
     compute_meaning,
+    of_document,
+    of_entry,
+    of_note,
+    of_record,
+    of_style,
+    of_turn,
     rank,
 )
 from clio.memory.store.memory_index import MemoryIndex, Ranked
 from clio.memory.store.memory_index import rank_records as seed_rank
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS
+from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS, Hit, Kind, MemoryRecord
 from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
@@ -166,7 +164,7 @@ class Retriever:
         """
         now = self._clock()
         hits = {hit.record.id: hit for hit in self._find_typed(query)}
-        candidates = [of_record(hit.record, self._store, now) for hit in hits.values()]
+        candidates = [self._of_hit(hit, now) for hit in hits.values()]
         included, excluded = ("", type[1:]) if type.startswith("!") else (type, "")
         candidates = [
             candidate
@@ -260,12 +258,18 @@ class Retriever:
 
     def _find_memories(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         now, none = self._clock(), list[Candidate]()
-        store, styles = self._store, self._styles
+        styles = self._styles
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
                 found += stores.run(
-                    tr("memories are"), lambda: list(find_memories(store, query, now, MAX_MEMORIES)), none
+                    tr("memories are"),
+                    # If the query is a single stop word, it counts.
+                    lambda: [
+                        self._of_hit(hit, now, report=True)
+                        for hit in self._store.matching(query, MAX_MEMORIES, keep_single=True)
+                    ],
+                    none,
                 )
                 found += stores.run(
                     tr("facts, solutions and rules of the project are"),
@@ -277,7 +281,7 @@ class Retriever:
             with stores.timed("L2"):
                 found += stores.run(
                     tr("preferences are"),
-                    lambda: [of_record(hit.record, store, now) for hit in self._find_preferences(query)],
+                    lambda: [self._of_hit(hit, now) for hit in self._find_preferences(query)],
                     none,
                 )
                 if styles is not None:
@@ -285,6 +289,9 @@ class Retriever:
                     rated = (view for view in styles.views() if view.earned)
                     found += stores.run(tr("styles are"), lambda: list(map(of_style, rated)), none)
         return found
+
+    def _of_hit(self, hit: Ranked, now: float, *, report: bool = False) -> Candidate:
+        return of_record(hit.record, now, self._store.describe_drift(hit.record), hit if report else None)
 
     def _find_typed(self, query: str) -> list[Ranked]:
         """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
@@ -321,7 +328,7 @@ class Retriever:
         for record in records_at(self._store.versions(TYPED_KINDS), at):
             index.put(record)
         ranked = seed_rank(index, index.list_terms(query, keep_single=True), MAX_MEMORIES, at)
-        return [of_record(hit.record, self._store, at) for hit in ranked]
+        return [self._of_hit(hit, at) for hit in ranked]
 
 
 def count_passages_for(limit: int) -> int:
@@ -407,3 +414,20 @@ def _is_echo(hit: RecallHit, stems: set[str]) -> bool:
         return False
     rest = {stem_word(word) for word in tokenize(_FUTILE_LOOKUP.sub(" ", hit.text))}
     return rest.isdisjoint(stems)
+
+
+def search_project(query: str, records: Iterable[MemoryRecord], limit: int, now: float) -> list[Hit]:
+    """Return the best `limit` memories of `ltm.json` and notes with a key that match the query."""
+    candidates = [of_note(record) if record.key else of_entry(record, now) for record in records]
+    found, _ = rank(query, candidates, now=now, limit=max(limit, 0), vectors=False, is_search=True)
+    return [
+        Hit(
+            kind="note" if one.candidate.source == "note" else cast(Kind, one.candidate.kind),
+            key=one.candidate.id if one.candidate.source == "note" else "",
+            id="" if one.candidate.source == "note" else one.candidate.id,
+            text=one.candidate.text,
+            timestamp=one.candidate.when,
+            score=one.score,
+        )
+        for one in found
+    ]

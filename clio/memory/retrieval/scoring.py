@@ -3,15 +3,17 @@
     score = evidence × recency × tier × strength (× 1.1 if corroborated)
 
 Evidence, 0.0 to 1.0, says how well the words, or a vector, fit the query. What differs between the sources is in the
-table `SOURCE_RULES`. Times are seconds since the epoch. Pure: no store is read here.
+table `SOURCE_RULES`; each kind of memory becomes a `Candidate` by a function of its own, such as `of_record`.
+Times are seconds since the epoch. Pure: no store is read here.
 """
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 
@@ -26,9 +28,25 @@ from clio.memory.retrieval.evidence import (
     has_names,
     weigh_question,
 )
+from clio.memory.retrieval.prompt_prefix import describe_trust
+from clio.memory.store.memory_index import Ranked
+from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
 from clio.text.formatting import format_stored_time, split_passages
-from clio.text.scoring import DAY_S, MAX_DISTANCE, RRF_K, TIER_WEIGHTS, compute_rrf_score
+from clio.text.scoring import (
+    DAY_S,
+    HARD_LIMIT_SCORE,
+    MAX_DISTANCE,
+    RRF_K,
+    TIER_WEIGHTS,
+    compute_rrf_score,
+    decay_confidence,
+)
 from clio.text.vocabulary import has_phrase, is_stop_word_stem, parse_question_words, stem_word, tokenize
+
+if TYPE_CHECKING:
+    from clio.memory.styles.styles import StyleView
+    from clio.memory.vectors.documents import DocumentHit
+    from clio.memory.vectors.semantic_index import NearTurn
 
 Layer = Literal["L0", "L1", "L2"]
 """L0: sessions and documents. L1: memories. L2: preferences and response styles."""
@@ -866,3 +884,127 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
     more: int = 0
     left_out: tuple[str, ...] = ()
     ms: dict[Layer, float] = {}
+
+
+_TURN_STRENGTH = 0.7
+_DOCUMENT_STRENGTH = 0.6
+
+
+def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | None = None) -> Candidate:
+    """Return the candidate of a typed memory or a preference.
+
+    Args:
+        drift: see `MemoryStore.describe_drift`.
+        hit: the result of the typed-memory document's own formula, whose numbers are reported among the signals.
+    """
+    is_preference = record.kind == "preference"
+    is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
+    doubt = "what other sources say" if record.is_variant else ""
+    signals = {"importance": record.importance}
+    if hit is not None:
+        signals |= {
+            "similarity": round(hit.similarity, 3),
+            "seed_recency": round(hit.recency, 3),
+            "seed_score": round(hit.score, 3),
+        }
+    return Candidate(
+        source="preference" if is_preference else "memory",
+        id=record.id,
+        text=render_text(record),
+        kind="limit" if is_limit else record.kind,
+        said_by=record.provenance.asserted_by if record.provenance else "",
+        keywords=record.keywords,
+        when=record.updated or record.created,
+        where=_place(record.provenance),
+        strength=record.strength(now),
+        is_corroborated=record.is_corroborated,
+        trust=describe_trust(record),
+        signals=signals,
+        label="; ".join(filter(None, (NOTED_BY_MODEL if record.is_noted_by_model else "", doubt, drift))),
+    )
+
+
+def render_text(record: MemoryRecord) -> str:
+    """Return the content of a typed memory or a preference with its examples or its reason."""
+    examples = f"e.g. {', '.join(record.examples)}" if record.examples else ""
+    remark = record.reason if record.kind == "preference" else examples
+    return f"{record.content} ({remark})" if remark else record.content
+
+
+def of_entry(entry: MemoryRecord, now: float) -> Candidate:
+    """Return the candidate of a project memory. Its strength is its confidence, decayed since the last confirmation."""
+    when = entry.updated or entry.created
+    days = max(now - when, 0.0) / DAY_S if when else 0.0
+    return Candidate(
+        source="knowledge",
+        id=entry.id,
+        text=entry.line,
+        kind=entry.kind,
+        when=when,
+        where=_place(entry.provenance),
+        strength=decay_confidence(entry.confidence, days),
+        is_corroborated=entry.is_corroborated,
+        trust=describe_trust(entry),
+        signals={"confidence": entry.confidence, "times": float(entry.times)},
+    )
+
+
+def of_note(note: MemoryRecord) -> Candidate:
+    """Return the candidate of a keyed note, whose key is its keyword."""
+    return Candidate(
+        source="note", id=note.key, text=note.content, kind="note", when=note.updated, keywords=(note.key,)
+    )
+
+
+def of_style(view: "StyleView") -> Candidate:
+    """Return the candidate of a response style, with its ratings by intent."""
+    skill = view.skill
+    places = sorted(view.earned.items(), key=lambda pair: -pair[1].ratings)
+    earned = "; ".join(f"{intent}: {one.ups:.3g} up, {one.downs:.3g} down" for intent, one in places)
+    return Candidate(
+        source="style",
+        id=skill.id,
+        text=f"style {skill.name}: {skill.summary or skill.text} ({earned})",
+        kind="style",
+        when=max(one.last for one in view.earned.values()),
+        strength=max(one.confidence for one in view.earned.values()),
+    )
+
+
+def of_turn(turn: "NearTurn", session: str) -> Candidate:
+    """Return the candidate of an archived turn. session: the id of the running session."""
+    here = turn.session == session
+    handle = f"message {turn.message[-8:]}"
+    return Candidate(
+        source="trimmed" if here else "session",
+        id=f"{turn.session}/{turn.message}#{turn.piece}",
+        text=turn.text,
+        kind="earlier in this session" if here else "from an earlier session",
+        role=turn.role,
+        when=turn.created,
+        where=Place(session=turn.session, message=turn.message),
+        strength=_TURN_STRENGTH,
+        distance=turn.distance,
+        label=handle if here else f"session {turn.session[-8:]}, {handle}",
+    )
+
+
+def of_document(hit: "DocumentHit") -> Candidate:
+    """Return the candidate of a document window."""
+    return Candidate(
+        source="document",
+        # The checksum makes a changed text another candidate, so that the model is given it again.
+        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
+        text=hit.text,
+        kind="from a document",
+        said_by="document",
+        strength=_DOCUMENT_STRENGTH,
+        distance=hit.distance,
+        label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
+    )
+
+
+def _place(provenance: Provenance | None) -> Place | None:
+    if provenance is None or not provenance.session:
+        return None
+    return Place(session=provenance.session, message=provenance.message)

@@ -9,7 +9,7 @@ TurnMemory           everything that changes from turn to turn: recalled memorie
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 import msgspec
@@ -24,17 +24,28 @@ from clio.memory.preferences.preferences import (
     tastes_fragment,
 )
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
-from clio.memory.retrieval.candidates import find_prospects, of_document, of_record, of_turn, render_text
-from clio.memory.retrieval.evidence import extract_passage
+from clio.memory.retrieval.evidence import extract_passage, extract_text_stems
 from clio.memory.retrieval.prompt_prefix import Injected
-from clio.memory.retrieval.scoring import Candidate, Scored, Source, make_without_query, rank
+from clio.memory.retrieval.scoring import (
+    Candidate,
+    Prospect,
+    Scored,
+    Source,
+    make_without_query,
+    of_document,
+    of_record,
+    of_turn,
+    rank,
+    render_text,
+)
+from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.formatting import format_count, format_stored_time
+from clio.text.formatting import PASSAGE_CHARS, format_count, format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
@@ -458,6 +469,8 @@ def framed(before: str, question: str, after: str) -> str:
 
 
 MAX_RECALLED = 8
+MAX_CANDIDATES = 300
+"""Number of memories with a word of the message that are scored, in the typed-memory document's own order."""
 MAX_REPORTED = 24
 """Number of fitting memories that the report lists; those after the first eight are listed as left out."""
 MAX_SESSION_LIMITS = 20
@@ -705,7 +718,9 @@ class TurnMemory:
         self._ended -= {record.id for record in again}
         new = [*again, *(live[id] if id in live else self._store.successor(id) for id in told)]
         return [
-            make_without_query(of_record(record, self._store, now), "replaces an outdated memory", now)
+            make_without_query(
+                of_record(record, now, self._store.describe_drift(record)), "replaces an outdated memory", now
+            )
             for record in new
             if record is not None and record.id not in found
         ]
@@ -777,6 +792,27 @@ class TurnMemory:
             age_s=max(self._clock() - record.seen, 0.0),
             tokens=_estimate_tokens(record.content),
         )
+
+
+def find_prospects(store: MemoryStore, message: str, now: float) -> list[Prospect]:
+    """Return the facts, events and notes that contain a word of a user's message in any form, but no preferences."""
+
+    def make(hit: Ranked) -> Candidate:
+        return of_record(hit.record, now, store.describe_drift(hit.record), hit)
+
+    prospects: list[Prospect] = []
+    for hit in store.matching(message, MAX_CANDIDATES):
+        text, keywords = render_text(hit.record), hit.record.keywords
+        is_indexed = text is hit.record.content and not keywords
+        prospects.append(
+            Prospect(
+                stems=hit.terms if is_indexed else extract_text_stems(text),
+                keywords=keywords,
+                is_long=len(text) > PASSAGE_CHARS,
+                make=partial(make, hit),
+            )
+        )
+    return prospects
 
 
 def _estimate_tokens(text: str) -> int:

@@ -224,6 +224,8 @@ class MemoryStore:
 
     def describe_drift(self, record: MemoryRecord) -> str:
         """Return a remark on a memory whose files have changed since it was stored, "" if they have not."""
+        if not record.hashes:
+            return ""
         [state] = self._examples.freshness([record.hashes])
         return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
 

@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
-from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.scoring import Scored, rank
-from clio.memory.retrieval.turn_memory import MAX_RECALLED
+from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_prospects
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import Kind, MemoryRecord

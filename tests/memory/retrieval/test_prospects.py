@@ -3,8 +3,8 @@
 import random
 from pathlib import Path
 
-from clio.memory.retrieval.candidates import find_prospects
 from clio.memory.retrieval.scoring import Scored, rank
+from clio.memory.retrieval.turn_memory import find_prospects
 from clio.memory.store.memory_index import MemoryIndex, rank_records
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord

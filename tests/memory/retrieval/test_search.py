@@ -1,6 +1,6 @@
 """Notes and knowledge ranked together."""
 
-from clio.memory.retrieval.candidates import search_project
+from clio.memory.retrieval.retriever import search_project
 from clio.memory.store.record import MemoryRecord
 
 NOW = 10.0

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from clio.memory.retrieval.candidates import of_style
+from clio.memory.retrieval.scoring import of_style
 from clio.memory.styles.styles import Styles
 
 
