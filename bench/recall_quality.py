@@ -91,13 +91,13 @@ def said(turn: Turn) -> str:
 
 def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
     """Clio's own answer."""
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(docs)
 
     def find(query: str) -> list[Key]:
         if mode == "turns":
-            return [(hit.session_id, hit.message_id) for hit in index.search(query, mode="turns", limit=DEPTH)]
-        hits = index.search(query, mode="sessions", limit=DEPTH)
+            return [(hit.session_id, hit.message_id) for hit in index.search_turns(query, limit=DEPTH)]
+        hits = index.search(query, limit=DEPTH)
         return [(hit.session_id, passage.message_id) for hit in hits for passage in hit.passages]
 
     return find
@@ -107,7 +107,7 @@ def everything_finder(
     docs: list[SessionDoc], mode: Mode, near_of: "NearOf | None" = None
 ) -> Callable[[str], list[Key]]:
     """What a search of everything that is remembered makes of the index's answers, as `clio recall` shows them."""
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(docs)
     now = max((doc.updated for doc in docs), default=0.0)
 
@@ -216,7 +216,7 @@ class ModelVectors:
 
     def clio_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
         """Clio's own answer with the vectors; a search for sessions does not use them."""
-        index, near_of = RecallIndex.open(None), self.index(docs)
+        index, near_of = RecallIndex(None), self.index(docs)
         index.put(docs)
 
         def find(query: str) -> list[Key]:

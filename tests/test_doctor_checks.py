@@ -104,7 +104,7 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     watched.scan()
     (project / ".clio" / "cache").mkdir()
     path = project / ".clio" / "cache" / FILE
-    index = RecallIndex.open(path)
+    index = RecallIndex(path)
     index.put([SessionDoc(id=first, title="", updated=1.0, stamp=watched.stamps[first].encode(), turns=())])
     index.close()
     found = look(project, env)

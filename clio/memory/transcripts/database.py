@@ -14,9 +14,9 @@ import time
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, combinations, islice
+from itertools import accumulate, chain, combinations, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -84,19 +84,17 @@ class Database:
         import sqlite3
 
         self._path = path
-        # No generator: a search enters it for each of its 30 statements.
-        self._named_errors = _NamedErrors(path)
         # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
         self._cache = SearchCache()
         self._cached_state: tuple[int, int] = (0, 0)
-        with self._named_errors:
+        with self._named_errors():
             # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
             self._connection = sqlite3.connect(
                 path or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
         try:
-            with self._named_errors:
+            with self._named_errors():
                 self._prepare()
         except StorageError:
             self._connection.close()
@@ -104,27 +102,17 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a query selects."""
-        with self._lock, self._named_errors:
+        with self._lock, self._named_errors():
             return self._connection.execute(sql, values).fetchall()
-
-    def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows that a query selects, up to `size` at a time; the caller may stop early."""
-        with self._lock, self._named_errors:
-            cursor = self._connection.execute(sql, values)
-            try:
-                while rows := cursor.fetchmany(size):
-                    yield rows
-            finally:
-                cursor.close()
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute a statement that changes something, and return the id of the last inserted row."""
-        with self._lock, self._named_errors:
+        with self._lock, self._named_errors():
             return self._connection.execute(sql, values).lastrowid or 0
 
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
         """Execute a statement once for each set of values."""
-        with self._lock, self._named_errors:
+        with self._lock, self._named_errors():
             self._connection.executemany(sql, values)
 
     @contextmanager
@@ -167,7 +155,7 @@ class Database:
 
     def get_cache(self) -> "SearchCache":
         """Return what searches have read since the file changed last."""
-        with self._lock, self._named_errors:
+        with self._lock, self._named_errors():
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             state = (others, self._connection.total_changes)
             if state != self._cached_state:
@@ -208,38 +196,25 @@ class Database:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-
-class _NamedErrors:
-    """Raises sqlite3's errors inside its `with` block as the three errors that `Database` documents."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
+    @contextmanager
+    def _named_errors(self) -> Generator[None]:
+        """Raise sqlite3's errors inside the block as the three errors that the class documents."""
         import sqlite3
 
-        if not isinstance(error, sqlite3.DatabaseError):
-            return
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise RecallIndexBusy(
-                tr("the search index {path} is being written; try again later", path=self._path)
-            ) from error
-        if "no such module" in str(error):
-            raise StorageError(
-                tr(
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                message = tr("the search index {path} is being written; try again later", path=self._path)
+                raise RecallIndexBusy(message) from error
+            if "no such module" in str(error):
+                message = tr(
                     "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
                     "use a Python with a complete sqlite3"
                 )
-            ) from error
-        raise RecallIndexUnusable(
-            tr("the search index {path} cannot be used ({error})", path=self._path, error=error)
-        ) from error
+                raise StorageError(message) from error
+            message = tr("the search index {path} cannot be used ({error})", path=self._path, error=error)
+            raise RecallIndexUnusable(message) from error
 
 
 BLOCK_BYTES = {"text": 6_144, "output": 32_768}
@@ -274,11 +249,11 @@ class TextBlocks:
 
     def append(self, session: int, kind: str, texts: Iterable[str]) -> list[TextRef]:
         """Append texts of a kind, "text" or "output", to those of a session, and return their locations."""
-        last = self._database.rows(
-            "SELECT id FROM blocks WHERE session = ? AND kind = ? ORDER BY id DESC LIMIT 1", (session, kind)
-        )
-        block = last[0][0] if last else self._next_block_id()
-        data = bytearray(self._block(block)) if last else bytearray()
+        ((last,),) = self._database.rows("SELECT max(id) FROM blocks WHERE session = ? AND kind = ?", (session, kind))
+        if last is not None:
+            self.load([TextRef(last, 0, 1)])
+        block = self._next_block_id() if last is None else last
+        data = bytearray() if last is None else bytearray(self._unpacked[last])
         written, refs = len(data), list[TextRef]()
         for text in texts:
             encoded = text.encode("utf-8")
@@ -293,28 +268,15 @@ class TextBlocks:
 
     def text(self, ref: TextRef) -> str:
         """Return the text at a location."""
-        if not ref.size:
-            return ""
-        return self._block(ref.block)[ref.start : ref.start + ref.size].decode("utf-8")
+        self.load([ref])
+        return self._unpacked[ref.block][ref.start : ref.start + ref.size].decode("utf-8") if ref.size else ""
 
     def load(self, refs: Iterable[TextRef]) -> None:
         """Read the blocks of several texts at once, which `text` then finds in the cache."""
-        missing = {ref.block for ref in refs if ref.size} - self._unpacked.keys()
-        if len(missing) > 1:
-            keys = ",".join(map(str, missing))
-            for block, data in self._database.rows(f"SELECT id, data FROM blocks WHERE id IN ({keys})"):
-                self._unpacked[block] = zlib.decompress(data) if isinstance(data, bytes) else b""
-
-    def remove(self, session: int) -> None:
-        """Delete all texts of a session."""
-        self._database.run("DELETE FROM blocks WHERE session = ?", (session,))
-
-    def _block(self, block: int) -> bytes:
-        # Neighbouring texts share a block, and a search reads several of them.
-        if block not in self._unpacked:
-            ((data,),) = self._database.rows("SELECT data FROM blocks WHERE id = ?", (block,))
-            self._unpacked[block] = zlib.decompress(data) if isinstance(data, bytes) else b""
-        return self._unpacked[block]
+        if missing := {ref.block for ref in refs if ref.size} - self._unpacked.keys():
+            rows = self._database.rows(f"SELECT id, data FROM blocks WHERE id IN ({_join_keys(missing)})")
+            # A damaged file may have anything in a column.
+            self._unpacked |= {id: zlib.decompress(data) if isinstance(data, bytes) else b"" for id, data in rows}
 
     def _next_block_id(self) -> int:
         ((last,),) = self._database.rows("SELECT max(id) FROM blocks")
@@ -365,6 +327,15 @@ _MAX_WORDS_OF_PHRASE = 7
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+class IndexedSession(Struct, frozen=True, gc=False):
+    """What the index says about a session as a whole. updated: time of its last change."""
+
+    id: str
+    title: str
+    updated: float
+    kind: SessionKind
+
+
 class SearchCache(Struct):
     """What searches have read and the next ones can use, as long as the index is unchanged: queries of one user repeat
     words and find the same turns.
@@ -373,17 +344,15 @@ class SearchCache(Struct):
         counts: the number of passages that match an FTS5 expression.
         title_counts: the number of titles that match one, at most `MAX_RANKED_TITLES` + 1.
         blocks: decompressed blocks, by id.
-        turns: turns and where their texts are, by key.
-        kinds: kinds of sessions, by key.
-        sessions: id, title and time of the last change of sessions, by key.
+        turns: turns, the ids of their messages as stored, and where their texts are, by key.
+        sessions: sessions, by key.
     """
 
     counts: dict[str, int] = {}
     title_counts: dict[str, int] = {}
     blocks: dict[int, bytes] = {}
-    turns: dict[int, tuple[Turn, TextRef]] = {}
-    kinds: dict[int, SessionKind] = {}
-    sessions: dict[int, tuple[str, str, float]] = {}
+    turns: dict[int, tuple[Turn, object, TextRef]] = {}
+    sessions: dict[int, IndexedSession] = {}
 
     def is_full(self) -> bool:
         """Whether it has so much that an empty one should take its place."""
@@ -454,9 +423,7 @@ class IndexReader:
         if not choice:
             return []
         clause, newest_from = choice
-        found: list[Candidate] = []
         exact: set[int] = set()
-        per_session = Counter[int]()
         # A phrase can only match if each of its words occurs somewhere.
         if len(query.words) > 1 and 0 not in counts:
             # Only where the rarest word is in the newest passages: a phrase of common words would read all of them.
@@ -465,24 +432,22 @@ class IndexReader:
             if count > MAX_NEWEST_FOR_PHRASE:
                 start = max(start, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
             exact = self._find_phrase(query, counts, start)
-            turns = self.load_turns({row >> PASSAGE_BITS for row in exact})
-            for row in sorted(exact, reverse=True):
-                turn = turns.get(row >> PASSAGE_BITS)
-                if turn is not None and turn.created <= until and turn.session not in exclude:
-                    number = row & ((1 << PASSAGE_BITS) - 1)
-                    # The score is not used: these come first, so `Search` scores all of them from their text.
-                    found.append(Candidate(turn=turn, number=number, score=0.0))
-        for rows in self._ranked(clause, newest_from):
+        found: list[Candidate] = []
+        per_session = Counter[int]()
+        # The first ones need no rank: `Search` scores all of them from their text.
+        batches = self._ranked(clause, newest_from)
+        for number, rows in enumerate(chain([[(row, 0.0) for row in sorted(exact, reverse=True)]], batches)):
             turns = self.load_turns({row >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(row >> PASSAGE_BITS)
                 # A row without a turn is left by a session that was deleted while this search ran.
-                if turn is None or turn.created > until or row in exact:
+                if turn is None or turn.created > until or turn.session in exclude:
                     continue
-                if turn.session not in exclude and per_session[turn.session] < MAX_CANDIDATES_PER_SESSION:
-                    per_session[turn.session] += 1
-                    number = row & ((1 << PASSAGE_BITS) - 1)
-                    found.append(Candidate(turn=turn, number=number, score=-rank))  # FTS5 ranks the best lowest
+                if number and (row in exact or per_session[turn.session] == MAX_CANDIDATES_PER_SESSION):
+                    continue
+                per_session[turn.session] += number > 0
+                # FTS5 ranks the best lowest.
+                found.append(Candidate(turn=turn, number=row & ((1 << PASSAGE_BITS) - 1), score=-rank))
             if len(found) >= MAX_CANDIDATES:
                 break
         return found
@@ -509,16 +474,16 @@ class IndexReader:
         return set(sorted(row for (row,) in rows)[-MAX_EXACT_PASSAGES:])
 
     def _ranked(self, clause: str, newest_from: int) -> Iterator[list[tuple[int, float]]]:
-        """Yield passages and their FTS5 ranks, best first, in batches.
+        """Yield passages and their FTS5 ranks, best first: the first ones, then all others, which few queries need.
 
-        The first batch has a LIMIT, with which SQLite sorts a tenth faster; few queries need another one.
+        With a LIMIT SQLite sorts a tenth faster.
         """
-        sql = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC"
-        first = self._database.rows(f"{sql} LIMIT {MAX_CANDIDATES}", (clause, newest_from))
+        sql = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC LIMIT ?"
+        first = self._database.rows(sql, (clause, newest_from, MAX_CANDIDATES))
         yield first
         if len(first) == MAX_CANDIDATES:
-            others = f"{sql} LIMIT -1 OFFSET {MAX_CANDIDATES}"
-            yield from self._database.batches(others, (clause, newest_from), MAX_CANDIDATES)
+            others = self._database.rows(f"{sql} OFFSET ?", (clause, newest_from, -1, MAX_CANDIDATES))
+            yield from (others[at : at + MAX_CANDIDATES] for at in range(0, len(others), MAX_CANDIDATES))
 
     def find_outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
         """Return the turns whose tool output contains all terms, or if there are none, any term; newest first."""
@@ -561,13 +526,10 @@ class IndexReader:
 
     def find_callers(self, keys: Iterable[int]) -> dict[int, Turn]:
         """Return, by key of the turn of a tool's output, the turn with a text that called the tool."""
-        keys = list(keys)
-        if not keys:
-            return {}
         # The output has the place of the last turn with a text before it.
         rows = self._database.rows(
             "SELECT o.id, t.id FROM turns o JOIN turns t ON t.session = o.session AND t.place = o.place"
-            f" WHERE o.id IN ({','.join(map(str, keys))}) AND t.text_size"
+            f" WHERE o.id IN ({_join_keys(keys)}) AND t.text_size"
         )
         turns = self.load_turns(caller for _, caller in rows)
         return {key: turns[caller] for key, caller in rows if caller in turns}
@@ -591,10 +553,7 @@ class IndexReader:
         words = list(map(_match_any_form, query.terms))
         for word in words:
             if word not in counts:
-                ((counts[word],),) = self._database.rows(
-                    "SELECT count(*) FROM (SELECT 1 FROM titles WHERE titles MATCH ? LIMIT ?)",
-                    (word, MAX_RANKED_TITLES + 1),
-                )
+                counts[word] = self._count_up_to(word, MAX_RANKED_TITLES + 1, "titles")
         words.sort(key=counts.__getitem__)
         ranked = list(accumulate(counts[word] for word in words))
         return words[: max(bisect_right(ranked, MAX_RANKED_TITLES), 1)]
@@ -603,7 +562,7 @@ class IndexReader:
         """Return turns by their key, in the order of the keys, without those that no longer exist."""
         unique, known = list(dict.fromkeys(keys)), self._cache.turns
         if missing := [key for key in unique if key not in known]:
-            self._load_turns_where(f"id IN ({','.join(map(str, missing))})")
+            self._load_turns_where(f"id IN ({_join_keys(missing)})")
         return {key: known[key][0] for key in unique if key in known}
 
     def find_neighbours(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
@@ -614,25 +573,25 @@ class IndexReader:
         )
         return self._load_turns_where(f"({near}) AND text_size") if near else []
 
-    def _load_turns_where(self, condition: str) -> list[Turn]:
-        rows: list[tuple[int, int, int, int, int, int, float, int, int, int]] = self._database.rows(
-            "SELECT id, session, place, role, asks, tells, created, text_block, text_start, text_size FROM turns"
-            f" WHERE {condition}"
+    def _load_turns_where(self, condition: str, values: Sequence[object] = ()) -> list[Turn]:
+        rows: list[tuple[int, object, int, int, int, int, int, float, int, int, int]] = self._database.rows(
+            "SELECT id, message, session, place, role, asks, tells, created, text_block, text_start, text_size"
+            f" FROM turns WHERE {condition}",
+            values,
         )
         found: list[Turn] = []
-        for key, session, place, role, asks, tells, created, *ref in rows:
+        for key, message, session, place, role, asks, tells, created, *ref in rows:
             turn = Turn(
                 key=key, session=session, place=place, role=ROLES[role], asks=asks, tells=bool(tells), created=created
             )
-            self._cache.turns[key] = (turn, make_ref(ref))
+            self._cache.turns[key] = (turn, message, TextRef(*ref))
             found.append(turn)
         return found
 
     def find_statements(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the turns in which a user of these sessions with an assistant says something about themselves."""
-        kinds = self.load_session_kinds(sessions)
-        keys = ",".join(str(session) for session, kind in kinds.items() if kind == "assistant")
-        return self._load_turns_where(f"session IN ({keys}) AND tells AND text_size") if keys else []
+        talks = [key for key, session in self.load_sessions(sessions).items() if session.kind == "assistant"]
+        return self._load_turns_where(f"session IN ({_join_keys(talks)}) AND tells AND text_size")
 
     def find_turns_of_messages(self, messages: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Turn]:
         """Return the turns with a text of messages, given and returned by session id and message id."""
@@ -653,45 +612,28 @@ class IndexReader:
 
     def load_first_turns(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the first turn with a text of each session."""
-        sessions = list(sessions)
-        if not sessions:
-            return []
-        keys = ",".join(map(str, sessions))
-        rows = self._database.rows(
-            f"SELECT min(id) FROM turns WHERE session IN ({keys}) AND place = 1 GROUP BY session"
-        )
-        return list(self.load_turns(key for (key,) in rows).values())
+        firsts = f"SELECT min(id) FROM turns WHERE session IN ({_join_keys(sessions)}) AND place = 1 GROUP BY session"
+        return self._load_turns_where(f"id IN ({firsts})")
 
-    def load_texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
-        """Return the texts of turns by key, or their tool outputs if `kind` is "output"."""
-        wanted, known = list(keys), self._cache.turns
-        refs = {key: known[key][1] for key in wanted if key in known} if kind == "text" else {}
-        if missing := [key for key in wanted if key not in refs]:
-            rows = self._database.rows(
-                f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns"
-                f" WHERE id IN ({','.join(map(str, missing))})"
-            )
-            refs |= {key: make_ref(ref) for key, *ref in rows}
+    def load_texts(self, keys: Iterable[int]) -> dict[int, str]:
+        """Return the texts of turns that were loaded, by key."""
+        return self._read_texts({key: self._cache.turns[key][2] for key in keys})
+
+    def load_outputs(self, keys: Iterable[int]) -> dict[int, str]:
+        """Return the tool outputs of turns, by key."""
+        rows = self._database.rows(
+            f"SELECT id, output_block, output_start, output_size FROM turns WHERE id IN ({_join_keys(keys)})"
+        )
+        return self._read_texts({key: TextRef(*ref) for key, *ref in rows})
+
+    def _read_texts(self, refs: Mapping[int, TextRef]) -> dict[int, str]:
         self._blocks.load(refs.values())
         return {key: self._blocks.text(ref) for key, ref in refs.items()}
 
-    def load_session_kinds(self, keys: Iterable[int]) -> dict[int, SessionKind]:
-        """Return the kind of each session, by key."""
-        wanted, known = set(keys), self._cache.kinds
-        if missing := wanted - known.keys():
-            rows = self._database.rows(
-                f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, missing))})"
-            )
-            known.update((key, classify_session(users, replies)) for key, users, replies in rows)
-        return {key: known[key] for key in wanted if key in known}
-
     def find_turns_between(self, start: float, end: float, limit: int) -> list[Turn]:
         """Return the first `limit` turns with a text from `start` to before `end`, in seconds since the epoch."""
-        rows = self._database.rows(
-            "SELECT id FROM turns WHERE created >= ? AND created < ? AND text_size ORDER BY id LIMIT ?",
-            (start, end, limit),
-        )
-        return list(self.load_turns(key for (key,) in rows).values())
+        condition = "created >= ? AND created < ? AND text_size ORDER BY id LIMIT ?"
+        return self._load_turns_where(condition, (start, end, limit))
 
     def list_years(self, limit: int) -> list[int]:
         """Return up to `limit` years, newest first, between the oldest and the newest change of a session."""
@@ -702,18 +644,19 @@ class IndexReader:
         return list(range(to_year, max(from_year, to_year - limit + 1) - 1, -1))
 
     def load_message_ids(self, keys: Iterable[int]) -> dict[int, str]:
-        """Return the message ids of turns, by key."""
-        rows = self._database.rows(f"SELECT id, message FROM turns WHERE id IN ({','.join(map(str, keys))})")
-        return {key: long_id(message) for key, message in rows}
+        """Return the message ids of turns that were loaded, by key."""
+        return {key: long_id(self._cache.turns[key][1]) for key in keys}
 
-    def load_sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
-        """Return id, title and time of the last change of sessions, by key."""
+    def load_sessions(self, keys: Iterable[int]) -> dict[int, IndexedSession]:
+        """Return sessions by key, without those that no longer exist."""
         wanted, known = set(keys), self._cache.sessions
         if missing := wanted - known.keys():
             rows = self._database.rows(
-                f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, missing))})"
+                "SELECT id, name, title, updated, user_turns, assistant_turns FROM sessions"
+                f" WHERE id IN ({_join_keys(missing)})"
             )
-            known.update((key, (name, title, float(updated))) for key, name, title, updated in rows)
+            for key, name, title, updated, users, replies in rows:
+                known[key] = IndexedSession(name, title, float(updated), classify_session(users, replies))
         return {key: known[key] for key in wanted if key in known}
 
     def load_commits(self, session: int) -> list[tuple[float, str, str]]:
@@ -750,7 +693,7 @@ class IndexReader:
     def load_user_places(self, sessions: Collection[int]) -> dict[int, list[int]]:
         """Return the positions of the user's messages in each session, in order."""
         rows = self._database.rows(
-            f"SELECT session, place FROM turns WHERE session IN ({','.join(map(str, sessions))}) AND role = ?"
+            f"SELECT session, place FROM turns WHERE session IN ({_join_keys(sessions)}) AND role = ?"
             " AND text_size ORDER BY session, place",
             (ROLES.index("user"),),
         )
@@ -772,17 +715,15 @@ class IndexReader:
         )
         first = 0 if first is None else first
         end = 2**62 if end is None else end
-        keys: list[int] = []
-        for condition, order in (("place = ?", ""), ("place >= ?", ""), ("place >= ?", " DESC")):
-            begin = first if condition == "place = ?" else max(first, turn.place - limit // 2)
-            count = 1 if order or condition == "place = ?" else limit - 2
-            rows = self._database.rows(
-                f"SELECT id FROM turns WHERE session = ? AND {condition} AND place < ? AND text_size"
-                f" ORDER BY place{order} LIMIT ?",
-                (turn.session, begin, end, count),
-            )
-            keys += [key for (key,) in rows]
-        return sorted(self.load_turns(keys).values(), key=lambda turn: turn.place)
+        found: dict[int, Turn] = {}
+        for begin, order, count in (
+            (first, "", 1),
+            (max(first, turn.place - limit // 2), "", limit - 2),
+            (max(first, turn.place - limit // 2), " DESC", 1),
+        ):
+            condition = f"session = ? AND place >= ? AND place < ? AND text_size ORDER BY place{order} LIMIT ?"
+            found |= {one.place: one for one in self._load_turns_where(condition, (turn.session, begin, end, count))}
+        return [found[place] for place in sorted(found)]
 
     def find_session_keys(self, names: Iterable[str]) -> frozenset[int]:
         """Return the keys of the sessions with the given ids."""
@@ -836,32 +777,28 @@ class IndexReader:
         """Return the number of matches; if there are many, as if older passages matched as often as the newest."""
         counts = self._cache.counts
         if clause not in counts:
-            counts[clause] = self._read_count(clause)
+            ((count, start),) = self._database.rows(
+                "SELECT count(*), min(rowid) FROM"
+                " (SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?)",
+                (clause, MAX_COUNTED + 1),
+            )
+            if count > MAX_COUNTED:
+                ((last,),) = self._database.rows("SELECT max(id) FROM turns")
+                last = (last + 1) << PASSAGE_BITS
+                count = round(MAX_COUNTED * last / (last - start))
+            counts[clause] = count
         return counts[clause]
 
-    def _read_count(self, clause: str) -> int:
-        ((count, start),) = self._database.rows(
-            "SELECT count(*), min(rowid) FROM"
-            " (SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?)",
-            (clause, MAX_COUNTED + 1),
-        )
-        if count <= MAX_COUNTED:
-            return count
-        ((last,),) = self._database.rows("SELECT max(id) FROM turns")
-        last = (last + 1) << PASSAGE_BITS
-        return round(MAX_COUNTED * last / (last - start))
-
-    def _count_up_to(self, clause: str, limit: int) -> int:
+    def _count_up_to(self, clause: str, limit: int, table: str = "passages") -> int:
         """Return the number of matches, at most `limit`."""
         ((count,),) = self._database.rows(
-            "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)", (clause, limit)
+            f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)", (clause, limit)
         )
         return count
 
 
-def make_ref(row: Sequence[int]) -> TextRef:
-    """Return the location of a text from its three columns."""
-    return TextRef(*row)
+def _join_keys(keys: Iterable[int]) -> str:
+    return ",".join(map(str, keys))
 
 
 def short_id(message: str) -> str | bytes:

@@ -4,10 +4,9 @@ import logging
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, Self, overload
 
 from msgspec import structs
 
@@ -21,13 +20,11 @@ from clio.memory.transcripts.database import (
     RecallIndexUnusable,
     TextBlocks,
     TextRef,
-    make_ref,
     short_id,
 )
 from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index, tells_of_user
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.session_text import (
-    RecalledPassage,
     SessionDoc,
     SessionHit,
     TurnDoc,
@@ -45,18 +42,13 @@ COMMITS_SHOWN = 5
 
 
 class RecallIndex:
-    """The index in one SQLite file. All methods may raise the errors that `database.Database` lists."""
+    """The index in one SQLite file, which is created if missing; in memory if the path is None.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    All methods may raise the errors that `database.Database` lists.
+    """
 
-    @classmethod
-    def open(cls, path: Path | None) -> Self:
-        """Return the index in a file, which is created if missing; with None as the path, an index in memory.
-
-        Raises RecallIndexUnusable if the file is damaged or has another version: delete it and open it again.
-        """
-        return cls(Database(path))
+    def __init__(self, path: Path | None) -> None:
+        self._database = Database(path)
 
     def close(self) -> None:
         """Close the database."""
@@ -77,9 +69,7 @@ class RecallIndex:
                     "INSERT INTO sessions (name, title, updated, stamp) VALUES (?, ?, ?, ?)",
                     (doc.id, title, doc.updated, doc.stamp),
                 )
-                self._database.run(
-                    "INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, prepare_for_index(title))
-                )
+                self._write_words("titles", [(session, prepare_for_index(title))])
                 self._put_turns(session, 0, doc.turns)
 
     def extend(self, id: str, turns: Iterable[TurnDoc], *, after: str, stamp: str, updated: float) -> bool:
@@ -102,51 +92,25 @@ class RecallIndex:
             for name in ids:
                 self._remove(name)
 
-    @overload
-    def search(
-        self,
-        query: str,
-        *,
-        exclude: frozenset[str] = ...,
-        mode: Literal["turns"],
-        limit: int = ...,
-        passages: int = ...,
-        total: int | None = ...,
-        until: float = ...,
-    ) -> tuple[RecalledPassage, ...]: ...
-    @overload
-    def search(
-        self,
-        query: str,
-        *,
-        exclude: frozenset[str] = ...,
-        mode: Literal["sessions"] = ...,
-        limit: int = ...,
-        passages: int = ...,
-        total: int | None = ...,
-        until: float = ...,
-        for_reading: bool = ...,
-    ) -> tuple[SessionHit, ...]: ...
     def search(
         self,
         query: str,
         *,
         exclude: frozenset[str] = frozenset(),
-        mode: Literal["turns", "sessions"] = "sessions",
         limit: int = 10,
         passages: int = 5,
         total: int | None = None,
         until: float = math.inf,
         for_reading: bool = False,
-    ) -> tuple[RecalledPassage, ...] | tuple[SessionHit, ...]:
-        """Return the results of a query, best first: sessions with their best passages, or single turns.
+    ) -> tuple[SessionHit, ...]:
+        """Return the sessions that answer a query, best first, with their best passages.
 
         Any text is a valid query; one that shares no word with any session has no results. Words in double quotes must
         be adjacent; `in:output` searches the outputs of tools, `in:title` the titles.
 
         Args:
             exclude: ids of sessions to leave out.
-            limit: maximum number of sessions, or of turns.
+            limit: maximum number of sessions.
             passages: maximum number of passages per session.
             total: maximum number of passages of all sessions; the best passage of each session is chosen first.
             until: turns created later are not found; seconds since the epoch.
@@ -154,8 +118,6 @@ class RecallIndex:
         """
         with self._database.snapshot():
             search = Search(IndexReader(self._database), parse_query(query), exclude, until)
-            if mode == "turns":
-                return search.turns(max(limit, 0))
             total = max(limit * passages if total is None else total, 0)
             find = search.for_reading if for_reading else search.sessions
             return find(max(limit, 0), max(passages, 0), total)
@@ -195,140 +157,112 @@ class RecallIndex:
         words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
         return WordCounts(passages=reader.load_totals().passages, words=words)
 
-    def _put_turns(self, session: int, place: int, turns: Sequence[TurnDoc]) -> None:
-        texts, outputs = (
-            [_replace_surrogates(turn.text) for turn in turns],
-            [_replace_surrogates(turn.output) for turn in turns],
-        )
+    def _put_turns(self, session: int, place: int, turns: Iterable[TurnDoc]) -> None:
+        clean = list(map(_replace_surrogates_in_turn, turns))
         blocks = TextBlocks(self._database)
-        refs = zip(blocks.append(session, "text", texts), blocks.append(session, "output", outputs), strict=True)
-        for turn, text, output, (text_at, output_at) in zip(turns, texts, outputs, refs, strict=True):
-            place += bool(text)  # places are consecutive among turns with a text
+        texts = blocks.append(session, "text", (turn.text for turn in clean))
+        outputs = blocks.append(session, "output", (turn.output for turn in clean))
+        for turn, text_at, output_at in zip(clean, texts, outputs, strict=True):
+            place += bool(turn.text)  # places are consecutive among turns with a text
             key = self._database.run(
-                "INSERT INTO turns (session, place, message, role, asks, tells, created, text_block, text_start,"
-                " text_size, output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    session,
-                    place,
-                    short_id(turn.message_id),
-                    ROLES.index(turn.role),
-                    classify_message(text),
-                    turn.role == "user" and tells_of_user(text),
-                    turn.created,
-                    *_row(text_at),
-                    *_row(output_at),
-                ),
+                f"INSERT INTO turns (session, place, message, {_COLUMNS}) VALUES ({','.join('?' * 13)})",
+                (session, place, short_id(turn.message_id), *_make_row(turn, text_at, output_at)),
             )
-            self._put_text(key, text)
-            self._put_output(key, output)
+            self._add_text(key, turn.text)
+            self._add_output(key, turn.output)
             self._put_commits(session, key, turn)
-        roles = [turn.role for turn, text in zip(turns, texts, strict=True) if text]
+        roles = [turn.role for turn in clean if turn.text]
         self._database.run(
             "UPDATE sessions SET user_turns = user_turns + ?, assistant_turns = assistant_turns + ? WHERE id = ?",
             (roles.count("user"), roles.count("assistant"), session),
         )
 
     def _put_commits(self, session: int, key: int, turn: TurnDoc) -> None:
-        rows = (
-            (session, key, _replace_surrogates(commit.hash), _replace_surrogates(commit.subject))
-            for commit in turn.commits
-        )
+        rows = ((session, key, commit.hash, commit.subject) for commit in turn.commits)
         self._database.run_many("INSERT INTO commits (session, turn, hash, subject) VALUES (?, ?, ?, ?)", rows)
 
     def _replace_turn(self, session: int, turn: TurnDoc) -> bool:
         """Update the turn with the same message id; return False if the index contains none."""
-        rows = self._database.rows(
-            "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
-            " WHERE session = ? AND message = ?",
-            (session, short_id(turn.message_id)),
-        )
-        blocks = TextBlocks(self._database)
-        for key, *refs in rows:
-            text_at, output_at = make_ref(refs[:3]), make_ref(refs[3:])
-            text, output = _replace_surrogates(turn.text), _replace_surrogates(turn.output)
+        turn, blocks = _replace_surrogates_in_turn(turn), TextBlocks(self._database)
+        known = self._read_refs("session = ? AND message = ?", session, short_id(turn.message_id))
+        for key, text_at, output_at in known:
             # An unchanged text stays where it is: a running session is read again from its last answer on.
-            if text != (old := blocks.text(text_at)):
-                self._forget_text(key, old)
-                self._put_text(key, text)
-                (text_at,) = blocks.append(session, "text", [text])
-            if output != (old := blocks.text(output_at)):
-                self._forget_output(key, old)
-                self._put_output(key, output)
-                (output_at,) = blocks.append(session, "output", [output])
+            if turn.text != (old := blocks.text(text_at)):
+                self._add_text(key, old, -1)
+                self._add_text(key, turn.text)
+                (text_at,) = blocks.append(session, "text", [turn.text])
+            if turn.output != (old := blocks.text(output_at)):
+                self._add_output(key, old, -1)
+                self._add_output(key, turn.output)
+                (output_at,) = blocks.append(session, "output", [turn.output])
             self._database.run(
-                "UPDATE turns SET role = ?, asks = ?, tells = ?, created = ?, text_block = ?, text_start = ?,"
-                " text_size = ?, output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
-                (
-                    ROLES.index(turn.role),
-                    classify_message(text),
-                    turn.role == "user" and tells_of_user(text),
-                    turn.created,
-                    *_row(text_at),
-                    *_row(output_at),
-                    key,
-                ),
+                f"UPDATE turns SET ({_COLUMNS}) = ({','.join('?' * 10)}) WHERE id = ?",
+                (*_make_row(turn, text_at, output_at), key),
             )
             self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
             self._put_commits(session, key, turn)
-        return bool(rows)
-
-    def _put_text(self, key: int, text: str) -> None:
-        self._database.run_many("INSERT INTO passages (rowid, text) VALUES (?, ?)", _rows(key, text))
-        self._count(text, 1)
-
-    def _put_output(self, key: int, output: str) -> None:
-        if output:
-            self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, prepare_for_index(output)))
+        return bool(known)
 
     def _remove(self, name: str) -> None:
         for session, title in self._database.rows("SELECT id, title FROM sessions WHERE name = ?", (name,)):
             blocks = TextBlocks(self._database)
-            for key, *refs in self._database.rows(
-                "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
-                " WHERE session = ?",
-                (session,),
-            ):
-                self._forget_text(key, blocks.text(make_ref(refs[:3])))
-                self._forget_output(key, blocks.text(make_ref(refs[3:])))
-            blocks.remove(session)
-            self._database.run("DELETE FROM turns WHERE session = ?", (session,))
-            self._database.run("DELETE FROM commits WHERE session = ?", (session,))
-            self._forget("titles", [(session, prepare_for_index(title))])
+            for key, text_at, output_at in self._read_refs("session = ?", session):
+                self._add_text(key, blocks.text(text_at), -1)
+                self._add_output(key, blocks.text(output_at), -1)
+            self._write_words("titles", [(session, prepare_for_index(title))], -1)
+            for table in ("blocks", "turns", "commits"):
+                self._database.run(f"DELETE FROM {table} WHERE session = ?", (session,))
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 
-    def _forget_text(self, key: int, text: str) -> None:
-        self._forget("passages", _rows(key, text))
-        self._count(text, -1)
+    def _read_refs(self, condition: str, *values: object) -> list[tuple[int, TextRef, TextRef]]:
+        """Return the keys of turns, and where their texts and outputs are."""
+        rows = self._database.rows(
+            "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
+            f" WHERE {condition}",
+            values,
+        )
+        return [(key, TextRef(*refs[:3]), TextRef(*refs[3:])) for key, *refs in rows]
 
-    def _forget_output(self, key: int, output: str) -> None:
-        if output:
-            self._forget("outputs", [(key, prepare_for_index(output))])
-
-    def _forget(self, table: str, rows: Iterable[tuple[int, str]]) -> None:
-        # A contentless FTS5 table does not know its texts: to delete a row it needs the text that was indexed.
-        self._database.run_many(f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", rows)
-
-    def _count(self, text: str, sign: int) -> None:
+    def _add_text(self, key: int, text: str, sign: int = 1) -> None:
+        """Add the text of a turn to the passages, or remove it if `sign` is -1."""
         pieces = split_passages(text)
+        # The row id contains the key of the turn, so that finding the turn of a passage needs no join.
+        rows = ((key << PASSAGE_BITS | number, prepare_for_index(piece)) for number, piece in enumerate(pieces))
+        self._write_words("passages", rows, sign)
         self._database.run(
             "UPDATE totals SET passages = passages + ?, chars = chars + ?",
             (sign * len(pieces), sign * sum(map(len, pieces))),
         )
 
+    def _add_output(self, key: int, output: str, sign: int = 1) -> None:
+        if output:
+            self._write_words("outputs", [(key, prepare_for_index(output))], sign)
 
-def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
-    for number, piece in enumerate(split_passages(text)):
-        # The row id contains the key of the turn, so that finding the turn of a passage needs no join.
-        yield key << PASSAGE_BITS | number, prepare_for_index(piece)
+    def _write_words(self, table: str, rows: Iterable[tuple[int, str]], sign: int = 1) -> None:
+        # A contentless FTS5 table does not know its texts: to delete a row it needs the text that was indexed.
+        columns, values = ("", "?, ?") if sign > 0 else (f"{table}, ", "'delete', ?, ?")
+        self._database.run_many(f"INSERT INTO {table} ({columns}rowid, text) VALUES ({values})", rows)
+
+
+_COLUMNS = "role, asks, tells, created, text_block, text_start, text_size, output_block, output_start, output_size"
+
+
+def _make_row(turn: TurnDoc, text_at: TextRef, output_at: TextRef) -> tuple[object, ...]:
+    """Return the values of `_COLUMNS`."""
+    tells = turn.role == "user" and tells_of_user(turn.text)
+    refs = (*structs.astuple(text_at), *structs.astuple(output_at))
+    return ROLES.index(turn.role), classify_message(turn.text), tells, turn.created, *refs
+
+
+def _replace_surrogates_in_turn(turn: TurnDoc) -> TurnDoc:
+    clean = _replace_surrogates
+    commits = tuple(Commit(hash=clean(one.hash), subject=clean(one.subject)) for one in turn.commits)
+    return structs.replace(turn, text=clean(turn.text), output=clean(turn.output), commits=commits)
 
 
 def _replace_surrogates(text: str) -> str:
     """Return the text with "?" for lone surrogates: damaged files contain them, and SQLite cannot store them."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _row(ref: TextRef) -> tuple[int, int, int]:
-    return ref.block, ref.start, ref.size
 
 
 FILE = "recall.sqlite"
@@ -361,7 +295,7 @@ class CacheFile:
         full-text search.
         """
         if self._path is None:
-            return RecallIndex.open(None)
+            return RecallIndex(None)
         try:
             return self._open(self._path)
         # The file is sound; replacing it would destroy what the other process is writing.
@@ -402,12 +336,12 @@ class CacheFile:
         # Created here and not by SQLite, so that only the owner can read it and no symbolic link is followed.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
         self._inode = _inode(path)
-        return RecallIndex.open(path)
+        return RecallIndex(path)
 
     def _open_in_memory(self, reason: object) -> RecallIndex:
         _log.info("the search index is kept in memory: %s", reason)
         self._path = None
-        return RecallIndex.open(None)
+        return RecallIndex(None)
 
 
 def _inode(path: Path) -> int:

@@ -199,21 +199,16 @@ class Search:
         self._until = until
         self._rarities: list[float] = []
         self._counts: Sequence[int] = ()
-        self._kinds: dict[int, SessionKind] = {}
         self._scored_passages, self._scored_chars = SCORED_PASSAGES, SCORED_CHARS
-        self._column = "output" if query.scope == "output" else "text"
-
-    def turns(self, limit: int) -> tuple[RecalledPassage, ...]:
-        """Return single turns with snippets, best first."""
-        return self._make_passages(self._rank_turns()[:limit])
+        self._load_texts = reader.load_outputs if query.scope == "output" else reader.load_texts
 
     def search_turns(self, limit: int) -> tuple[TurnHit, ...]:
         """Return single turns with their whole best passages and without snippets, best first."""
         scored = self._rank_turns()
         ranked = scored[:limit]
         keys = [item.turn.key for item in ranked]
-        texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
-        about = self._reader.load_sessions({item.turn.session for item in ranked})
+        texts, messages = self._load_texts(keys), self._reader.load_message_ids(keys)
+        about = self._reader.load_sessions(item.turn.session for item in ranked)
         # The words of a turn's neighbours count, too, even where these are not among the best ones.
         by_place = {(item.turn.session, item.turn.place): item for item in scored}
         in_session: dict[int, set[int]] = {}
@@ -226,7 +221,7 @@ class Search:
         known = [1.0 if count else unknown for count in self._counts]
         possible = sum(rarity * factor for rarity, factor in zip(self._rarities, known, strict=True)) or 1.0
         certainty = [GUESS_FACTOR if term.is_guess else 1.0 for term in self._query.terms]
-        titles = {session: _extract_title_stems(title) for session, (_, title, _) in about.items()}
+        titles = {key: _extract_title_stems(session.title) for key, session in about.items()}
 
         def make_hit(item: Scored) -> TurnHit:
             turn = item.turn
@@ -234,15 +229,15 @@ class Search:
             found = in_session[turn.session] if self._query.of_session else _unite(item.found for item in around)
             related = _unite(item.related for item in around) - found
             in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
-            name, title, updated = about[turn.session]
+            session = about[turn.session]
             passage = self._get_passage(item, texts[turn.key])
             return TurnHit(
-                session_id=name,
-                session_name=title,
+                session_id=session.id,
+                session_name=session.title,
                 message_id=messages[turn.key],
                 role=turn.role,
                 # Messages imported from other programs may have no time.
-                created=turn.created or updated,
+                created=turn.created or session.updated,
                 text=passage,
                 share=min(item.score / best, 1.0),
                 # Words that only an output contains count as unknown in `possible`.
@@ -252,7 +247,7 @@ class Search:
                 related_words=len(related),
                 of_session=self._query.of_session,
                 is_dated=any(date.includes(turn.created) for date in self._query.dates),
-                title=0.0 if _begins_like_title(title, passage) else in_title / max(len(self._query.terms), 1),
+                title=0.0 if _begins_like_title(session.title, passage) else in_title / max(len(self._query.terms), 1),
                 only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
             )
 
@@ -281,8 +276,7 @@ class Search:
         _, ranked, inside = self._rank_sessions(limit)
         chosen = {session: drop_neighbours(inside[session], passages) for session, _ in ranked}
         turns = interleave_rankings(list(chosen.values()), total)
-        shown = dict(zip((item.turn.key for item in turns), self._make_passages(turns), strict=True))
-        return self._make_session_hits(ranked, chosen, shown)
+        return self._make_session_hits(ranked, chosen, self._make_passages(turns))
 
     def for_reading(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
         """Return sessions as `sessions` does, but selected and ordered for someone who reads the answer:
@@ -301,11 +295,10 @@ class Search:
         chosen = {session: pick_best_per_exchange(items, exchange_of, passages) for session, items in inside.items()}
         chosen, older = self._sort_newest_first(chosen, scores, covered, limit, total)
         turns = interleave_rankings(list(chosen.values()), total)
-        hits = dict(zip((item.turn.key for item in turns), self._make_passages(turns), strict=True))
-        turn_of = {item.turn.key: item.turn for items in inside.values() for item in items}
+        hits = self._make_passages(turns)
         shown = {
-            key: structs.replace(self._add_exchange(turn_of[key], hit), is_older=key in older)
-            for key, hit in hits.items()
+            turn.key: structs.replace(self._add_exchange(turn, hits[turn.key]), is_older=turn.key in older)
+            for turn in (item.turn for item in turns)
         }
         found = self._make_session_hits([(session, scores[session]) for session in chosen], chosen, shown)
         return tuple(sorted(found, key=lambda hit: all(map(_is_without_answer, hit.passages))))
@@ -360,7 +353,7 @@ class Search:
         keys = sorted((key for key, weight in weights.items() if weight >= MIN_OUTPUT_SHARE * best), reverse=True)
         keys = sorted(keys, key=lambda key: -weights[key])[:MAX_SCORED_OUTPUTS]
         if query.phrases:
-            texts = self._reader.load_texts(keys, "output")
+            texts = self._reader.load_outputs(keys)
             keys = [key for key in keys if self._has_phrases(extract_stems(texts[key][:MAX_OUTPUT_CHARS]))]
         callers = self._reader.find_callers(keys)
         callers = {key: turn for key, turn in callers.items() if turn.created <= self._until}
@@ -402,9 +395,9 @@ class Search:
         about = self._reader.load_sessions(chosen)
         return tuple(
             SessionHit(
-                session_id=about[session][0],
-                session_name=about[session][1],
-                updated=about[session][2],
+                session_id=about[session].id,
+                session_name=about[session].title,
+                updated=about[session].updated,
                 score=round(score, 3),
                 passages=tuple(shown[item.turn.key] for item in chosen[session] if item.turn.key in shown),
             )
@@ -517,7 +510,7 @@ class Search:
         if query.scope == "output":
             found = self._reader.find_outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:MAX_SCORED_OUTPUTS]
-            texts = self._reader.load_texts((turn.key for turn in turns), "output")
+            texts = self._reader.load_outputs(turn.key for turn in turns)
             # The table of outputs has no positions, so phrases are checked in the text.
             stems = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
             if query.phrases:
@@ -580,10 +573,7 @@ class Search:
 
     def _load_kinds(self, sessions: Iterable[int]) -> dict[int, SessionKind]:
         """Return the kind of each session, by key."""
-        sessions = set(sessions)
-        if missing := sessions - self._kinds.keys():
-            self._kinds |= self._reader.load_session_kinds(missing)
-        return {session: self._kinds[session] for session in sessions if session in self._kinds}
+        return {key: session.kind for key, session in self._reader.load_sessions(sessions).items()}
 
     def _weigh(
         self,
@@ -608,56 +598,53 @@ class Search:
 
     def _add_similar_words(self, query: Query, counts: Sequence[int]) -> Query:
         """Return the query with a similarly spelt word added to each word that the index does not contain."""
-        terms: list[Term] = []
-        for term, count in zip(query.terms, counts, strict=True):
-            meant = "" if count else self._reader.find_similar_stem(term.stems[0])
-            with_meant = term
-            if meant:
-                with_meant = structs.replace(
-                    term, forms=(*term.forms, meant), stems=(*term.stems, meant), is_guess=True
-                )
-            terms.append(with_meant)
-        return structs.replace(query, terms=tuple(terms))
+
+        def add_meant(term: Term) -> Term:
+            meant = self._reader.find_similar_stem(term.stems[0])
+            if not meant:
+                return term
+            return structs.replace(term, forms=(*term.forms, meant), stems=(*term.stems, meant), is_guess=True)
+
+        pairs = zip(query.terms, counts, strict=True)
+        return structs.replace(query, terms=tuple(term if count else add_meant(term) for term, count in pairs))
 
     def _score_titles(self) -> dict[int, float]:
         """Return, by session, the sum of the rarities of the terms that its title contains."""
         if not self._query.terms or self._query.scope == "output":
             return {}
-        found: dict[int, float] = {}
-        for session, title in self._reader.find_titles(self._query, self._exclude).items():
-            bag = _extract_title_stems(title)
-            found[session] = sum(
-                rarity
-                for term, rarity in zip(self._query.terms, self._rarities, strict=True)
-                if not bag.isdisjoint(term.stems)
-            )
-        return found
+        titles = self._reader.find_titles(self._query, self._exclude)
+        bags = {session: _extract_title_stems(title) for session, title in titles.items()}
+        weighed = list(zip(self._query.terms, self._rarities, strict=True))
+        return {
+            session: sum(rarity for term, rarity in weighed if not bag.isdisjoint(term.stems))
+            for session, bag in bags.items()
+        }
 
-    def _make_passages(self, items: Sequence[Scored]) -> tuple[RecalledPassage, ...]:
+    def _make_passages(self, items: Sequence[Scored]) -> dict[int, RecalledPassage]:
+        """Return the best passages of turns with snippets, by key of the turn."""
         keys = [item.turn.key for item in items]
-        texts, messages = self._reader.load_texts(keys, self._column), self._reader.load_message_ids(keys)
-        about = self._reader.load_sessions({item.turn.session for item in items})
-        return tuple(
-            self._make_passage(item, texts[item.turn.key], messages[item.turn.key], about[item.turn.session])
-            for item in items
-        )
+        texts, messages = self._load_texts(keys), self._reader.load_message_ids(keys)
+        about = self._reader.load_sessions(item.turn.session for item in items)
 
-    def _make_passage(self, item: Scored, text: str, message: str, about: tuple[str, str, float]) -> RecalledPassage:
-        name, title, _ = about
-        passage = self._get_passage(item, text)
-        return RecalledPassage(
-            session_id=name,
-            session_name=title,
-            message_id=message,
-            role=item.turn.role,
-            created=item.turn.created,
-            snippet=extract_snippet(text, passage, self._query),
-            score=round(item.score, 3),
-            signals=self._compute_signals(_extract_passage_stems(passage), _extract_title_stems(title)),
-        )
+        def make_passage(item: Scored) -> RecalledPassage:
+            turn, session = item.turn, about[item.turn.session]
+            passage = self._get_passage(item, texts[turn.key])
+            return RecalledPassage(
+                session_id=session.id,
+                session_name=session.title,
+                message_id=messages[turn.key],
+                role=turn.role,
+                created=turn.created,
+                snippet=extract_snippet(texts[turn.key], passage, self._query),
+                score=round(item.score, 3),
+                signals=self._compute_signals(_extract_passage_stems(passage), _extract_title_stems(session.title)),
+            )
+
+        return {item.turn.key: make_passage(item) for item in items}
 
     def _get_passage(self, item: Scored, text: str) -> str:
-        return text[:MAX_OUTPUT_CHARS] if self._column == "output" else split_passages(text)[item.passage]
+        is_output = self._query.scope == "output"
+        return text[:MAX_OUTPUT_CHARS] if is_output else split_passages(text)[item.passage]
 
     def _compute_signals(self, text: Sequence[str], title: frozenset[str]) -> Signals:
         """Return the points shown for a passage and a title, both given as stems."""

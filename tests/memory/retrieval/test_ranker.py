@@ -251,7 +251,7 @@ def test_passages_near_in_meaning_do_not_hide_that_others_have_the_words() -> No
     [("What will Maya wear at the wedding?", 1), ("What will the locksmith wear?", 0), ("Where is the bridge?", 0)],
 )
 def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> None:
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     talk = ["Maya: Who else comes?", "Tom: Nobody. And you?", "Maya: I bought a green suit, it was on sale."]
     turns = [TurnDoc(message_id=str(at), role="user", created=1.0, text=text) for at, text in enumerate(talk)]
     index.put([SessionDoc(id="a", title="", updated=1.0, stamp="1", turns=tuple(turns))])

@@ -70,7 +70,7 @@ def called(session: str, text: str, output: str, *, at: float = 1.0) -> SessionD
 
 
 def index_of(*docs: SessionDoc) -> RecallIndex:
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(docs)
     return index
 
@@ -173,7 +173,7 @@ def test_words_that_many_outputs_have_find_no_session() -> None:
 
 
 def turns(index: RecallIndex, query: str, **options: int) -> list[str]:
-    return [hit.message_id for hit in index.search(query, mode="turns", **options)]
+    return [hit.message_id for hit in index.search_turns(query, **options)]
 
 
 def sessions(index: RecallIndex, query: str) -> list[str]:
@@ -327,7 +327,7 @@ def test_the_points_say_why() -> None:
 def test_no_query_breaks_out(query: str) -> None:
     index = index_of(said("a", "the parser and the cache"), called("b", "parser", "the cache of the parser"))
     index.search(query)
-    index.search(query, mode="turns")
+    index.search_turns(query)
     index.search(f"{query} in:output")
     assert set(index.stamps()) == {"a", "b"}
 
@@ -337,7 +337,7 @@ def test_no_text_at_all_breaks_out(query: str) -> None:
     index = index_of(said("a", query, f"{query} parser"), called("b", "parser", query))
     index.search(query)
     index.search(f'"{query}"')
-    index.search(f"{query} in:output", mode="turns")
+    index.search_turns(f"{query} in:output")
     index.remove(["a", "b"])
     assert index.search(query) == ()
     index.close()
@@ -345,7 +345,7 @@ def test_no_text_at_all_breaks_out(query: str) -> None:
 
 def test_a_common_word_among_many_sessions_still_answers() -> None:
     """More passages than are ever ranked have the words: rare ones choose, and the newest where there are none."""
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(said(f"s{number}", *["alpha beta gamma"] * 60, at=float(number)) for number in range(100))
     index.put([said("rare", "alpha and zorg", "alpha beta delta", at=0.0)])
     assert turns(index, "alpha zorg")[0] == "rare-0"
@@ -354,7 +354,7 @@ def test_a_common_word_among_many_sessions_still_answers() -> None:
 
 
 def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> None:
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(said(f"s{number}", *["alpha beta"] * 60, *["gamma"] * 40, at=float(number)) for number in range(100))
     counts = index.count_words("alpha gamma").words
     assert counts["gamma"] == 4_000
@@ -363,7 +363,7 @@ def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> N
 
 def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> None:
     """The newest passages with the phrase come first, wherever passages have its words in another order."""
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     texts = ["the beta of alpha is in it", "it is in the alpha of beta"]
     index.put(said(f"s{number}", *texts * 10, at=float(number)) for number in range(40))
     index.put([said("quoted", "the alpha of beta is in it", at=0.5), said("last", *texts, at=50.0)])
@@ -372,7 +372,7 @@ def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> 
 
 
 def test_counts_follow_what_this_and_another_process_write(tmp_path: Path) -> None:
-    index, other = RecallIndex.open(tmp_path / "index"), RecallIndex.open(tmp_path / "index")
+    index, other = RecallIndex(tmp_path / "index"), RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser", "the parser and the cache")])
     assert index.count_words("parser cache").words == {"parser": 2, "cache": 1}
     other.put([said("b", "another parser")])
@@ -391,7 +391,7 @@ def test_a_session_put_again_has_only_what_it_has_now() -> None:
 
 
 def test_a_session_taken_out_leaves_nothing(tmp_path: Path) -> None:
-    index = RecallIndex.open(tmp_path / "index")
+    index = RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser " * 300, title="parser"), called("b", "parser", "parser zorg")])
     index.remove(["a", "b", "never there"])
     assert index.stamps() == {}
@@ -415,7 +415,7 @@ def test_a_session_grows_at_its_end_and_its_last_turn_changes() -> None:
     assert index.extend("a", new, after="1", stamp="2", updated=3.0)
     assert index.stamps() == {"a": "2"}
     assert turns(index, "look")[0] == "a-1" and len(turns(index, "look")) == 3
-    assert [hit.message_id for hit in index.search("zorg in:output", mode="turns")] == ["a-1"]
+    assert [hit.message_id for hit in index.search_turns("zorg in:output")] == ["a-1"]
     assert index.search("thanks")[0].updated == 3.0
     assert turns(index, "words.py")[0] == "a-1"
 
@@ -469,30 +469,30 @@ def test_a_batch_that_fails_leaves_nothing_of_itself() -> None:
 
 
 def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
-    index = RecallIndex.open(tmp_path / "index")
+    index = RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser")])
     index.close()
-    again = RecallIndex.open(tmp_path / "index")
+    again = RecallIndex(tmp_path / "index")
     assert sessions(again, "parser") == ["a"]
     again.close()
 
 
 def test_another_version_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "index"
-    RecallIndex.open(path).close()
+    RecallIndex(path).close()
     with sqlite3.connect(path) as database:
         database.execute(f"PRAGMA user_version = {VERSION + 1}")
     database.close()
     before = path.read_bytes()
     with pytest.raises(RecallIndexUnusable, match=f"version {VERSION + 1}"):
-        RecallIndex.open(path)
+        RecallIndex(path)
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("damage", ["text", "half", "noise", "folder"])
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "index"
-    index = RecallIndex.open(path)
+    index = RecallIndex(path)
     index.put([said(f"s{number}", "the parser " * 100) for number in range(50)])
     index.close()
     data = path.read_bytes()
@@ -504,7 +504,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
             {"text": b"not a database" * 999, "half": data[: len(data) // 2], "noise": b"\xff" * 9000}[damage]
         )
     with pytest.raises(StorageError):
-        broken = RecallIndex.open(path)
+        broken = RecallIndex(path)
         broken.put([said("new", "the parser")])
         broken.search("parser")
         broken.remove([f"s{number}" for number in range(50)])
@@ -515,7 +515,7 @@ import sys
 from pathlib import Path
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.memory.transcripts.index import RecallIndex
-index = RecallIndex.open(Path(sys.argv[1]))
+index = RecallIndex(Path(sys.argv[1]))
 for number in range(40):
     turn = TurnDoc(message_id=f"m{number}", role="user", created=1.0, text=f"the parser of {sys.argv[2]}")
     index.put([SessionDoc(id=f"{sys.argv[2]}{number}", title="", updated=1.0, stamp="1", turns=(turn,))])
@@ -527,14 +527,14 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "index"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("left", "right")]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    index = RecallIndex.open(path)
+    index = RecallIndex(path)
     assert len(index.stamps()) == 80
     assert len(turns(index, "parser left", limit=100)) == 80
     index.close()
 
 
 def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
-    index = RecallIndex.open(tmp_path / "index")
+    index = RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser")])
     failed: list[BaseException] = []
 
@@ -557,7 +557,7 @@ def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
 
 def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Path) -> None:
     """Turns and blocks are kept from one search to the next."""
-    first, second = RecallIndex.open(tmp_path / "index.sqlite"), RecallIndex.open(tmp_path / "index.sqlite")
+    first, second = RecallIndex(tmp_path / "index.sqlite"), RecallIndex(tmp_path / "index.sqlite")
     first.put([said("a", "the parser needs a cache", "done"), said("b", "a cache of another kind")])
     assert first.search("parser cache")[0].session_id == "a"
     second.remove(["a"])
@@ -570,7 +570,7 @@ def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Pat
 
 def test_searches_of_long_texts_keep_little_of_them_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.memory.transcripts.database.MAX_CACHED_BYTES", 800_000)
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     names = [f"{first}{second}" for first in ("red", "blue", "dark", "pale") for second in ("fox", "owl", "elk", "bee")]
     log = "a line of a long log\n" * 10_000
     index.put([said(name, f"{name}\n{log}") for name in names])
@@ -608,7 +608,7 @@ def test_a_search_reads_one_state_while_another_process_writes(tmp_path: Path) -
 
 
 def test_a_title_is_found_by_its_rare_word_beside_hundreds_with_the_common_one() -> None:
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put([said(f"s{number}", "something", title=f"release {number} notes") for number in range(700)])
     index.put([said("rare", "something", title="release of the parser")])
     assert index.search("in:title release parser")[0].session_id == "rare"

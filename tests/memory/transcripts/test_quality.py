@@ -22,7 +22,7 @@ def history() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def index(history: dict[str, Any]) -> RecallIndex:
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(
         SessionDoc(
             id=session["session_id"],
@@ -46,7 +46,7 @@ def share(history: dict[str, Any], answers: list[list[Any]], golds: list[set[Any
 
 
 def test_the_turn_that_says_it_is_found(history: dict[str, Any], index: RecallIndex) -> None:
-    found = [index.search(query["text"], mode="turns") for query in history["queries"]]
+    found = [index.search_turns(query["text"]) for query in history["queries"]]
     answers = [[(hit.session_id, hit.message_id) for hit in hits] for hits in found]
     golds = [{(session, turn) for session, turn in query["gold"]} for query in history["queries"]]
     assert share(history, answers, golds, 1) >= 71

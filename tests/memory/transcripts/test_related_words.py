@@ -12,7 +12,7 @@ Said = tuple[str, str]
 
 def find_first(sessions: dict[str, list[Said]], query: str) -> str:
     """The session of the best turn for a query."""
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(
         SessionDoc(
             id=name,
@@ -106,7 +106,7 @@ def test_words_related_to_vague_ones_find_nothing_in_sessions_of_work() -> None:
         ]
         for number in range(9)
     }
-    index = RecallIndex.open(None)
+    index = RecallIndex(None)
     index.put(
         SessionDoc(
             id=name,

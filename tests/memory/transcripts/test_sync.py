@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> SessionStore:
 
 @pytest.fixture
 def index(tmp_path: Path) -> RecallIndex:
-    return RecallIndex.open(tmp_path / "recall.sqlite")
+    return RecallIndex(tmp_path / "recall.sqlite")
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_a_session_without_its_outputs_may_grow_before_they_come(
     assert found(index, "owl in:output") == []
     caught_up(sync, index, outputs=True)
     assert found(index, "owl in:output") == found(index, "platypus in:output") == [session.id]
-    assert [turn.message_id for turn in index.search("read", mode="turns")].count(session.messages[1].id) == 1
+    assert [turn.message_id for turn in index.search_turns("read")].count(session.messages[1].id) == 1
     session.close()
 
 
@@ -388,7 +388,7 @@ def test_a_build_killed_at_any_moment_is_taken_up_again(store: SessionStore, tmp
 
 def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, sync: SessionSync) -> None:
     file = tmp_path / "other.sqlite"
-    index = RecallIndex.open(file)
+    index = RecallIndex(file)
     ids = [saved(store, said(f"animal{number}")) for number in range(3)]
     sync.begin(index)
     with sqlite3.connect(file, isolation_level=None) as writer:
@@ -398,7 +398,7 @@ def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, 
     writer.close()
     index.close()
     file.unlink()
-    index = RecallIndex.open(file)
+    index = RecallIndex(file)
     assert sync.count_waiting() == 3
     assert sync.step(index).read == 3
     assert set(index.stamps()) == set(ids)
