@@ -1,8 +1,8 @@
 """Memory in PostgreSQL: the store that `clio mcp` serves to a team.
 
 What a new memory replaces, confirms or contradicts is decided by the code of the file store: `TypedStore` works on
-`_DatabaseIndex`, `_DatabaseFiles` and `_DatabaseLog` instead of an index in memory and files. They read what they need
-within the transaction that the caller opened.
+`_DatabaseIndex`, `_DatabaseLog` and the table `clio.memory` instead of an index in memory and files, within the
+transaction that the caller opened.
 """
 
 import time
@@ -53,7 +53,7 @@ from clio.memory.store.record import (
     normalize_for_comparison,
     shorten_content,
 )
-from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, read_formers
+from clio.memory.store.typed_codec import FormerVersion, JournalLine, read_formers
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.memory.store.versions import Version, find_lineage, list_typed_versions
 from clio.text.formatting import format_count
@@ -286,72 +286,6 @@ class _DatabaseIndex(MemoryIndex):
         )
 
 
-class _DatabaseFiles(MemoryFiles):
-    """Carries out the changes of one owner in the transaction of the call."""
-
-    def __init__(self, work: Work, owner: str, scope: Scope, index: _DatabaseIndex, log: ChangeLog) -> None:
-        super().__init__(Path("clio.memory"), index, log, scope)
-        self._work = work
-        self._owner = owner
-        self._records = index
-
-    @contextmanager
-    def lock(self) -> Generator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self._work.lock(self._owner)
-        yield
-
-    def catch_up(self) -> None:
-        """Nothing is kept between two calls."""
-
-    def append(self, line: JournalLine, *, durable: bool = True) -> None:
-        connection = self._work.connection
-        self._work.load([record.id for record in line.put])
-        self._work.load(line.drop)
-        change = 0
-        for record in line.put:
-            before = self._records.records.get(record.id)
-            row = connection.execute(_PUT.encode(), make_row(record, self._owner), prepare=True).fetchone()
-            if row is None:
-                raise UserError(tr("the id {id} is already used by another member's memory", id=record.id))
-            change += record.is_live - (before is not None and before.is_live)
-            self._records.put(record)
-        for id in line.drop:
-            before = self._records.records.get(id)
-            if before is not None:
-                connection.execute("delete from clio.memory where id = %s and owner = %s", (id, self._owner))
-                change -= before.is_live
-            self._records.drop(id)
-        if change:
-            connection.execute(
-                "insert into clio.scope (owner, live) values (%s, %s) "
-                "on conflict (owner) do update set live = clio.scope.live + excluded.live",
-                (self._owner, change),
-                prepare=True,
-            )
-        if line.used:
-            count_uses(connection, line.used, line.at)
-
-    def fold(self) -> None:
-        """PostgreSQL removes old rows itself."""
-
-    def size(self) -> int:
-        row = self._work.connection.execute("select pg_total_relation_size('clio.memory')").fetchone()
-        return int(row[0]) if row else 0
-
-    def formers(self) -> tuple[FormerVersion, ...]:
-        return self.read_formers("true order by id desc limit 500", ())
-
-    def read_formers(self, condition: str, values: Sequence[Any]) -> tuple[FormerVersion, ...]:
-        """Return the former versions in the changes for which an SQL condition holds, oldest first."""
-        rows = self._work.connection.execute(
-            f"select change, undone_at from clio.change where owner = %s and {condition}".encode(),
-            (self._owner, *values),
-        ).fetchall()
-        changes = [Logged(change=decode_change(text), undone_at=undone) for text, undone in rows]
-        changes.sort(key=lambda one: one.change.id)
-        return tuple(read_formers(changes, self._scope))
-
-
 def count_uses(connection: "Connection", ids: Sequence[str], at: float, *, wait: bool = True) -> None:
     """Count memories as used. One that another call counts at this moment is passed over.
 
@@ -431,7 +365,66 @@ class DatabaseTypedStore(TypedStore):
         self._clock = clock
         self._index = self._rows = _DatabaseIndex(work, owner)
         self._log = _DatabaseLog(work, owner, clock)
-        self._files = self._changes = _DatabaseFiles(work, owner, scope, self._rows, self._log)
+
+    # In place of files: the transaction of the call
+
+    @contextmanager
+    def _lock(self) -> Generator[None]:
+        self._work.lock(self.owner)
+        yield
+
+    def _catch_up(self) -> None:
+        """Nothing is kept between two calls."""
+
+    def _append(self, line: JournalLine, *, durable: bool = True) -> None:
+        connection = self._work.connection
+        self._work.load([record.id for record in line.put])
+        self._work.load(line.drop)
+        change = 0
+        for record in line.put:
+            before = self._rows.records.get(record.id)
+            row = connection.execute(_PUT.encode(), make_row(record, self.owner), prepare=True).fetchone()
+            if row is None:
+                raise UserError(tr("the id {id} is already used by another member's memory", id=record.id))
+            change += record.is_live - (before is not None and before.is_live)
+            self._rows.put(record)
+        for id in line.drop:
+            before = self._rows.records.get(id)
+            if before is not None:
+                connection.execute("delete from clio.memory where id = %s and owner = %s", (id, self.owner))
+                change -= before.is_live
+            self._rows.drop(id)
+        if change:
+            connection.execute(
+                "insert into clio.scope (owner, live) values (%s, %s) "
+                "on conflict (owner) do update set live = clio.scope.live + excluded.live",
+                (self.owner, change),
+                prepare=True,
+            )
+        if line.used:
+            count_uses(connection, line.used, line.at)
+
+    def _fold(self) -> None:
+        """PostgreSQL removes old rows itself."""
+
+    def size(self) -> int:
+        row = self._work.connection.execute("select pg_total_relation_size('clio.memory')").fetchone()
+        return int(row[0]) if row else 0
+
+    def formers(self) -> tuple[FormerVersion, ...]:
+        return self.read_formers("true order by id desc limit 500", ())
+
+    def read_formers(self, condition: str, values: Sequence[Any]) -> tuple[FormerVersion, ...]:
+        """Return the former versions in the changes for which an SQL condition holds, oldest first."""
+        rows = self._work.connection.execute(
+            f"select change, undone_at from clio.change where owner = %s and {condition}".encode(),
+            (self.owner, *values),
+        ).fetchall()
+        changes = [Logged(change=decode_change(text), undone_at=undone) for text, undone in rows]
+        changes.sort(key=lambda one: one.change.id)
+        return tuple(read_formers(changes, self.scope))
+
+    # Reading and changing
 
     def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         most = MAX_RECALLED if limit < 0 else min(limit or DEFAULT_LIMIT, MAX_RECALLED)
@@ -483,7 +476,7 @@ class DatabaseTypedStore(TypedStore):
         )
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        return tuple(one.record for one in self._changes.formers() if one.left and one.because != "dropped")
+        return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         _, records = self._read_lineage(id)
@@ -517,7 +510,7 @@ class DatabaseTypedStore(TypedStore):
                     [self.owner, ids, ids, ids],
                 )
             )
-            ended = self._changes.read_formers("ids && %s", (ids,))
+            ended = self.read_formers("ids && %s", (ids,))
             formers += (one for one in ended if one.record.id in known and one not in formers)
             records |= {one.record.id: one.record for one in ended if one.left and one.record.id not in records}
             records |= {record.id: record for record in found}
@@ -539,7 +532,7 @@ class DatabaseTypedStore(TypedStore):
         """Return the versions with which a memory left for the archive, oldest first."""
         if id in self._rows.records:
             return []
-        return [one for one in self._changes.read_formers("ids && %s", ([id],)) if one.record.id == id and one.left]
+        return [one for one in self.read_formers("ids && %s", ([id],)) if one.record.id == id and one.left]
 
     def restore(self, id: str) -> MemoryRecord:
         ended = self.read_archived(id)
@@ -552,8 +545,7 @@ class DatabaseTypedStore(TypedStore):
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = lambda: False) -> Compacted:
         """Archive faded memories, at most 2,000 in one call; what has the same meaning was merged when it was saved."""
-        with self._changing():
-            now = self._clock()
+        with self.changing() as now:
             halves = " ".join(f"when '{kind}' then {days}" for kind, days in HALF_LIFE_DAYS.items())
             faded = self._rows.find_records(
                 "live and kind = any(%s) and (variants_of is not null or accessed < %s or (kind <> 'preference' and "
@@ -563,7 +555,7 @@ class DatabaseTypedStore(TypedStore):
                 _MAX_FADED,
             )
             gone = self._archive([one for one in faded if has_expired(one, now)], "faded")
-        return Compacted(removed=len(gone.all), remaining=len(self._rows))
+        return Compacted(removed=gone, remaining=len(self._rows))
 
 
 def search_memories(

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
 from clio.memory.consolidation.stores import ConsolidationState, Progress, read_state, write_state
-from clio.memory.portability.export import MemoryPaths, read_typed_memories
+from clio.memory.portability.export import MemoryPaths
 from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
@@ -226,8 +226,8 @@ def _count_records(paths: MemoryPaths, file_set: DataFileSet) -> int | None:
     """Return the number of items in a file set; None for a kind that has no items. Raises if files are damaged."""
     match file_set.kind:
         case "memories":
-            index, files = read_typed_memories(paths, file_set.owner)
-            return len(index.records) + len(files.formers())
+            typed = paths.open_typed(file_set.owner)
+            return len(typed.index.records) + len(typed.formers())
         case "knowledge":
             store = open_store(paths.knowledge, project=paths.project, home=paths.home)
             known = store.read()

@@ -13,11 +13,10 @@ from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import open_store
-from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryRecord, Note, Redact, redact_json, redact_note, redact_record
-from clio.memory.store.typed_codec import MemoryFiles, encode_former
-from clio.memory.store.typed_store import Scope
+from clio.memory.store.typed_codec import encode_former
+from clio.memory.store.typed_store import Scope, TypedStore
 from clio.memory.store.versions import EndedVersion
 from clio.storage.documents import (
     Document,
@@ -102,17 +101,13 @@ class MemoryPaths(Struct, frozen=True, kw_only=True):
         """The snapshot file of typed memories: facts, events, notes and preferences."""
         return (self.home if scope == "user" else self.folder) / "memories.json"
 
+    def open_typed(self, scope: Scope) -> TypedStore:
+        """Return the store of a scope's facts, events, notes and preferences."""
+        return TypedStore(self.memories(scope), scope, log=ChangeLog(self.log(scope)))
+
     def own_styles(self, owner: StyleOwner) -> Path:
         """The folder of style files that are not built in."""
         return (self.home if owner == "user" else self.folder) / "styles"
-
-
-def read_typed_memories(paths: MemoryPaths, scope: Scope) -> tuple[MemoryIndex, MemoryFiles]:
-    """Return the typed memories of a scope and their files. Raises StorageError, OSError."""
-    index = MemoryIndex()
-    files = MemoryFiles(paths.memories(scope), index, ChangeLog(paths.log(scope)), scope)
-    files.catch_up()
-    return index, files
 
 
 Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
@@ -299,11 +294,11 @@ def _memories(paths: MemoryPaths, redact: Redact) -> MemoriesPart | None:
 
 
 def _records(paths: MemoryPaths, scope: Scope, redact: Redact) -> RecordsPart:
-    index, files = read_typed_memories(paths, scope)
-    records = sorted(index.records.values(), key=lambda record: (record.created, record.id))
-    lines = (_redact_line(encode_former(former), redact) for former in files.formers())
+    store = paths.open_typed(scope)
+    records = tuple(redact_record(record, redact) for record in store.records(superseded=True))
+    lines = (_redact_line(encode_former(former), redact) for former in store.formers())
     return RecordsPart(
-        records=tuple(redact_record(record, redact) for record in records),
+        records=records,
         archive=tuple(line for line in lines if line),
     )
 

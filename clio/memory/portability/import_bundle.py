@@ -9,6 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,6 @@ from clio.memory.portability.export import (
     Section,
     StylesPart,
     is_missing,
-    read_typed_memories,
 )
 from clio.memory.preferences.preferences import extract_subject
 from clio.memory.preferences.task_types import parse_task_types
@@ -52,8 +52,8 @@ from clio.memory.store.record import (
     redact_record,
     strip_use,
 )
-from clio.memory.store.typed_codec import FormerVersion, JournalLine, MemoryFiles, decode_former, logged_changes
-from clio.memory.store.typed_store import Scope
+from clio.memory.store.typed_codec import FormerVersion, JournalLine, decode_former
+from clio.memory.store.typed_store import Scope, TypedStore
 from clio.memory.store.versions import EndedVersion, make_archive_changes, make_version_changes
 from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.memory.styles.trajectories import RatingLine, Trajectories
@@ -346,33 +346,25 @@ def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Ca
 
     each: called for every memory before anything is written; an error it raises ends the import without a change.
     """
-    index, files = read_typed_memories(setup.paths, scope)
+    log = setup.logs.user if scope == "user" else setup.logs.project
+    store = TypedStore(setup.paths.memories(scope), scope, clock=lambda: setup.now, log=log)
     # A memory that was moved to the other scope keeps its id and must not exist twice.
-    elsewhere = frozenset(read_typed_memories(setup.paths, "user" if scope == "project" else "project")[0].records)
-    if setup.dry_run:
-        merged, formers, unusable = _merge_records_and_versions(setup, files, part, index, elsewhere, each)
-        return _make_counts(scope, merged, formers, unusable)
-    # Read again under the lock, because another clio may have changed the memories meanwhile.
-    with files.lock():
-        files.catch_up()
-        merged, formers, unusable = _merge_records_and_versions(setup, files, part, index, elsewhere, each)
+    elsewhere = frozenset(setup.paths.open_typed("user" if scope == "project" else "project").index.records)
+    with nullcontext() if setup.dry_run else store.changing():
+        known = store.formers()
+        forgotten = {former.record.id for former in known if former.left}
+        merged = merge_records(setup, store.index, part.records, forgotten=forgotten, elsewhere=elsewhere, each=each)
+        formers, unusable = find_new_versions(setup, part.archive, known)
+        if setup.dry_run:
+            return _make_counts(scope, merged, formers, unusable)
         new = {record.id: (record.content, record.score) for record in merged.put}
         replaced = [
             FormerVersion(record=old, ended=setup.now, because="merged")
             for old in merged.replaced
             if new[old.id] != (old.content, old.score)
         ]
-        changes = logged_changes(
-            f"imported {len(merged.put):,} memories",
-            at=setup.now,
-            scope=scope,
-            before=merged.replaced,
-            after=merged.put,
-            formers=[*formers, *replaced],
-        )
-        with (setup.logs.user if scope == "user" else setup.logs.project).write_ahead(*changes):
-            if merged.put:
-                files.append(JournalLine(put=merged.put))
+        line = JournalLine(put=merged.put) if merged.put else None
+        store.write(f"imported {len(merged.put):,} memories", line, merged.replaced, [*formers, *replaced])
     return _make_counts(scope, merged, formers, unusable)
 
 
@@ -473,22 +465,6 @@ def _find_new_archived(
         used_ids.add(get_handle(entry))
         found.append(kept)
     return found
-
-
-def _merge_records_and_versions(
-    setup: ImportSetup,
-    files: MemoryFiles,
-    part: RecordsPart,
-    index: MemoryIndex,
-    elsewhere: Collection[str],
-    each: Callable[[], None],
-) -> tuple[MergedRecords, list[FormerVersion], int]:
-    """Return the merged records, the new former versions, and how many former versions are invalid."""
-    known = files.formers()
-    forgotten = {former.record.id for former in known if former.left}
-    merged = merge_records(setup, index, part.records, forgotten=forgotten, elsewhere=elsewhere, each=each)
-    formers, unusable = find_new_versions(setup, part.archive, known)
-    return merged, formers, unusable
 
 
 def _make_counts(

@@ -198,6 +198,11 @@ class NearestMemory(Struct, frozen=True, kw_only=True):
     main: MemoryRecord | None = None
     variants: tuple[MemoryRecord, ...] = ()
 
+    @property
+    def holding(self) -> MemoryRecord:
+        """The main statement, of which this one may be a variant."""
+        return self.main or self.record
+
 
 class SavePlan(Struct, frozen=True, kw_only=True):
     """What to write: `after` replaces `before`, matched by id; records only in `before` are removed.
@@ -262,7 +267,7 @@ def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision 
     said_at = min(new.created or now, now)
     new = structs.replace(new, created=said_at, updated=said_at, accessed=now, seen=said_at)
     if near is not None and near.relation in ("unclear", "supersedes") and _is_limit_of_user(near, new):
-        return _plan_refusal(new, near.main or near.record, now)
+        return _plan_refusal(new, near.holding, now)
     if near is None or (near.relation == "unclear" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
@@ -294,8 +299,7 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
 
 def _is_limit_of_user(near: NearestMemory, new: MemoryRecord) -> bool:
     """Return whether anyone but the user states something about a rule or hard limit of the user."""
-    holding = near.main or near.record
-    return _is_rule(holding) and is_stated_by_user(holding) and not is_stated_by_user(new)
+    return _is_rule(near.holding) and is_stated_by_user(near.holding) and not is_stated_by_user(new)
 
 
 def _plan_refusal(new: MemoryRecord, old: MemoryRecord, now: float) -> SavePlan:
@@ -310,7 +314,7 @@ def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: M
     Args:
         was: the variant from which the record was made, if any.
     """
-    old = near.main or near.record
+    old = near.holding
     gone = structs.replace(old, superseded_by=new.id, updated=now)
     others = tuple(variant for variant in near.variants if variant.id != new.id)
     moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)

@@ -316,8 +316,11 @@ class MemoryStore:
             draft = structs.replace(draft, kind=other_kind)
         if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
             # Otherwise each later prompt would state what the user contradicts.
+            from clio.memory.store.deduplication import is_stated_by_user
+
             for name, store in self._typed.items():
-                if store.is_about_fact_of_user(self._redact(draft.content)):
+                near = store.find_nearest(self._redact(draft.content), "fact")
+                if near and near.relation in ("same", "supersedes") and is_stated_by_user(near.holding):
                     draft, target = structs.replace(draft, kind="fact"), name
                     break
         refuted: tuple[MemoryRecord, ...] = ()
@@ -345,7 +348,8 @@ class MemoryStore:
         known = list(self.records(("discovery",), with_notes=False))
         for kind in _STATEMENTS:
             if kind not in (draft.kind, "discovery"):
-                known += self.project.find_contradicted(content, kind)
+                near = self.project.find_nearest(content, kind)
+                known += [near.holding] if near and near.relation == "supersedes" else []
         return tuple(
             one
             for one in known
@@ -368,8 +372,12 @@ class MemoryStore:
         content = self._redact(draft.content)
         if draft.kind == "preference" and provenance is not None and provenance.asserted_by != "user":
             # What it says about a rule of the user is compared with that rule, in whichever scope it is.
+            from clio.memory.store.deduplication import is_stated_by_user
+
             for name, store in self._typed.items():
-                target = name if store.find_rule_of_user(content) else target
+                near = store.find_nearest(content, "preference")
+                if near and is_lasting(near.holding) and is_stated_by_user(near.holding):
+                    target = name
         return self._typed[target].remember(
             content,
             draft.kind,

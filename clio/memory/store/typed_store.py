@@ -1,14 +1,23 @@
-"""Typed memories (`memories.json`): add, search, forget, compact. Every change can be undone."""
+"""Facts, events, notes and preferences in `memories.json`: add, search, forget, compact. Every change can be undone.
 
+The file is a snapshot, with a journal of the changes since beside it. A change is one line of the journal: it is
+written under the lock, after the lines of other processes were read, and fsynced. A long journal is folded: its changes
+are written into a new snapshot, and a new journal begins. Both have the same generation, a number that grows with each
+fold: if a process dies between the two writes, the old journal has a lower generation than the snapshot and is ignored.
+"""
+
+import errno
+import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import Struct, structs
 
-from clio.errors import UserError
+from clio.errors import CorruptDocument, UserError
 from clio.ids import new_id
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
@@ -22,36 +31,73 @@ from clio.memory.store.record import (
     check_type,
     default_confidence,
     has_expired,
-    is_lasting,
     shorten_content,
     strip_use,
     update_since,
 )
 from clio.memory.store.typed_codec import (
+    FORMAT,
+    VERSION,
     Because,
     FormerVersion,
+    JournalHead,
     JournalLine,
-    MemoryFiles,
+    Snapshot,
+    decode_former,
     decode_records,
     logged_changes,
     make_former,
+    read_formers,
 )
+from clio.storage.documents import Document, encode_document, load_document, refuse_newer_version
+from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
+from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
 from clio.text.translation import tr
 
 if TYPE_CHECKING:
-    from clio.memory.store.deduplication import Decision, SavePlan
+    from clio.memory.store.deduplication import Decision, NearestMemory
     from clio.memory.store.versions import Version
 
 Scope = Literal["project", "user"]
 DEFAULT_LIMIT = 10
+FOLD_BYTES = 1_000_000
+"""The journal is folded when it is longer than this and than the snapshot."""
 _MIN_PREFIX_CHARS = 4
 _EVERYTHING = 1 << 60
 
 
-class TypedReading:
-    """The reading half of a store: nothing here changes a file.
+Decide = Callable[[str], str]
+"""Puts a prompt to a model and returns its answer. Where it raises, both memories are kept."""
+MAX_ASKED = 50
+"""Questions one compaction puts to a model."""
 
-    Methods raise UserError for what cannot be found, StorageError for a file that cannot be read, and OSError.
+
+class Compacted(Struct, frozen=True, kw_only=True):
+    """The result of compaction: how many memories were archived, how many are live, and how many of the archived ones
+    are part of another memory now.
+    """
+
+    removed: int
+    remaining: int
+    merged: int = 0
+
+
+def _never() -> bool:
+    return False
+
+
+class TypedStore:
+    """The memories of one project, or of one user, in `memories.json`. Several processes may have it open.
+
+    Methods raise UserError for what cannot be saved or found; StorageError for a file that cannot be read (it is set
+    aside, and the next call continues with the rest); OSError; TimeoutError if another process holds the lock too long.
+
+    Every change is written first to the log given to the constructor; default: `memory.log.jsonl` beside the file.
+
+    Attributes:
+        damaged: number of lines of the files that could not be decoded so far.
     """
 
     def __init__(
@@ -62,26 +108,28 @@ class TypedReading:
         clock: Callable[[], float] = time.time,
         log: ChangeLog | None = None,
     ) -> None:
+        self.path = path
         self.scope: Scope = scope
+        self.damaged = 0
+        self._clock = clock
         self._log = log or ChangeLog(path.with_name(LOG_NAME), clock=clock)
         self._index = MemoryIndex()
-        self._files = MemoryFiles(path, self._index, self._log, scope)
-        self._clock = clock
+        self._journal = path.with_suffix(".journal.jsonl")
+        self._unknown: dict[str, msgspec.Raw] = {}
+        self._generation: int | None = None  # None without a snapshot: then the journal states it
+        self._read_bytes = 0
+        self._seen: tuple[int, int] | None = None  # device and inode of the journal
+        self._snapshot_stamp: tuple[int, int, int] | None = None
+        self._journal_damaged = False
+        self._damage_error: CorruptDocument | None = None
+
+    # Reading
 
     @property
-    def path(self) -> Path:
-        """Return the path of the snapshot."""
-        return self._files.path
-
-    def size(self) -> int:
-        """Return the size of snapshot and journal in bytes."""
-        self._files.catch_up()
-        return self._files.size()
-
-    @property
-    def damaged(self) -> int:
-        """Return how many lines of the files could not be read so far."""
-        return self._files.damaged
+    def index(self) -> MemoryIndex:
+        """All records as they are now; not to be changed."""
+        self._catch_up()
+        return self._index
 
     def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         """Return what `recall` would return, without counting it as used.
@@ -89,50 +137,43 @@ class TypedReading:
         Args:
             query: text, or the stems of words.
         """
-        wanted, unwanted = _parse_type_filter(type)
+        unwanted = check_type(type[1:]) if type.startswith("!") else ""
+        wanted = check_type(type) if type.strip() and not unwanted else ""
         most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
-        self._files.catch_up()
-        now = self._clock()
+        index, now = self.index, self._clock()
         if query.strip() if isinstance(query, str) else query:
-            return rank_records(self._index, query, most, now, wanted=wanted, unwanted=unwanted)
-        return rank_without_query(self._index, most, now, wanted=wanted, unwanted=unwanted)
+            return rank_records(index, query, most, now, wanted=wanted, unwanted=unwanted)
+        return rank_without_query(index, most, now, wanted=wanted, unwanted=unwanted)
 
     def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
         """Return the terms of memories that may answer a question, see `MemoryIndex.list_terms`."""
-        self._files.catch_up()
-        return self._index.list_terms(question, keep_single=keep_single)
+        return self.index.list_terms(question, keep_single=keep_single)
 
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
         """Return the live memories in the order they were created; with the superseded ones if asked."""
-        self._files.catch_up()
-        found = self._index.records.values() if superseded else self._index.live()
+        found = self.index.records.values() if superseded else self.index.live()
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
         """Return the live memories among these, in the order of the ids."""
-        self._files.catch_up()
-        found = (self._index.records.get(id) for id in ids)
-        return [record for record in found if record is not None and record.is_live]
+        records = self.index.records
+        return [record for id in ids if (record := records.get(id)) is not None and record.is_live]
 
     def each(self, type: Kind) -> list[MemoryRecord]:
         """Return the live memories of one kind without variants, unsorted, which is cheaper than `records`."""
-        self._files.catch_up()
-        return self._index.of_kind(type)
+        return self.index.of_kind(type)
 
     def of_session(self, session: str) -> list[MemoryRecord]:
         """Return the live memories of all kinds without variants that a session led to, oldest first."""
-        self._files.catch_up()
-        return self._index.of_session(session)
+        return self.index.of_session(session)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """Return the memories that contradict this one with less confidence, at most three."""
-        self._files.catch_up()
-        return self._index.variants(id)
+        return self.index.variants(id)
 
     def count(self) -> int:
         """Return the number of live memories."""
-        self._files.catch_up()
-        return len(self._index)
+        return len(self.index)
 
     def has(self, id: str) -> bool:
         """Return whether there is a memory with that id, live or superseded."""
@@ -140,24 +181,22 @@ class TypedReading:
 
     def find(self, prefix: str) -> MemoryRecord:
         """Return the memory that an id names, whole or shortened as `like` accepts it. Raises UserError."""
-        self._files.catch_up()
-        return self._index.records[_resolve_id(prefix, self._index.records)]
+        records = self.index.records
+        return records[_resolve_id(prefix, records)]
 
     def like(self, prefix: str) -> tuple[str, ...]:
         """Return the ids that this may mean: itself, otherwise all that begin or end with it.
 
         The end that tables show (`SHORT_ID`) may be shortened too, to its beginning.
         """
-        self._files.catch_up()
-        return _find_ids(prefix, self._index.records)
+        return _find_ids(prefix, self.index.records)
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         """Return a memory with those it replaced, those that replaced it, and variants, newest first.
 
         Raises UserError for an unknown id.
         """
-        self._files.catch_up()
-        found = self._lineage(id, self._files.formers())
+        found = self._lineage(id, self.formers())
         if not found:
             raise _make_unknown_id_error(id)
         return found
@@ -173,110 +212,44 @@ class TypedReading:
         """
         from clio.memory.store.versions import list_typed_versions
 
-        self._files.catch_up()
-        formers = self._files.formers()
-        found = list_typed_versions(self._index.records.values(), formers)
+        records, formers = self.index.records, self.formers()
+        found = list_typed_versions(records.values(), formers)
         if not prefix:
             return tuple(found)
-        id = _resolve_id(prefix, dict.fromkeys((*self._index.records, *(former.record.id for former in formers))))
+        id = _resolve_id(prefix, dict.fromkeys((*records, *(former.record.id for former in formers))))
         related = {record.id for record in self._lineage(id, formers)} | {id}
         return tuple(version for version in found if version.record.id in related)
 
+    def formers(self) -> tuple[FormerVersion, ...]:
+        """Return the former versions, oldest first: those in the log, and before them those of early clio versions."""
+        try:
+            lines = read_regular(self.path.with_suffix(".archive.jsonl")).splitlines()
+        except FileNotFoundError:
+            lines = []
+        found: list[FormerVersion] = []
+        for line in lines:
+            try:
+                found.append(decode_former(line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += 1
+        return (*found, *read_formers(self._log.read_changes(), self.scope))
+
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the memories that were forgotten or compacted, oldest first."""
-        return tuple(one.record for one in self._files.formers() if one.left and one.because != "dropped")
+        return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
 
     def ended_ids(self) -> frozenset[str]:
         """Return the ids of the memories that ended by a change that the log or the archive records."""
-        formers = self._files.formers()
+        formers = self.formers()
         return frozenset(former.record.id for former in formers if former.left or former.because == "undone")
 
     def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
         from clio.memory.store.versions import find_lineage
 
         gone = {former.record.id: former.record for former in formers if former.left}
-        return find_lineage(id, gone | self._index.records)
+        return find_lineage(id, gone | self.index.records)
 
-
-def _resolve_id(prefix: str, ids: Collection[str]) -> str:
-    """Return the only id that this may mean. Raises UserError if there is none, or several."""
-    found = _find_ids(prefix, ids)
-    if len(found) > 1:
-        raise UserError(
-            tr(
-                "{count} memories have an id that begins with {prefix!r}; type more of it",
-                count=len(found),
-                prefix=prefix,
-            )
-        )
-    if not found:
-        raise _make_unknown_id_error(prefix)
-    return found[0]
-
-
-def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
-    wanted = prefix.strip().lower()
-    if wanted in ids:
-        return (wanted,)
-    if len(wanted) < _MIN_PREFIX_CHARS:
-        return ()
-    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted) or id[-SHORT_ID:].startswith(wanted))
-
-
-def _make_unknown_id_error(id: str) -> UserError:
-    return UserError(tr("there is no memory {id!r}; `/memory list` shows the ids", id=id))
-
-
-def _parse_type_filter(type: str) -> tuple[str, str]:
-    """Return the kind to include and the kind to exclude, each "" for none. Raises UserError."""
-    if type.startswith("!"):
-        return "", check_type(type[1:])
-    return (check_type(type), "") if type.strip() else ("", "")
-
-
-Decide = Callable[[str], str]
-"""Puts a prompt to a model and returns its answer. Where it raises, both memories are kept."""
-MAX_ASKED = 50
-"""Questions one compaction puts to a model."""
-
-
-class Compacted(Struct, frozen=True, kw_only=True):
-    """The result of compaction.
-
-    Attributes:
-        removed: number of memories that were archived.
-        remaining: number of live memories.
-        merged: how many of the removed ones are part of another memory now.
-    """
-
-    removed: int
-    remaining: int
-    merged: int = 0
-
-
-class _ArchivedMemories(Struct, frozen=True, kw_only=True):
-    """Memories that were archived, and their variants, which were archived with them."""
-
-    wanted: tuple[MemoryRecord, ...]
-    variants: tuple[MemoryRecord, ...]
-
-    @property
-    def all(self) -> tuple[MemoryRecord, ...]:
-        return (*self.wanted, *self.variants)
-
-
-def _never() -> bool:
-    return False
-
-
-class TypedStore(TypedReading):
-    """The memories of one project, or of one user, in `memories.json`. Several processes may have it open.
-
-    Methods raise UserError for what cannot be saved or found; StorageError for a file that cannot be read (it is set
-    aside, and the next call continues with the rest); OSError; TimeoutError if another process holds the lock too long.
-
-    Every change is written first to the log given to the constructor; default: `memory.log.jsonl` beside the file.
-    """
+    # Changes
 
     def remember(
         self,
@@ -331,17 +304,19 @@ class TypedStore(TypedReading):
         Args:
             decide: as for `remember`.
         """
-        from clio.memory.store.deduplication import ask_model, may_reword
+        from clio.memory.store.deduplication import ask_model, find_nearest_memory, may_reword, plan_save
 
         record = check_record(record)
         decided: dict[str, Decision] = {}
         while True:
-            with self._changing():
-                planned = self._plan(record, decided)
+            with self.changing() as now:
+                near = find_nearest_memory(self._index, record)
+                decision = decided.get(near.record.id) if near is not None and near.relation == "unclear" else None
+                planned = plan_save(record, near, decision, now)
                 beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
                 is_settled = beside is None or beside.id in decided or not may_reword(beside, record)
                 if beside is None or decide is None or is_settled:
-                    self._write(
+                    self.write(
                         _describe_save(planned.remembered),
                         JournalLine(put=planned.after, drop=planned.gone) if planned.after else None,
                         planned.before if planned.after else (),
@@ -352,32 +327,11 @@ class TypedStore(TypedReading):
             decided[beside.id] = ask_model(decide, beside.content, record.content)
         return planned.remembered
 
-    def find_rule_of_user(self, content: str) -> MemoryRecord | None:
-        """Return the rule or hard limit of the user that a statement repeats, changes or weakens; None if none."""
-        from clio.memory.store.deduplication import find_nearest_memory, is_stated_by_user
-
-        self._files.catch_up()
-        near = find_nearest_memory(self._index, MemoryRecord(id="", kind="preference", content=content))
-        holding = None if near is None else near.main or near.record
-        return holding if holding is not None and is_lasting(holding) and is_stated_by_user(holding) else None
-
-    def is_about_fact_of_user(self, content: str) -> bool:
-        """Return whether a statement repeats a fact that the user stated, or gives another value for it."""
-        from clio.memory.store.deduplication import find_nearest_memory, is_stated_by_user
-
-        self._files.catch_up()
-        near = find_nearest_memory(self._index, MemoryRecord(id="", kind="fact", content=content))
-        if near is None or near.relation not in ("same", "supersedes"):
-            return False
-        return is_stated_by_user(near.main or near.record)
-
-    def find_contradicted(self, content: str, kind: Kind) -> tuple[MemoryRecord, ...]:
-        """Return the memory of a kind to which a statement gives another value, in a tuple; an empty one for none."""
+    def find_nearest(self, content: str, kind: Kind) -> "NearestMemory | None":
+        """Return the memory of a kind that a statement repeats, replaces, or may repeat; None if there is none."""
         from clio.memory.store.deduplication import find_nearest_memory
 
-        self._files.catch_up()
-        near = find_nearest_memory(self._index, MemoryRecord(id="", kind=kind, content=content))
-        return (near.main or near.record,) if near is not None and near.relation == "supersedes" else ()
+        return find_nearest_memory(self.index, MemoryRecord(id="", kind=kind, content=content))
 
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         """Return the memories that match a query, best first; each counts as used.
@@ -397,8 +351,8 @@ class TypedStore(TypedReading):
 
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may lose that."""
-        with self._changing():
-            self._files.append(JournalLine(used=tuple(ids), at=self._clock()), durable=False)
+        with self.changing() as now:
+            self._append(JournalLine(used=tuple(ids), at=now), durable=False)
 
     def forget(self, id: str) -> bool:
         """Archive a memory; return False if there is none with that id."""
@@ -410,27 +364,29 @@ class TypedStore(TypedReading):
         Args:
             what: describes the change; default: the memory's own text.
         """
-        with self._changing():
-            gone = self._archive([self._index.records.get(id) for id in dict.fromkeys(ids)], because, what)
-        return len(gone.wanted)
+        with self.changing():
+            found = [record for id in dict.fromkeys(ids) if (record := self._index.records.get(id)) is not None]
+            self._archive(found, because, what)
+        return len(found)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
         """Change fields of a memory; a new text raises its version. Raises UserError if there is nothing to change."""
         if not fields:
             raise UserError(tr("nothing to change; name a field and its new value"))
-        with self._changing():
+        with self.changing() as now:
             before = self._index.records.get(id)
             if before is None:
-                raise UserError(tr("there is no memory {id!r}; `/memory list` shows the ids", id=id))
-            now = self._clock()
+                raise _make_unknown_id_error(id)
             after = check_record(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
-            if after.content != before.content:
-                after = structs.replace(after, version=before.version + 1, confirmations=())
-            else:
-                after = structs.replace(after, version=before.version)
+            is_reworded = after.content != before.content
+            after = structs.replace(
+                after,
+                version=before.version + is_reworded,
+                confirmations=() if is_reworded else after.confirmations,
+            )
             after = update_since(before, after, now)
             formers = make_former(before, after, now, "edited")
-            self._write(f"changed “{shorten_content(before)}”", JournalLine(put=(after,)), (before,), formers)
+            self.write(f"changed “{shorten_content(before)}”", JournalLine(put=(after,)), (before,), formers)
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
@@ -441,13 +397,12 @@ class TypedStore(TypedReading):
         """
         if not changed:
             return ()
-        with self._changing():
-            now = self._clock()
+        with self.changing() as now:
             known = {new.id: old for new in changed if (old := self._index.records.get(new.id)) is not None}
             after = tuple(update_since(known[new.id], new, now) if new.id in known else new for new in changed)
             pairs = [(known[new.id], new) for new in after if new.id in known]
             formers = [former for old, new in pairs for former in make_former(old, new, now, because)]
-            self._write(what, JournalLine(put=after), tuple(known.values()), formers)
+            self.write(what, JournalLine(put=after), tuple(known.values()), formers)
         return after
 
     def adopt(
@@ -463,8 +418,8 @@ class TypedStore(TypedReading):
         """
         if not wanted:
             return set()
-        with self._changing():
-            now, known = self._clock(), self._index.records
+        with self.changing() as now:
+            known = self._index.records
             done = {id for id in wanted if is_unchanged(id, known.get(id))}
             formers: list[FormerVersion] = []
             put: list[MemoryRecord] = []
@@ -476,13 +431,10 @@ class TypedStore(TypedReading):
                 accessed, count = (old.accessed, old.access_count) if old else (now, 0)
                 put.append(structs.replace(new, accessed=accessed, access_count=count))
                 formers += make_former(old, new, now, "edited") if old else ()
-            line = JournalLine(
-                put=tuple(put), drop=tuple(id for id in sorted(done) if wanted[id] is None and id in known)
-            )
-            changes = logged_changes("", at=now, scope=self.scope, formers=formers)
-            if line.put or line.drop:
-                with self._log.write_ahead(*changes):
-                    self._files.append(line)
+            drop = tuple(id for id in sorted(done) if wanted[id] is None and id in known)
+            if put or drop:
+                with self._log.write_ahead(*logged_changes("", at=now, scope=self.scope, formers=formers)):
+                    self._append(JournalLine(put=tuple(put), drop=drop))
         return done
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
@@ -492,14 +444,13 @@ class TypedStore(TypedReading):
             decide: asked about pairs that share half of their words.
             stop: asked between memories; what is done by then stays done.
         """
-        with self._changing():
-            now = self._clock()
+        with self.changing() as now:
             gone = self._archive([one for one in self._index.records.values() if has_expired(one, now)], "faded")
         merged = self._merge_alike(decide, stop) if self.prepare(stop) else 0
-        with self._changing():
+        with self.changing():
             if not stop():
-                self._files.fold()
-            return Compacted(removed=len(gone.all) + merged, remaining=len(self._index), merged=merged)
+                self._fold()
+            return Compacted(removed=gone + merged, remaining=len(self._index), merged=merged)
 
     def restore(self, id: str) -> MemoryRecord:
         """Restore a memory from the archive. Raises UserError if it is not there."""
@@ -515,11 +466,12 @@ class TypedStore(TypedReading):
         """Move a memory with its history to another store. For a moment it is in both, but never in neither."""
         chain = [record for record in self.history(id) if record.id in self._index.records]
         ids = {record.id for record in chain}
-        other._take_over([former for former in self._files.formers() if former.record.id in ids])
+        with other.changing():
+            other.write("", None, (), [former for former in self.formers() if former.record.id in ids])
         other.put(f"moved “{shorten_content(chain[0])}” here", chain)
-        with self._changing():
+        with self.changing():
             line = JournalLine(drop=tuple(record.id for record in chain))
-            self._write(f"moved “{shorten_content(chain[0])}” away", line, tuple(chain))
+            self.write(f"moved “{shorten_content(chain[0])}” away", line, tuple(chain))
         return other.find(id)
 
     def revert(self, change: Change) -> None:
@@ -528,7 +480,7 @@ class TypedStore(TypedReading):
         A change logged by a process that died before making it counts as undone.
         """
         before, after = decode_records(change.before), decode_records(change.after)
-        with self._changing():
+        with self.changing():
             there = self._index.records
             former = {record.id: record for record in before}
             if all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
@@ -545,10 +497,10 @@ class TypedStore(TypedReading):
                     raise UserError(
                         tr("“{content}” exists again, so it was left unchanged", content=shorten_content(record))
                     )
-            self._files.append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
+            self._append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
 
-    def _write(
-        self, what: str, line: JournalLine | None, before: Sequence[MemoryRecord], formers: Iterable[FormerVersion] = ()
+    def write(
+        self, what: str, line: JournalLine | None, before: Sequence[MemoryRecord], formers: Sequence[FormerVersion] = ()
     ) -> None:
         """Log a change, then carry it out. The lock must be held and the index be up to date.
 
@@ -558,58 +510,36 @@ class TypedStore(TypedReading):
             formers: the versions that end with it.
         """
         after = line.put if line else ()
-        changes = logged_changes(
-            what, at=self._clock(), scope=self.scope, before=before, after=after, formers=list(formers)
-        )
+        changes = logged_changes(what, at=self._clock(), scope=self.scope, before=before, after=after, formers=formers)
         with self._log.write_ahead(*changes):
             if line is not None:
-                self._files.append(line)
+                self._append(line)
 
     @contextmanager
-    def _changing(self) -> Generator[None]:
-        """Hold the lock with the index up to date."""
-        with self._files.lock():
-            self._files.catch_up()
-            yield
+    def changing(self) -> Generator[float]:
+        """Hold the lock with the index up to date, for a change; yields the time."""
+        with self._lock():
+            self._catch_up()
+            yield self._clock()
 
-    def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "SavePlan":
-        """Return what saving a record changes.
-
-        Args:
-            decided: answers of a model about memories that may have the same meaning, by id.
-        """
-        from clio.memory.store.deduplication import find_nearest_memory, plan_save
-
-        near = find_nearest_memory(self._index, record)
-        decision = decided.get(near.record.id) if near is not None and near.relation == "unclear" else None
-        return plan_save(record, near, decision, self._clock())
-
-    def _archive(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_ArchivedMemories":
-        """Archive the memories that exist, with their variants. The lock must be held."""
-        wanted = tuple(record for record in found if record is not None)
-        ids = {record.id for record in wanted}
-        variants = tuple(one for record in wanted for one in self._index.variants(record.id) if one.id not in ids)
-        gone = _ArchivedMemories(wanted=wanted, variants=variants)
-        if gone.all:
+    def _archive(self, found: Sequence[MemoryRecord], because: Because, what: str = "") -> int:
+        """Archive memories with their variants, and return how many that were. The lock must be held."""
+        ids = {record.id for record in found}
+        gone = [*found, *(one for record in found for one in self._index.variants(record.id) if one.id not in ids)]
+        if gone:
             now = self._clock()
-            faded = f"compacted {len(gone.all)} memories away"
-            formers = [FormerVersion(record=record, ended=now, because=because) for record in gone.all]
-            self._write(
-                what or (faded if because == "faded" else f"forgot “{shorten_content(gone.all[0])}”"),
-                JournalLine(drop=tuple(record.id for record in gone.all)),
-                gone.all,
-                formers,
+            faded = f"compacted {len(gone)} memories away"
+            self.write(
+                what or (faded if because == "faded" else f"forgot “{shorten_content(gone[0])}”"),
+                JournalLine(drop=tuple(record.id for record in gone)),
+                gone,
+                [FormerVersion(record=record, ended=now, because=because) for record in gone],
             )
-        return gone
-
-    def _take_over(self, formers: Sequence[FormerVersion]) -> None:
-        with self._changing():
-            self._write("", None, (), formers)
+        return len(gone)
 
     def prepare(self, stop: Callable[[], bool] = _never) -> bool:
         """Build the similarity index in advance, so that the next memory need not wait for it; False if stopped."""
-        self._files.catch_up()
-        return self._index.index_alike(stop)
+        return self.index.index_alike(stop)
 
     def _merge_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories of the same meaning into the older one; return how many are gone."""
@@ -637,16 +567,274 @@ class TypedStore(TypedReading):
 
     def _merge_pair(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
         """Replace two memories by one; return False if either was changed meanwhile."""
-        with self._changing():
+        with self.changing() as now:
             if any(self._index.records.get(record.id) != record for record in (old, new)):
                 return False
-            now = self._clock()
             one = update_since(old, one, now)
             away = FormerVersion(record=new, ended=now, because="joined")
             formers = (*make_former(old, one, now, "merged"), away)
             line = JournalLine(put=(one,), drop=(new.id,))
-            self._write(f"merged “{shorten_content(new)}” with one like it", line, (old, new), formers)
+            self.write(f"merged “{shorten_content(new)}” with one like it", line, (old, new), formers)
         return True
+
+    # The files
+
+    def _lock(self) -> AbstractContextManager[object]:
+        """Return the lock for changes. Creates the folder. Raises OSError, TimeoutError."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+    def _catch_up(self) -> None:
+        """Update the index from the files; costs two `stat` calls if nothing was written.
+
+        Raises CorruptDocument after a damaged snapshot was set aside (its journal is read nevertheless), or after a
+        damaged journal was copied (its valid lines are read, and the next change writes them to the snapshot);
+        NewerDocument; OSError.
+        """
+        self._read_changes()
+        error, self._damage_error = self._damage_error, None
+        if error is not None:
+            raise error
+
+    def _read_changes(self) -> None:
+        for _ in range(100):
+            if self._is_current():
+                return
+            if self._stamp() != self._snapshot_stamp or not self._goes_on():
+                self._read_snapshot()
+            if self._read_journal():
+                return
+        raise OSError(f"{str(self.path)!r} changes faster than it can be read")
+
+    def _append(self, line: JournalLine, *, durable: bool = True) -> None:
+        """Write one change and apply it to the index. The lock must be held and the index be up to date.
+
+        durable: False for data that a power failure may lose, such as the time of a use.
+        Raises OSError; then nothing has changed.
+        """
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
+            self._fold()
+        fd = self._open_journal()
+        try:
+            end = os.fstat(fd).st_size
+            try:
+                write_all(fd, msgspec.json.encode(line) + b"\n", self._journal)
+                if durable:
+                    os.fsync(fd)
+            except OSError:
+                os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
+                raise
+            self._read_bytes = os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        self._carry_out(line)
+        if self._read_bytes > FOLD_BYTES and self._read_bytes > self._snapshot_size():
+            self._fold()
+
+    def _fold(self) -> None:
+        """Write a new snapshot and begin a new journal. The lock must be held and the index be up to date."""
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
+        generation = (self._generation or 0) + 1
+        value = Snapshot(generation=generation, records=tuple(self._index.records.values()))
+        write_atomic(self.path, encode_document(Document(value=value, unknown=self._unknown), FORMAT))
+        self._generation = generation
+        self._snapshot_stamp = self._stamp()
+        write_atomic(self._journal, self._head())
+        self._journal_damaged = False
+        self._remember_journal()
+
+    def _is_current(self) -> bool:
+        return self._snapshot_stamp == self._stamp() and self._journal_state() == (self._seen, self._read_bytes)
+
+    def _goes_on(self) -> bool:
+        """Whether the journal is the one read so far, only longer."""
+        seen, size = self._journal_state()
+        return self._snapshot_stamp is not None and seen == self._seen and size >= self._read_bytes
+
+    def _read_snapshot(self) -> None:
+        self._index.clear()
+        self._journal_damaged = False
+        self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
+        self._snapshot_stamp = self._stamp()
+        try:
+            document = load_document(self.path, FORMAT)
+        except OSError:
+            self._snapshot_stamp = None  # it is to be read before anything is written
+            raise
+        except CorruptDocument:
+            self._snapshot_stamp = self._stamp()
+            self._read_journal()  # its lines are all that can still be read
+            raise
+        if document is not None:
+            self._unknown = document.unknown
+            self._generation = document.value.generation
+            for record in document.value.records:
+                self._index.put(record)
+
+    def _read_journal(self) -> bool:
+        """Apply the lines not read yet; return False if the snapshot was replaced meanwhile: read everything again."""
+        try:
+            opened = open_regular(self._journal, follow=False)
+        except FileNotFoundError:
+            self._seen, self._read_bytes = None, 0
+            return self._stamp() == self._snapshot_stamp
+        with opened as file:
+            status = os.fstat(file.fileno())
+            start = self._read_bytes
+            file.seek(start)
+            data = file.read()
+        damaged_before = self.damaged
+        whole = data[: data.rfind(b"\n") + 1]
+        rest = data[len(whole) :]
+        # The first line is written with the file, so one without it was damaged.
+        if (start == 0 and not whole) or (rest and not is_truncated_line(rest)):
+            self.damaged += 1
+        lines = whole.split(b"\n")[:-1]
+        if start == 0 and lines:
+            generation = self._decode_head(lines.pop(0)).generation
+            if self._generation is None:
+                self._generation = generation
+            elif generation < self._generation:
+                lines = []  # a process folded the journal and died before it could begin the next one
+        for line in lines:
+            try:
+                self._carry_out(decode_json(line, type=JournalLine))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += bool(line)
+        if self.damaged > damaged_before:
+            self._note_damage(self.damaged - damaged_before)
+        self._seen = (status.st_dev, status.st_ino)
+        self._read_bytes = start + len(data if self._journal_damaged else whole)
+        if self._stamp() == self._snapshot_stamp:
+            return True
+        self._snapshot_stamp = None  # folded between our two reads
+        return False
+
+    def _note_damage(self, count: int) -> None:
+        """Copy the damaged journal, and let the next call raise CorruptDocument, once per damage."""
+        self._journal_damaged = True
+        data = read_regular(self._journal)
+        if find_damage_copy(self._journal, data) is not None:
+            return
+        copy = copy_damaged(self._journal, data)
+        fate = f"a copy was saved as {copy.name!r}" if copy else "no copy of it could be saved"
+        lines = "a line" if count == 1 else f"{count} lines"
+        self._damage_error = CorruptDocument(
+            tr(
+                "{journal!r} is damaged: {lines} of it cannot be read; {fate}, and what can be read is used.",
+                journal=str(self._journal),
+                lines=lines,
+                fate=fate,
+            ),
+            path=self._journal,
+            moved_to=copy,
+        )
+
+    def _refuse_uncopied_damage(self) -> None:
+        """Raise OSError if a damaged journal is to be overwritten and no copy of it can be made."""
+        if copy_damaged(self._journal, read_regular(self._journal)) is None:
+            raise OSError(errno.EIO, "it is damaged, and no copy of it could be saved", str(self._journal))
+
+    def _decode_head(self, line: bytes) -> JournalHead:
+        try:
+            head = decode_json(line, type=JournalHead)
+            refuse_newer_version(self._journal, head.version, VERSION)
+        except msgspec.DecodeError:
+            self.damaged += 1
+            return JournalHead(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        return head
+
+    def _carry_out(self, line: JournalLine) -> None:
+        for record in line.put:
+            self._index.put(record)
+        for id in line.drop:
+            self._index.drop(id)
+        for id in line.used:
+            record = self._index.records.get(id)
+            if record is not None:
+                self._index.put(record.accessed_at(line.at))
+
+    def _open_journal(self) -> int:
+        """Open the journal for appending; create it if there is none of this generation."""
+        stale = self._seen is None or self._is_of_an_older_generation()
+        if stale:
+            write_atomic(self._journal, self._head())
+        fd = os.open(self._journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
+        try:
+            terminate_last_line(fd, self._journal)
+        except BaseException:
+            os.close(fd)
+            raise
+        if stale:
+            self._remember_journal()
+        return fd
+
+    def _is_of_an_older_generation(self) -> bool:
+        with open_regular(self._journal) as file:
+            first = file.readline()
+        try:
+            return decode_json(first, type=JournalHead).generation < (self._generation or 0)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+
+    def _remember_journal(self) -> None:
+        self._seen, self._read_bytes = self._journal_state()
+
+    def _head(self) -> bytes:
+        head = JournalHead(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        return msgspec.json.encode(head) + b"\n"
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def size(self) -> int:
+        """Return the size of snapshot and journal in bytes, as last read."""
+        return self._snapshot_size() + self._read_bytes
+
+    def _snapshot_size(self) -> int:
+        return self._snapshot_stamp[1] if self._snapshot_stamp else 0
+
+    def _journal_state(self) -> tuple[tuple[int, int] | None, int]:
+        try:
+            status = self._journal.stat()
+        except FileNotFoundError:
+            return None, 0
+        return (status.st_dev, status.st_ino), status.st_size
+
+
+def _resolve_id(prefix: str, ids: Collection[str]) -> str:
+    """Return the only id that this may mean. Raises UserError if there is none, or several."""
+    found = _find_ids(prefix, ids)
+    if len(found) > 1:
+        raise UserError(
+            tr(
+                "{count} memories have an id that begins with {prefix!r}; type more of it",
+                count=len(found),
+                prefix=prefix,
+            )
+        )
+    if not found:
+        raise _make_unknown_id_error(prefix)
+    return found[0]
+
+
+def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
+    wanted = prefix.strip().lower()
+    if wanted in ids:
+        return (wanted,)
+    if len(wanted) < _MIN_PREFIX_CHARS:
+        return ()
+    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted) or id[-SHORT_ID:].startswith(wanted))
+
+
+def _make_unknown_id_error(id: str) -> UserError:
+    return UserError(tr("there is no memory {id!r}; `/memory list` shows the ids", id=id))
 
 
 def _describe_save(done: Saved) -> str:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clio.errors import CorruptDocument, NewerDocument
-from clio.memory.store import typed_codec as files
+from clio.memory.store import typed_store as files
 from clio.memory.store.typed_store import TypedStore
 
 ROOT = Path(__file__).parents[3]
@@ -18,7 +18,7 @@ KILLS = int(os.environ.get("CLIO_KILLS", "25"))
 ADD_MANY = """
 import sys
 from pathlib import Path
-from clio.memory.store import typed_codec as files
+from clio.memory.store import typed_store as files
 from clio.memory.store.typed_store import TypedStore
 files.FOLD_BYTES = 3_000
 store = TypedStore(Path(sys.argv[1]))

@@ -8,7 +8,7 @@ import os
 import random
 from pathlib import Path
 
-from clio.memory.store import typed_codec as files
+from clio.memory.store import typed_store as files
 from clio.memory.store.typed_store import TypedStore
 from tests.support.kill_writers import main
 
