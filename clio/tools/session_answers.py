@@ -216,12 +216,12 @@ def _search_messages(
     max_results: int,
     earlier: bool,
 ) -> ToolOutput:
-    found = [hit.message for hit in archive.search(query, None, within)]
+    found = archive.search(query, within=within)
     if not found:
         text = f"No message of {range_name} shares a word with that."
         elsewhere = archive.search(query, 5) if len(within) < len(session.messages) else ()
         if elsewhere:
-            listed = ", ".join(f"#{numbers[hit.message.id]}" for hit in elsewhere)
+            listed = ", ".join(f"#{numbers[message.id]}" for message in elsewhere)
             text += f" Others of the session do: {listed}."
         return ToolOutput(text=text, summary=tr("nothing found"))
     shown = found[:max_results]

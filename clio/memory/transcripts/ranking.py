@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.transcripts.query import ONLY_ASKS, STATES, NamedDate, Query
-from clio.text.vocabulary import porter_stem
+from clio.text.vocabulary import has_phrase, porter_stem
 
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]
@@ -277,13 +277,6 @@ def widen_score(weighing: Weighing, rarities: Sequence[float], related_rarities:
         score += weight * weighing.once
         covered += min(weight, rarities[place]) / possible
     return score * (1.0 - COVER + COVER * covered)
-
-
-def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether a text contains the phrase, both given as stems."""
-    first, length = phrase[0], len(phrase)
-    wanted = list(phrase)
-    return any(stem == first and list(stems[at : at + length]) == wanted for at, stem in enumerate(stems))
 
 
 def rank_by_text(found: Iterable[Scored], titles: Mapping[int, float], dates: Sequence[NamedDate] = ()) -> list[Scored]:

@@ -37,7 +37,6 @@ from clio.memory.transcripts.ranking import (
     find_same_subject,
     fuse_meaning,
     group_by_session,
-    has_phrase,
     interleave_rankings,
     make_passage_scorer,
     pick_best_per_exchange,
@@ -51,7 +50,7 @@ from clio.memory.transcripts.ranking import (
 )
 from clio.memory.transcripts.session_text import MessageExcerpt, RecalledPassage, SessionHit, Signals, TurnHit
 from clio.text.formatting import split_passages
-from clio.text.vocabulary import porter_stem
+from clio.text.vocabulary import has_phrase, porter_stem
 
 SNIPPET_CHARS = 300
 _WORD = re.compile(r"\w+")

@@ -15,11 +15,11 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -55,12 +55,18 @@ _WITHOUT_OUTPUTS_MARK = "~"
 _FULL_SCAN_INTERVAL_S = 5.0
 _TIMESTAMP_TICK_NS = 100_000_000
 """An upper bound for the resolution of modification times; some file systems update them only every few ms."""
-_MTIME, _SIZE, _INODE, _CTIME = range(4)
 
-FileStamp = tuple[int, int, int, int]
-"""A file's modification time in ns, size in bytes, inode number and inode change time in ns."""
 
-_NO_FILE: FileStamp = (0, 0, 0, 0)
+class FileStamp(NamedTuple):
+    """A file's modification time in ns, size in bytes, inode number and inode change time in ns."""
+
+    mtime: int = 0
+    size: int = 0
+    inode: int = 0
+    ctime: int = 0
+
+
+_NO_FILE = FileStamp()
 
 
 class SessionStamp(Struct, frozen=True, kw_only=True):
@@ -72,12 +78,7 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
     @property
     def modified(self) -> int:
         """The time of the session's last change, in nanoseconds since the epoch."""
-        return max(self.snapshot[_MTIME], self.journal[_MTIME])
-
-    @property
-    def journal_bytes(self) -> int:
-        """The size of the journal; 0 if there was none."""
-        return self.journal[_SIZE]
+        return max(self.snapshot.mtime, self.journal.mtime)
 
     def encode(self, offset: int | None = None) -> str:
         """Return the stamp as the index stores it; offset: see the module, None if growth requires a full read."""
@@ -88,7 +89,7 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
 
         It includes the inode change time: making a file readable again changes nothing else.
         """
-        return f"{_UNREADABLE_MARK}{self._files}@{max(self.snapshot[_CTIME], self.journal[_CTIME])}"
+        return f"{_UNREADABLE_MARK}{self._files}@{max(self.snapshot.ctime, self.journal.ctime)}"
 
     def matches(self, stored: str) -> bool:
         """Whether nothing changed since the stored stamp was made."""
@@ -106,7 +107,7 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
             return None
         if not journal:
             return 0
-        return int(offset) if int(inode) == self.journal[_INODE] and int(size) <= self.journal[_SIZE] else None
+        return int(offset) if int(inode) == self.journal.inode and int(size) <= self.journal.size else None
 
     @property
     def _files(self) -> str:
@@ -163,14 +164,20 @@ class SessionFolder:
             return self._replace_files({})
         state = (before.st_mtime_ns, before.st_ino)
         if state == self._last_folder_state and time.monotonic() - self._last_full_scan < _FULL_SCAN_INTERVAL_S:
-            journals = _stat_journals(self._folder, self._journals)
+            # A deletion changes the folder's time, so the next scan finds it.
+            journals = _stat_files((name, (self._folder / name).stat) for name in self._journals)
             changed = {name for name, stamp in journals.items() if self._files.get(name) != stamp}
             self._files |= journals
             return changed
         # A later change within the same clock tick would leave the folder's time equal: scan everything again then.
         self._last_folder_state = state if time.time_ns() - before.st_mtime_ns > _TIMESTAMP_TICK_NS else None
         self._last_full_scan = time.monotonic()
-        return self._replace_files(_stat_all(self._folder))
+        try:
+            with os.scandir(self._folder) as entries:
+                names = (entry for entry in entries if entry.name.endswith((_SNAPSHOT, JOURNAL_SUFFIX)))
+                return self._replace_files(_stat_files((entry.name, entry.stat) for entry in names))
+        except (FileNotFoundError, NotADirectoryError):
+            return self._replace_files({})
 
     def _replace_files(self, files: dict[str, FileStamp]) -> set[str]:
         known = self._files
@@ -186,33 +193,16 @@ def _get_session_id(name: str) -> str:
 
 
 def _encode_file(file: FileStamp) -> str:
-    return f"{file[_MTIME]}.{file[_SIZE]}.{file[_INODE]}" if file != _NO_FILE else ""
+    return f"{file.mtime}.{file.size}.{file.inode}" if file != _NO_FILE else ""
 
 
-def _stat_all(folder: Path) -> dict[str, FileStamp]:
+def _stat_files(files: Iterable[tuple[str, Callable[[], os.stat_result]]]) -> dict[str, FileStamp]:
     found: dict[str, FileStamp] = {}
-    try:
-        entries = os.scandir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    with entries:
-        for entry in entries:
-            if entry.name.endswith((_SNAPSHOT, JOURNAL_SUFFIX)):
-                with suppress(OSError):  # deleted meanwhile, or a dangling symbolic link
-                    found[entry.name] = _make_file_stamp(entry.stat())
+    for name, read_stat in files:
+        with suppress(OSError):  # deleted meanwhile, or a dangling symbolic link
+            stat = read_stat()
+            found[name] = FileStamp(stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns)
     return found
-
-
-def _stat_journals(folder: Path, names: tuple[str, ...]) -> dict[str, FileStamp]:
-    found: dict[str, FileStamp] = {}
-    for name in names:
-        with suppress(OSError):  # a deletion changes the folder's time, so the next scan finds it
-            found[name] = _make_file_stamp((folder / name).stat())
-    return found
-
-
-def _make_file_stamp(stat: os.stat_result) -> FileStamp:
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
 # The bytes of an assistant message and of a renaming in a journal, searched without decoding it.
@@ -237,12 +227,6 @@ def read_session(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = Tr
     if not outputs and any(turn.output for turn in turns):
         turns, text = tuple(turn for turn in turns if not turn.output), mark_without_outputs(text)
     return SessionDoc(id=files.id, title=title, updated=state.updated_at, stamp=text, turns=turns)
-
-
-def read_outputs(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
-    """Read only the turns of a session that have tool outputs. Raises what `read_session` raises."""
-    whole = read_session(files, stamp)
-    return structs.replace(whole, turns=tuple(turn for turn in whole.turns if turn.output))
 
 
 def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> SessionDoc | None:
@@ -272,12 +256,12 @@ def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> Sessio
 
 def _read_journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
     """Return the bytes of the journal from `start` to its end at the time of the stamp."""
-    if not stamp.journal_bytes:
+    if not stamp.journal.size:
         return b""
     try:
         with open_regular(files.journal) as file:
             file.seek(start)
-            return file.read(max(stamp.journal_bytes - start, 0))
+            return file.read(max(stamp.journal.size - start, 0))
     except FileNotFoundError:
         return b""
 
@@ -483,18 +467,19 @@ class SessionSync:
         known = self._stored_stamps.get(id, "")
         try:
             if id not in self._stale:
-                return _PartlyIndexed(doc=read_outputs(files, stamp), known=known)
+                whole = read_session(files, stamp)
+                turns = tuple(turn for turn in whole.turns if turn.output)
+                return _PartlyIndexed(doc=structs.replace(whole, turns=turns), known=known)
             offset = stamp.find_growth_offset(known)
             growth = read_growth(files, stamp, offset) if offset is not None else None
             if growth is not None:
                 grown = mark_without_outputs(growth.stamp) if lacks_outputs(known) else growth.stamp
                 return _PartlyIndexed(doc=structs.replace(growth, stamp=grown), known=known)
             return _PartlyIndexed(doc=read_session(files, stamp, outputs=outputs))
-        except SessionNotFound:  # deleted meanwhile, or it has no message yet
-            return _PartlyIndexed(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.encode(), turns=()))
-        except (StorageError, UserError, OSError):
-            unreadable = stamp.encode_unreadable()
-            return _PartlyIndexed(doc=SessionDoc(id=id, title="", updated=0.0, stamp=unreadable, turns=()))
+        except (StorageError, UserError, OSError) as error:
+            # Without a session it was deleted meanwhile, or has no message yet.
+            empty = stamp.encode() if isinstance(error, SessionNotFound) else stamp.encode_unreadable()
+            return _PartlyIndexed(doc=SessionDoc(id=id, title="", updated=0.0, stamp=empty, turns=()))
 
     def _classify(self, ids: Collection[str]) -> None:
         """Determine whether sessions are stale, without outputs, deleted or up to date."""
@@ -614,11 +599,11 @@ class SessionRecall:
                 until=until,
                 for_reading=for_reading,
             )
-            found = _distribute_passages(found, current, max_results)
+            found = tuple(structs.replace(hit, current=hit.session_id == current) for hit in found if hit.passages)
             return _add_handles(map(index.add_commits, found), self._sync.ids) if for_reading else found
 
         skipped = current if not include_current else None
-        hits, unreadable, unsearched = self._search_updated(query, skipped, deadline_s, run_search, ())
+        hits, unreadable, unsearched = self._search_updated(query, skipped, deadline_s, run_search)
         return Recall(sessions=hits, unreadable=unreadable, unsearched=unsearched)
 
     def search_turns(
@@ -639,7 +624,7 @@ class SessionRecall:
         def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[TurnHit, ...]:
             return index.search_turns(query, exclude=left_out, limit=limit, until=until, near=near)
 
-        hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search, ())
+        hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search)
         return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)
 
     def _search_updated(
@@ -647,27 +632,29 @@ class SessionRecall:
         query: str,
         skipped: str | None,
         deadline_s: float,
-        run_search: Callable[[RecallIndex, frozenset[str]], T],
-        default: T,
-    ) -> tuple[T, tuple[str, ...], int]:
+        run_search: Callable[[RecallIndex, frozenset[str]], tuple[T, ...]],
+    ) -> tuple[tuple[T, ...], tuple[str, ...], int]:
         """Update the index, then return the result of a search, the ids of unreadable sessions and how many wait.
 
         Args:
             skipped: id of a session to leave out.
             run_search: called with the index and the ids of all sessions to leave out.
-            default: the result if there is no session.
         """
         outputs = find_scope(query) == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
             self._sync.scan()
             if self._is_empty():
-                return default, (), 0
+                return (), (), 0
             skip = frozenset({skipped}) if skipped else frozenset[str]()
             skip |= self._store.find_foreign(self._sync.ids)  # sessions that came with the project
 
-            def update_and_search(index: RecallIndex) -> T:
-                self._update(index, end, skip, outputs=outputs)
+            def update_and_search(index: RecallIndex) -> tuple[T, ...]:
+                # Another process may be writing; the index as it is can be searched all the same.
+                with suppress(RecallIndexBusy):
+                    self._sync.compare(index, skip, outputs=outputs)
+                    while time.monotonic() < end and not self._sync.step(index, skip, outputs=outputs).idle:
+                        pass
                 return run_search(index, skip | self._sync.deleted)
 
             found = self._run_with_rebuild(update_and_search)
@@ -733,17 +720,6 @@ class SessionRecall:
         """Whether there is neither a session nor an index, so that no index need be created."""
         return self._index is None and not self._file.exists and not self._sync.ids
 
-    def _update(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
-        """Index what changed, at most until the monotonic time `end`."""
-        try:
-            self._sync.compare(index, skip, outputs=outputs)
-            while time.monotonic() < end:
-                step = self._sync.step(index, skip, outputs=outputs)
-                if step.idle:
-                    break
-        except RecallIndexBusy:
-            return  # another process is writing; the index as it is can be searched all the same
-
     def _run_with_rebuild(self, action: Callable[[RecallIndex], T]) -> T:
         """Run an action on the index; if the index proves to be damaged, run it again on a new one."""
         # Twice: the file is replaced by a new one first, and by an index in memory if that is damaged too.
@@ -786,19 +762,3 @@ def _find_handle(id: str, others: Iterable[str]) -> str:
     # Ids begin with their time of creation, so their ends differ most.
     lengths = range(HANDLE_CHARS, len(id))
     return next((id[-chars:] for chars in lengths if not any(other.endswith(id[-chars:]) for other in rivals)), id)
-
-
-def _distribute_passages(hits: Sequence[SessionHit], current: str | None, max_results: int) -> tuple[SessionHit, ...]:
-    """Return the hits with `max_results` passages in total: first the best of each, then the second best, and so on."""
-    counts = [0] * len(hits)
-    room = max_results
-    for rank in range(max((len(hit.passages) for hit in hits), default=0)):
-        for place, hit in enumerate(hits):
-            if room > 0 and rank < len(hit.passages):
-                counts[place] += 1
-                room -= 1
-    return tuple(
-        structs.replace(hit, passages=hit.passages[:count], current=hit.session_id == current)
-        for hit, count in zip(hits, counts, strict=True)
-        if count
-    )

@@ -28,7 +28,7 @@ from clio.messages import (
 from clio.sessions.session import Session
 from clio.sessions.session_files import BLOB_HANDLE
 from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
-from clio.sessions.state import SessionState, Trim, find_first_words
+from clio.sessions.state import SessionState, find_first_words
 from clio.storage.files import open_regular
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
@@ -388,13 +388,6 @@ OUTPUT_END_BYTES = 65_536
 _OMISSION = "\n[…]\n"
 
 
-class _PendingCall(Struct, frozen=True):
-    """A call without a result so far: the index of its message, and its index in that message's calls."""
-
-    message: int
-    call: int
-
-
 class OutputReader:
     """Reads whole tool outputs of one session: from the message, or from the blob of which it contains a preview.
 
@@ -444,30 +437,36 @@ def extract_turns(
     results, unindexed = _pair_results(messages)
     turns: list[TurnDoc] = []
     for place, message in enumerate(messages):
+        role: Role = "user"
+        text, output, commits = "", "", tuple[Commit, ...]()
         match message:
             case UserMessage():
                 text = message.content if message.origin == "user" else ""
-                turns.append(TurnDoc(message_id=message.id, role="user", created=message.created, text=text))
             case AssistantMessage():
+                role = "assistant"
                 answered = [(call, results.get((place, n))) for n, call in enumerate(message.tool_calls)]
                 lines = [message.content.strip(), *(summarize_call(call, result) for call, result in answered)]
                 text = "\n".join(line for line in lines if line)
                 commits = tuple(commit for call, result in answered if result for commit in _find_commits(call, result))
-                turns.append(
-                    TurnDoc(
-                        message_id=message.id, role="assistant", created=message.created, text=text, commits=commits
-                    )
-                )
             case ToolMessage():
+                role = "tool"
                 output = "" if place in unindexed or message.name in UNINDEXED_TOOLS else output_of(message)
-                turns.append(
-                    TurnDoc(message_id=message.id, role="tool", created=message.created, text="", output=output)
-                )
             case SystemMessage():
                 continue
             case _:
                 assert_never(message)
-    return tuple(turn for turn in turns if turn.text.strip() or turn.output.strip())
+        if text.strip() or output.strip():
+            turns.append(
+                TurnDoc(
+                    message_id=message.id,
+                    role=role,
+                    created=message.created,
+                    text=text,
+                    output=output,
+                    commits=commits,
+                )
+            )
+    return tuple(turns)
 
 
 def extract_searchable_text(message: Message) -> str:
@@ -500,17 +499,16 @@ def _pair_results(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], To
     Call ids may repeat in a session, because some servers count from 0 in every answer. A result belongs to the last
     call with its id.
     """
-    waiting: dict[str, _PendingCall] = {}
+    waiting: dict[str, tuple[int, int]] = {}
     results: dict[tuple[int, int], ToolMessage] = {}
     unindexed: set[int] = set()
     for place, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
-            for number, call in enumerate(message.tool_calls):
-                waiting[call.id] = _PendingCall(place, number)
+            waiting |= {call.id: (place, number) for number, call in enumerate(message.tool_calls)}
         elif isinstance(message, ToolMessage) and (call := waiting.get(message.tool_call_id)):
-            results[call.message, call.call] = message
-            caller = messages[call.message]
-            if isinstance(caller, AssistantMessage) and caller.tool_calls[call.call].name in UNINDEXED_TOOLS:
+            results[call] = message
+            caller = messages[call[0]]
+            if isinstance(caller, AssistantMessage) and caller.tool_calls[call[1]].name in UNINDEXED_TOOLS:
                 unindexed.add(place)
     return results, unindexed
 
@@ -533,52 +531,23 @@ def _read_ends(path: Path) -> str:
     return head.decode("utf-8", "ignore") + _OMISSION + tail.decode("utf-8", "ignore")
 
 
-_PHRASE_BONUS = 1.0
-"""Bonus for the exact phrase. Other scores are at most 1.0, so a message with the phrase always comes first."""
-_POSITION_BONUS = 1e-6
-"""Bonus per position in the session: it only decides between equal scores."""
-
-
-class ArchiveHit(Struct, frozen=True, kw_only=True):
-    """A message found by a search. Scores are comparable only within one search; higher is better."""
-
-    message: Message
-    score: float
-
-
-class ArchiveStats(Struct, frozen=True, kw_only=True):
-    """The number of messages, of archived messages, and of trims; times of the first and the last message."""
-
-    messages: int
-    archived: int
-    trims: int
-    first_created: float = 0.0
-    last_created: float = 0.0
-
-
 class ThreadArchive:
     """All messages of one session, accessible by id, by span and by search."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._positions_by_id: dict[str, int] = {}
-        self._indexed = 0
 
     def get(self, ids: Iterable[str]) -> tuple[Message, ...]:
         """Return the messages with these ids, in the order of the ids; unknown ids are ignored."""
-        positions = self._update_index()
-        return tuple(self._session.messages[positions[id]] for id in ids if id in positions)
-
-    def trim(self, handle: str) -> Trim | None:
-        """Return the trim with a handle such as "t3", or None."""
-        folded = handle.strip().casefold()
-        return next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
+        places = self._list_places()
+        return tuple(self._session.messages[places[id]] for id in ids if id in places)
 
     def list_messages_of_trim(self, handle: str) -> tuple[Message, ...]:
-        """Return the messages that a trim removed from the window, oldest first; for the session's id, all messages."""
+        """Return the messages that a trim, such as "t3", removed from the window; for the session's id, all of them."""
         if handle.strip() == self._session.id:
             return tuple(self._session.messages)
-        found = self.trim(handle)
+        folded = handle.strip().casefold()
+        found = next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
         return self.get(found.dropped) if found else ()
 
     def list_messages_between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
@@ -587,72 +556,49 @@ class ThreadArchive:
         An id may be abbreviated to a unique beginning of at least four characters, or a unique end of at least eight.
         The result is empty if one of them is unknown.
         """
-        ends = [self._find_position(id.strip()) for id in (first_id, last_id)]
+        ends = [self._find_place(id.strip()) for id in (first_id, last_id)]
         if None in ends:
             return ()
-        first, last = sorted(position for position in ends if position is not None)
+        first, last = sorted(place for place in ends if place is not None)
         return tuple(self._session.messages[first : last + 1])
 
     def search(
-        self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None
-    ) -> tuple[ArchiveHit, ...]:
+        self, query: str, limit: int | None = None, within: Sequence[Message] | None = None
+    ) -> tuple[Message, ...]:
         """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
 
         Messages without a word of the query, and texts that clio inserted, are not found. A word that no message
         contains is replaced by a synonym or a similarly spelt word.
 
-        Args:
-            limit: maximum number of messages; None for all.
-            within: search only these messages.
+        within: search only these messages.
         """
-        found = _rank_messages(query, self._session.messages if within is None else within)
-        return found if limit is None else found[: max(limit, 0)]
+        messages = self._session.messages if within is None else within
+        texts = list(map(extract_searchable_text, messages))
+        terms_of_texts = [set(extract_terms(text)) if text else set[str]() for text in texts]
+        phrase = tokenize(query)
+        terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
+        matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
+        weights = compute_rarity(matched_terms, terms)
+        found: list[tuple[bool, float, int]] = []
+        for place, (text, matched) in enumerate(zip(texts, matched_terms, strict=True)):
+            if (score := compute_coverage(weights, matched)) > 0:
+                found.append((len(phrase) > 1 and has_phrase(tokenize(text), phrase), round(score, 6), place))
+        return tuple(messages[place] for *_, place in sorted(found, reverse=True)[:limit])
 
-    def compute_stats(self) -> ArchiveStats:
-        """Return the size of the archive."""
-        messages = self._session.messages
-        times = [message.created for message in messages if message.created]
-        return ArchiveStats(
-            messages=len(messages),
-            archived=len(messages) - len(set(self._session.window_ids) & self._update_index().keys()),
-            trims=len(self._session.trims),
-            first_created=min(times, default=0.0),
-            last_created=max(times, default=0.0),
-        )
-
-    def _find_position(self, start: str) -> int | None:
+    def _find_place(self, start: str) -> int | None:
         """Return the position of the message with this id or abbreviated id; None if unknown or ambiguous."""
-        positions = self._update_index()
-        if start in positions:
-            return positions[start]
-        found = [position for id, position in positions.items() if id.startswith(start)] if len(start) >= 4 else []
+        places = self._list_places()
+        if start in places:
+            return places[start]
+        found = [place for id, place in places.items() if id.startswith(start)] if len(start) >= 4 else []
         if not found and len(start) >= 8:
-            found = [position for id, position in positions.items() if id.endswith(start)]
+            found = [place for id, place in places.items() if id.endswith(start)]
         return found[0] if len(found) == 1 else None
 
-    def _update_index(self) -> dict[str, int]:
-        """Return the position of each message by id, after adding messages that are new since the last call."""
+    def _list_places(self) -> dict[str, int]:
+        """Return the position of each message by id; the first one if two have the same."""
         messages = self._session.messages
-        for position in range(self._indexed, len(messages)):
-            self._positions_by_id.setdefault(messages[position].id, position)
-        self._indexed = len(messages)
-        return self._positions_by_id
-
-
-def _rank_messages(query: str, messages: Sequence[Message]) -> tuple[ArchiveHit, ...]:
-    texts = [(message, extract_searchable_text(message)) for message in messages]
-    terms_of_texts = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
-    phrase = tokenize(query)
-    terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
-    matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
-    weights = compute_rarity(matched_terms, terms)
-    found: list[tuple[float, ArchiveHit]] = []
-    for position, ((message, text), matched) in enumerate(zip(texts, matched_terms, strict=True)):
-        score = compute_coverage(weights, matched)
-        if score > 0:
-            score += _PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
-            found.append((score + _POSITION_BONUS * position, ArchiveHit(message=message, score=round(score, 6))))
-    return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
+        return {messages[place].id: place for place in reversed(range(len(messages)))}
 
 
 def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
