@@ -568,56 +568,67 @@ SHOWN = 3
 """Number of refused parts of a group that are named one by one."""
 
 
-def undo_last(logs: ScopeLogs, revert: Revert) -> str:
+def undo_last(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool] = lambda change: True) -> str:
     """Revert the newest change, or the newest group as a whole; return what was done, as a sentence.
 
-    Of a group, what can be reverted is, and the rest is named.
+    Of a group, what can be reverted is, and the rest is named. A change that was logged but never made, as when the
+    disk was full, is given up without being reported as undone.
 
     Args:
         revert: by store, the function that reverts a change.
+        was_made: whether the effect of a change is in the files.
 
     Raises:
         UserError: if there is no change, or if its records were changed since. That change is given up, so that the one
             before it can be undone next.
     """
     with logs.undoing():
-        return _undo_last(logs, revert)
+        changes = logs.last_whole()
+        if not changes:
+            raise UserError(tr("no memory was changed, so there is nothing to undo"))
+        if changes[0].group:
+            return _undo_group(logs, revert, was_made, changes)
+        return _undo_change(logs, revert, was_made, changes[0])
 
 
-def _undo_last(logs: ScopeLogs, revert: Revert) -> str:
-    changes = logs.last_whole()
-    if not changes:
-        raise UserError(tr("no memory was changed, so there is nothing to undo"))
-    if changes[0].group:
-        return _undo_group(logs, revert, changes)
-    [change] = changes
+def _undo_change(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool], change: Change) -> str:
     try:
+        is_made = was_made(change)
         revert[change.store](change)
     except UserError as error:
         logs.mark([change], is_undone=False)
         raise UserError(tr("{error} Undo again for the change before it.", error=error)) from error
     logs.mark([change], is_undone=True)
-    return tr("Undone: {what}.", what=change.what)
+    return tr("Undone: {what}.", what=change.what) if is_made else _describe_never_made(change.what)
 
 
-def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> str:
+def _describe_never_made(what: str) -> str:
+    return tr(
+        "Nothing was undone: memory is as it was before “{what}”. Undo again for the change before it.", what=what
+    )
+
+
+def _undo_group(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool], changes: Sequence[Change]) -> str:
     """Revert a group from its newest change to its oldest. Raises UserError if no part of it can be."""
     title, dropped = changes[0].title or "several changes", changes[-1].part - 1
     done: list[Change] = []
+    made = 0
     given_up: list[Change] = []
     refused: list[str] = []
     try:
         for change in changes:
             try:
+                is_made = was_made(change)
                 revert[change.store](change)
                 done.append(change)
+                made += is_made
             except UserError as error:
                 refused.append(str(error).rstrip("."))
                 given_up.append(change)
     finally:
         logs.mark(done, is_undone=True)
         logs.mark(given_up, is_undone=False)
-    sentences = [tr("Undone: {title}, {changes}.", title=title, changes=tr_count(len(done), "change"))]
+    sentences = [tr("Undone: {title}, {changes}.", title=title, changes=tr_count(made, "change"))]
     if refused:
         more = tr("; and {count:,} more", count=len(refused) - SHOWN) if len(refused) > SHOWN else ""
         sentences.append(
@@ -630,7 +641,9 @@ def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> s
         )
     if dropped > 0:
         sentences.append(tr("{changes} can no longer be undone.", changes=tr_count(dropped, "change")))
-    if not done:
+    if done and not made and not refused:
+        return _describe_never_made(title)
+    if not made:
         raise UserError(
             tr(
                 "{title}: nothing is undone. {sentences} Undo again for the change before it.",

@@ -633,6 +633,11 @@ class LongTermMemory(LtmReader):
                 self._store.write(document, now, what, merged.before, merged.after)
             return merged.added, merged.confirmed
 
+    def was_made(self, change: Change) -> bool:
+        """Return whether the memories differ from those before a change."""
+        before, after = read_states(change.before), read_states(change.after)
+        return not is_in_state(self._store.read(), before, {one.id for one in (*before, *after)})
+
     def revert(self, change: Change) -> MemoryRecord | None:
         """Revert a change; return the memory as it is again, None if the change had several or it no longer exists.
 

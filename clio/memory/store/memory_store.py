@@ -599,11 +599,25 @@ class MemoryStore:
 
     def undo(self) -> str:
         """Undo the last change of either scope; return a sentence that names it."""
-        return undo_last(self.logs, {"ltm": self.ltm.revert, "note": self._revert_note, "memory": self.revert})
+        revert = {"ltm": self.ltm.revert, "note": self._revert_note, "memory": self.revert}
+        return undo_last(self.logs, revert, self._was_made)
 
     def revert(self, change: Change) -> None:
         """Undo a change of a fact, event, note or preference. Raises UserError if the record was changed since."""
-        self._typed["user" if change.key == "user" else "project"].revert(change)
+        self._store_of(change).revert(change)
+
+    def _store_of(self, change: Change) -> TypedStore:
+        return self._typed["user" if change.key == "user" else "project"]
+
+    def _was_made(self, change: Change) -> bool:
+        """Return whether memory differs from what it was before a change that was logged."""
+        if change.store == "memory":
+            return self._store_of(change).was_made(change)
+        if change.store == "ltm":
+            return self.ltm.was_made(change)
+        from clio.memory.store.notes import was_note_changed
+
+        return was_note_changed(self.keyed_notes, change)
 
     def _revert_note(self, change: Change) -> None:
         from clio.memory.store.notes import revert_note

@@ -246,6 +246,12 @@ def note_change(key: str, before: Note | None, content: str | None, *, at: float
     )
 
 
+def was_note_changed(notes: Notes, change: Change) -> bool:
+    """Return whether a note has another content than before a change."""
+    note = notes.retrieve(change.key)
+    return (note.content if note else None) != (decode_json(change.before, type=str) if bytes(change.before) else None)
+
+
 def revert_note(notes: Notes, change: Change) -> None:
     """Restore a note to its state before the change. Raises UserError if it was changed since."""
     was, became = (decode_json(raw, type=str) if bytes(raw) else None for raw in (change.before, change.after))

@@ -481,10 +481,10 @@ class TypedStore:
         """
         before, after = decode_records(change.before), decode_records(change.after)
         with self.changing():
+            if not self.was_made(change):
+                return
             there = self._index.records
             former = {record.id: record for record in before}
-            if all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
-                return
             for record in after:
                 now = there.get(record.id)
                 if now is None or strip_use(now) != strip_use(record):
@@ -498,6 +498,12 @@ class TypedStore:
                         tr("“{content}” exists again, so it was left unchanged", content=shorten_content(record))
                     )
             self._append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
+
+    def was_made(self, change: Change) -> bool:
+        """Return whether the records differ from those before a change, apart from uses."""
+        before, after = decode_records(change.before), decode_records(change.after)
+        former, there = {record.id: record for record in before}, self.index.records
+        return not all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after))
 
     def write(
         self, what: str, line: JournalLine | None, before: Sequence[MemoryRecord], formers: Sequence[FormerVersion] = ()
