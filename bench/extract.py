@@ -15,7 +15,6 @@ import msgspec
 
 from clio.memory.consolidation.command_findings import Habits
 from clio.memory.consolidation.experiences import Experience, split_into_turns
-from clio.memory.consolidation.runner import find_statements_and_fixes
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -26,6 +25,7 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
+from tests.memory.consolidation.turns import find_statements_and_fixes
 
 TURNS = 10_000
 TURNS_OF_A_SESSION = 25

@@ -417,23 +417,13 @@ class _FixedRun(Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(file for change in self.changes for file in change.files))
 
 
-def find_fixes(experience: Experience, calls: Sequence[CompletedCall]) -> list[Finding]:
-    """Return the errors that occurred and were fixed in one turn. calls: the turn's completed calls."""
-    return _find_solutions((experience,), experience.messages, calls)
-
-
-def find_fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
+def find_fixes(experiences: Sequence[Experience]) -> list[Finding]:
     """Return the errors that occurred and were fixed in successive turns of a session.
 
     A fix belongs to the turn in which the command passed. A fix that the user had reverted later is left out.
     """
     messages = tuple(message for experience in experiences for message in experience.messages)
-    return _find_solutions(experiences, messages, list_completed_calls(messages))
-
-
-def _find_solutions(
-    experiences: Sequence[Experience], messages: Sequence[Message], calls: Sequence[CompletedCall]
-) -> list[Finding]:
+    calls = list_completed_calls(messages)
     if sum(call.effects.exit_code is not None for call in calls) < 2:
         return []  # a fix needs a run that fails and a run that passes
     runs = [parse_run(call) for call in calls]

@@ -7,19 +7,19 @@ A model may be asked once for findings in the best turns. Its prompt is fixed an
 it quotes words of its turn; it is stored with less confidence than what the rules found.
 """
 
-import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nlargest
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError, StorageError, UserError
-from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes, find_fixes_across
+from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes
 from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
@@ -31,10 +31,10 @@ from clio.memory.consolidation.experiences import (
 )
 from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
 from clio.memory.consolidation.stores import (
+    Changes,
     ConsolidationStores,
     FindingSaver,
     Progress,
-    Tidied,
     copied,
     digest,
     promote,
@@ -104,11 +104,11 @@ class TurnSelection:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._find_solutions: list[Digest] = []
+        self._best: list[Digest] = []
 
     def add(self, turn: Experience, priority: float) -> None:
         """Add a turn, if it is among the 24 with the highest priority."""
-        lowest = self._find_solutions[-1].priority if len(self._find_solutions) >= MOST_TURNS else -1.0
+        lowest = self._best[-1].priority if len(self._best) >= MOST_TURNS else -1.0
         if priority <= lowest:
             return
         person = " ".join(one.content for one in turn.messages if isinstance(one, UserMessage) and one.origin == "user")
@@ -122,13 +122,13 @@ class TurnSelection:
             tools=tuple(one.content for one in turn.messages if isinstance(one, ToolMessage)),
             priority=priority,
         )
-        self._find_solutions = nlargest(MOST_TURNS, (*self._find_solutions, digest), key=lambda one: one.priority)
+        self._best = nlargest(MOST_TURNS, (*self._best, digest), key=lambda one: one.priority)
 
     @property
     def turns(self) -> tuple[Digest, ...]:
         """The turns, highest priority first, as many as the budget allows."""
         room, chosen = BUDGET_CHARS, list[Digest]()
-        for turn in self._find_solutions:
+        for turn in self._best:
             room -= len(turn.person) + len(turn.agent)
             if room < 0:
                 break
@@ -218,12 +218,6 @@ def _has(texts: Sequence[str], quote: str) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def find_statements_and_fixes(experience: Experience) -> list[Finding]:
-    """Return the statements and the fixes of one turn, in this order. Takes well under 1 ms for a typical turn."""
-    calls = list_completed_calls(experience.messages)
-    return [*find_statements(experience, calls), *find_fixes(experience, calls)]
 
 
 class Replayed:
@@ -408,64 +402,69 @@ MONTH_S = 30 * DAY_S
 MAX_WAITING = 100
 """Corrections that wait for what they correct; the oldest are dropped."""
 
-Over = Callable[[], Literal["", "stopped", "time"]]
-"""Why the run must stop now; empty while it may continue. Asked after every turn."""
-
 
 class ConsolidationRun:
     """One pass over a project's sessions. An object can be run only once.
 
     Args:
-        over: called after every turn and every step; returns why the run must stop.
-        deadline: the monotonic time at which `over` will say so; None if there is no time limit.
+        folder, person: the folders of the stores that the run changes.
+        stop, budget_s: the run ends when `stop` returns true, or after this time.
         ask: sends a prompt to a model; None to ask no model.
         tell: called with the number of turns replayed, and the estimated total number.
         tidies: whether to promote notes and tidy the stores, too.
-        current: id of the running session, whose finished turns are replayed, too.
     """
 
     def __init__(
         self,
-        stores: ConsolidationStores,
-        store: SessionStore,
+        consolidation: Consolidation,
+        folder: Path,
+        person: Path,
         *,
-        rng: random.Random,
-        over: Over,
-        deadline: float | None = None,
+        stop: Callable[[], bool],
+        budget_s: float | None = None,
         ask: AskModel | None = None,
-        clock: Callable[[], float] = time.time,
-        tell: ProgressCallback = ignore_progress,
+        tell: ProgressCallback,
         tidies: bool = True,
-        current: str = "",
     ) -> None:
         self._tell = tell
         self._tidies = tidies
-        self._stores = stores
-        self._rng = rng
-        self._over = over
-        self._deadline = deadline
+        self._rng = consolidation.rng
+        self._stop = stop
+        self._deadline = None if budget_s is None else time.monotonic() + budget_s
+        self._stopped_by: Literal["", "stopped", "time"] = ""
         self._ask = ask
-        self._clock = clock
+        self._clock = consolidation.clock
+        self._stores = stores = ConsolidationStores(
+            consolidation.project, folder, person, redact=consolidation.redact, clock=consolidation.clock
+        )
         self._state, problem = read_state(stores.state_file)
         self._errors: list[str] = [problem] if problem else []
         self._write_error = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
-        self._saver = FindingSaver(stores)
+        self._done = Changes()
+        self._saver = FindingSaver(stores, self._done)
         self._selection = TurnSelection(stores.redact)
         self._corrections: list[Correction] = []
-        self._sessions = Sessions(store, self._state.sessions, stores.trajectories.rewards(), current)
-        self._join_limited: dict[str, Listed] = {}
-        self._replayed = self._waiting = self._by_model = 0
-        self._tidied = Tidied()
-        self._promoted: list[str] = []
+        self._sessions = Sessions(
+            consolidation.store, self._state.sessions, stores.trajectories.rewards(), consolidation.current
+        )
+        self._listed: dict[str, Listed] = {}
+        self._replayed = self._waiting = 0
         self._saved = time.monotonic()
 
     def run(self, by: StartedBy, *, dry_run: bool = False) -> Report:
-        """Run all steps until `over` says to stop. An error ends the run and is described in the report.
+        """Run all steps until the run must stop. An error ends the run and is described in the report.
 
-        dry_run: only marks the report; the caller passes copies of the stores then.
+        dry_run: only marks the report; the stores are copies then.
         """
+        # One group even if the run is killed: each line of the change log carries it, so /memory undo still takes back
+        # the whole run.
+        at = time.strftime("%d %b %H:%M", time.localtime(self._clock()))
+        with self._stores.logs.group(f"the consolidation of {at}"):
+            return self._run(by, dry_run)
+
+    def _run(self, by: StartedBy, dry_run: bool) -> Report:
         began, now = time.monotonic(), self._clock()
         try:
             self._replay_all(now)
@@ -474,9 +473,9 @@ class ConsolidationRun:
                 self._ask_model(self._ask)
             self._apply_corrections()
             if self._tidies and not self._over():
-                self._state, self._promoted = promote(self._stores, self._state, self._is_over)
+                self._state = promote(self._stores, self._state, self._is_over, self._done)
             if self._tidies and not self._over():
-                self._state, self._tidied = tidy(self._stores, self._state, now, self._is_over)
+                self._state = tidy(self._stores, self._state, now, self._is_over, self._done)
             self._save(whole=self._tidies and not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
@@ -492,8 +491,15 @@ class ConsolidationRun:
             self._errors.append(self._write_error)
             with suppress(OSError):  # without it turns are replayed again; their findings are recognized as known
                 self._save(whole=False, now=now)
-        report = self._report(by, now, time.monotonic() - began)
-        return structs.replace(report, dry_run=dry_run)
+        return self._report(by, now, time.monotonic() - began, dry_run)
+
+    def _over(self) -> Literal["", "stopped", "time"]:
+        """Return why the run must stop now, which stays the reason; "" while it may continue."""
+        if not self._stopped_by and self._stop():
+            self._stopped_by = "stopped"
+        elif not self._stopped_by and self._deadline is not None and time.monotonic() >= self._deadline:
+            self._stopped_by = "time"
+        return self._stopped_by
 
     def _is_over(self) -> bool:
         return self._over() != ""
@@ -513,7 +519,7 @@ class ConsolidationRun:
         until = None if self._deadline is None else time.monotonic() + LISTING * (self._deadline - time.monotonic())
         turns: list[Turn] | None = None
         for listed in waiting:
-            self._join_limited[listed.info.id] = listed
+            self._listed[listed.info.id] = listed
             self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
             turns = [*(turns or ()), *listed.turns]
             self._waiting += len(listed.turns)
@@ -539,11 +545,11 @@ class ConsolidationRun:
         """Replay turns of one session in order, because an error in one turn may be fixed in a later one."""
         if self._over():
             return
-        fixes = find_fixes_across(experiences)
+        fixes = find_fixes(experiences)
         for experience in experiences:
             if self._over():
                 return
-            stated = [finding for finding in find_statements_and_fixes(experience) if finding.kind != "solution"]
+            stated = find_statements(experience, list_completed_calls(experience.messages))
             fixed = [fix for fix in fixes if fix.message == experience.message]
             if stated and not self._stores.memories.project.prepare(self._is_over):
                 return
@@ -553,7 +559,7 @@ class ConsolidationRun:
             self._habits.feed(experience)
             self._selection.add(experience, turns[experience.message].priority)
             self._replayed += 1
-            self._join_limited[experience.session].replayed.add(experience.message)
+            self._listed[experience.session].replayed.add(experience.message)
             self._tell_progress()
 
     def _tell_progress(self) -> None:
@@ -596,13 +602,13 @@ class ConsolidationRun:
             self._errors.append(f"the model was not asked what it finds: {error}")
             return
         for finding in findings:
-            self._by_model += self._saver.save(finding)
+            self._done.counts["by_model"] += self._saver.save(finding)
 
     def _save(self, *, whole: bool, now: float) -> None:
         """Write the state, if it changed. whole: the pass is complete."""
         news = {
             id: progress
-            for id, listed in self._join_limited.items()
+            for id, listed in self._listed.items()
             if (progress := listed.replayed.progress(listed.info)) != self._state.sessions.get(id, Progress())
         }
         state = structs.replace(self._state, sessions=self._state.sessions | news) if news else self._state
@@ -620,37 +626,24 @@ class ConsolidationRun:
         redact = self._stores.redact
         return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
 
-    def _report(self, by: StartedBy, at: float, seconds: float) -> Report:
-        counts = self._saver.counts
-        changes = (*self._saver.changes, *self._promoted, *self._tidied.changes)
-        more = (f"and {len(changes) - MAX_CHANGES:,} more",) if len(changes) > MAX_CHANGES else ()
+    def _report(self, by: StartedBy, at: float, seconds: float, dry_run: bool) -> Report:
+        lines = self._done.lines
+        more = [f"and {len(lines) - MAX_CHANGES:,} more"] if len(lines) > MAX_CHANGES else []
         cut = self._over()
         return Report(
             at=at,
             by=by,
             seconds=round(seconds, 3),
+            dry_run=dry_run,
             early_end=cut,
-            sessions=len(self._join_limited),
+            sessions=len(self._listed),
             replayed=self._replayed,
-            waiting=sum(len(listed.replayed.waiting) for listed in self._join_limited.values()) if cut else 0,
-            facts=counts["facts"],
-            solutions=counts["solutions"],
-            workflows=counts["workflows"],
-            rules=counts["rules"],
-            preferences=counts["preferences"],
-            confirmed=counts["confirmed"],
-            superseded=counts["superseded"] + self._tidied.superseded,
-            variants=counts["variants"],
-            by_model=self._by_model,
-            merged=self._tidied.merged,
-            archived=self._tidied.archived,
-            promoted=len(self._promoted),
-            turns_archived=self._tidied.turns_archived,
-            turns_deleted=self._tidied.turns_deleted,
+            waiting=sum(len(listed.replayed.waiting) for listed in self._listed.values()) if cut else 0,
             unread=self._sessions.unread,
-            changes=(*changes[:MAX_CHANGES], *more),
+            changes=(*lines[:MAX_CHANGES], *more),
             errors=tuple(self._errors),
             write_error=self._write_error,
+            **{name: count for name, count in self._done.counts.items() if name in Report.__struct_fields__},
         )
 
 
@@ -692,32 +685,11 @@ def run_consolidation(
             )
         )
     try:
-        stores = ConsolidationStores(
-            consolidation.project,
-            consolidation.folder,
-            consolidation.person,
-            redact=consolidation.redact,
-            clock=consolidation.clock,
-        )
-        began = time.strftime("%d %b %H:%M", time.localtime(consolidation.clock()))
-        deadline = None if budget_s is None else time.monotonic() + budget_s
         consolidation.before_write()
-        current_run = ConsolidationRun(
-            stores,
-            consolidation.store,
-            rng=consolidation.rng,
-            over=_over(stop, deadline),
-            deadline=deadline,
-            ask=consolidation.ask if use_model else None,
-            clock=consolidation.clock,
-            tell=tell,
-            tidies=tidies,
-            current=consolidation.current,
-        )
-        # One group even if the run is killed: each line of the change log carries it, so /memory undo still takes back
-        # the whole run.
-        with stores.logs.group(f"the consolidation of {began}"):
-            report = current_run.run(by)
+        ask = consolidation.ask if use_model else None
+        folders = consolidation.folder, consolidation.person
+        run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
+        report = run.run(by)
         return _save_report(consolidation, report)
     finally:
         lock.release()
@@ -751,30 +723,4 @@ def dry_run(
         return Report(at=consolidation.clock(), dry_run=True)
     # The same code as a real run, so that what is reported is what a real run would do.
     with copied(consolidation.folder, consolidation.person) as (folder, person):
-        stores = ConsolidationStores(
-            consolidation.project, folder, person, redact=consolidation.redact, clock=consolidation.clock
-        )
-        current_run = ConsolidationRun(
-            stores,
-            consolidation.store,
-            rng=consolidation.rng,
-            over=_over(stop, None),
-            clock=consolidation.clock,
-            tell=tell,
-            current=consolidation.current,
-        )
-        return current_run.run("hand", dry_run=True)
-
-
-def _over(stop: Callable[[], bool], deadline: float | None) -> Over:
-    """Return a function that says why a run must stop, which stays the reason once there is one."""
-    reason: list[Literal["stopped", "time"]] = []
-
-    def over() -> Literal["", "stopped", "time"]:
-        if not reason and stop():
-            reason.append("stopped")
-        elif not reason and deadline is not None and time.monotonic() >= deadline:
-            reason.append("time")
-        return reason[0] if reason else ""
-
-    return over
+        return ConsolidationRun(consolidation, folder, person, stop=stop, tell=tell).run("hand", dry_run=True)

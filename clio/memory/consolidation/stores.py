@@ -211,17 +211,27 @@ Source = tuple[str, str, str]
 """The session and message of a finding, and its text in comparable form."""
 
 
+class Changes:
+    """What a run has changed so far.
+
+    Attributes:
+        counts: how often each thing happened, with the names of the report's fields.
+        lines: one line for each change.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.lines: list[str] = []
+
+
 class FindingSaver:
     """Saves findings, each once per run. Findings that an earlier run saved before it was killed are not saved again.
 
-    Attributes:
-        counts: numbers of findings by result, with the names of the report's fields.
-        changes: one line for each finding that changed something.
+    done: what is saved is added to it.
     """
 
-    def __init__(self, stores: ConsolidationStores) -> None:
-        self.counts: Counter[str] = Counter()
-        self.changes: list[str] = []
+    def __init__(self, stores: ConsolidationStores, done: Changes) -> None:
+        self._done = done
         self._stores = stores
         self._known: set[Source] | None = None
         self._saved_this_run: set[str] = set()
@@ -360,9 +370,11 @@ class FindingSaver:
             gone += len(self._stores.memories.ltm.forget(entries))
         if new is not None:
             self._forget_short_form(correction, new)
-        self.counts["superseded"] += gone
+        self._done.counts["superseded"] += gone
         if gone and new is None:
-            self.changes.append(f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”")
+            self._done.lines.append(
+                f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”"
+            )
 
     def _forget_short_form(self, correction: Correction, new: MemoryRecord) -> None:
         """Archive the correction's own sentence, if it was saved as a fact before it was known what it corrects."""
@@ -398,7 +410,7 @@ class FindingSaver:
         )
         if self._is_outdated(finding, done):
             self._undo_last()
-            self.counts["outdated"] += 1
+            self._done.counts["outdated"] += 1
             return
         self._times[finding.message] = finding.at
         self._count(finding, done)
@@ -419,10 +431,10 @@ class FindingSaver:
 
     def _count(self, finding: Finding, done: Saved) -> None:
         became = _RESULT_NAMES.get(done.action, "facts" if finding.kind == "fact" else "preferences")
-        self.counts[became] += 1
+        self._done.counts[became] += 1
         if became not in ("confirmed", "dropped"):
             old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
-            self.changes.append(f"{get_kind_label(finding.kind)} “{truncate_line(done.record.content, 120)}”{old}")
+            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(done.record.content, 120)}”{old}")
 
     def _save_project_memory(self, finding: Finding) -> None:
         draft = MemoryDraft(
@@ -435,9 +447,9 @@ class FindingSaver:
             created=finding.at,
         )
         added = self._stores.memories.add(draft, _provenance(finding))
-        self.counts[_COUNT_NAMES[finding.kind] if added.is_new else "confirmed"] += 1
+        self._done.counts[_COUNT_NAMES[finding.kind] if added.is_new else "confirmed"] += 1
         if added.is_new:
-            self.changes.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
+            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
         return (finding.session, finding.message, _plain(self._stores.redact(finding.text)))
@@ -610,14 +622,12 @@ _CONFIDENCE = 0.7
 
 
 def promote(
-    stores: ConsolidationStores, state: ConsolidationState, over: Callable[[], bool]
-) -> tuple[ConsolidationState, list[str]]:
+    stores: ConsolidationStores, state: ConsolidationState, over: Callable[[], bool], done: Changes
+) -> ConsolidationState:
     """Add notes that were used in three sessions to the discoveries, each once as long as its text does not change.
 
-    Returns the state with the hashes of promoted notes, and one line per note. Raises StorageError, OSError,
-    TimeoutError.
+    Returns the state with the hashes of promoted notes. Raises StorageError, OSError, TimeoutError.
     """
-    lines: list[str] = []
     there = {note.key: note for note in stores.memories.notes()}
     for key in sorted(state.notes):
         note = there.get(key)
@@ -638,8 +648,9 @@ def promote(
             continue  # not valid as a memory; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
         if added.is_new:
-            lines.append(f"note {key!r}, used in {MIN_SESSIONS} sessions, is now project fact {added.record.id}")
-    return state, lines
+            done.counts["promoted"] += 1
+            done.lines.append(f"note {key!r}, used in {MIN_SESSIONS} sessions, is now project fact {added.record.id}")
+    return state
 
 
 def _is_promotable(note: MemoryRecord) -> bool:
@@ -659,51 +670,28 @@ class _Person(Struct, frozen=True, kw_only=True):
     compacted_at: float = 0.0
 
 
-class Tidied(Struct, frozen=True, kw_only=True):
-    """The numbers of changes, with the names of the report's fields, and one line for each step with changes."""
-
-    superseded: int = 0
-    merged: int = 0
-    archived: int = 0
-    turns_archived: int = 0
-    turns_deleted: int = 0
-    changes: tuple[str, ...] = ()
-
-    def __add__(self, other: "Tidied") -> "Tidied":
-        return Tidied(
-            superseded=self.superseded + other.superseded,
-            merged=self.merged + other.merged,
-            archived=self.archived + other.archived,
-            turns_archived=self.turns_archived + other.turns_archived,
-            turns_deleted=self.turns_deleted + other.turns_deleted,
-            changes=self.changes + other.changes,
-        )
-
-
 _PERSON = DocumentFormat(schema="clio.sleep_of_person", version=1, type=_Person)
 
 
 def tidy(
-    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
-) -> tuple[ConsolidationState, Tidied]:
-    """Run all tidying steps until `over` returns true; return the new state and the changes.
+    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool], done: Changes
+) -> ConsolidationState:
+    """Run all tidying steps until `over` returns true, add what they changed to `done`, and return the new state.
 
     Raises StorageError, OSError, TimeoutError.
     """
-    done = Tidied()
-    for part in (_expire_variants, _supersede, _prune, _retain):
+    for step in (_expire_variants, _supersede, _prune, _retain):
         if over():
-            return state, done
-        done += part(stores, now)
+            return state
+        step(stores, now, done)
     if not over():
-        state, compacted = _compact(stores, state, now, over)
-        done += compacted
+        state = _compact(stores, state, now, over, done)
     if not over():
-        done += _compact_person(stores, now, over)
-    return state, done
+        _compact_person(stores, now, over, done)
+    return state
 
 
-def _expire_variants(stores: ConsolidationStores, now: float) -> Tidied:
+def _expire_variants(stores: ConsolidationStores, now: float, done: Changes) -> None:
     """Archive contradicting variants that are doubtful and have not been stated again for long."""
     gone: list[str] = []
     for store in (stores.memories.project, stores.memories.user):
@@ -712,8 +700,9 @@ def _expire_variants(stores: ConsolidationStores, now: float) -> Tidied:
         if ids:
             store.forget_all(ids, f"archived {len(ids)} doubtful variants")
             gone += ids
-    changes = (f"archived {len(gone)} variants with less than 30 % confidence and older than 90 days",) if gone else ()
-    return Tidied(archived=len(gone), changes=changes)
+    if gone:
+        done.lines.append(f"archived {len(gone)} variants with less than 30 % confidence and older than 90 days")
+    done.counts["archived"] += len(gone)
 
 
 def _expires(record: MemoryRecord, now: float) -> bool:
@@ -723,7 +712,7 @@ def _expires(record: MemoryRecord, now: float) -> bool:
     return is_variant_expired(sure, (now - max(record.seen, record.created)) / DAY_S)
 
 
-def _supersede(stores: ConsolidationStores, now: float) -> Tidied:
+def _supersede(stores: ConsolidationStores, now: float, done: Changes) -> None:
     """Archive project memories that a newer one, or a newer fact, contradicts."""
     entries = stores.memories.records(PROJECT_KINDS)
     store = stores.memories.project
@@ -733,58 +722,55 @@ def _supersede(stores: ConsolidationStores, now: float) -> Tidied:
     successors = find_outdated(entries, tuple(facts.values()))
     gone = stores.memories.ltm.supersede(successors) if successors else ()
     said = facts | {entry.id: entry for entry in entries}
-    changes = tuple(
+    done.lines += (
         f"{get_kind_label(old.kind)} “{old.line[:100]}” replaced by “{said[successors[old.id]].line[:100]}”"
         for old in gone
     )
-    return Tidied(superseded=len(gone), changes=changes)
+    done.counts["superseded"] += len(gone)
 
 
-def _prune(stores: ConsolidationStores, now: float) -> Tidied:
+def _prune(stores: ConsolidationStores, now: float, done: Changes) -> None:
     """Archive project memories that are old or doubtful, as `/memory prune` does."""
     if not stores.memories.ltm.prune(dry_run=True).removed:
-        return Tidied()
+        return
     removed = stores.memories.ltm.prune().removed
-    changes = tuple(f"archived {get_kind_label(entry.kind)} “{entry.line[:100]}”" for entry in removed)
-    return Tidied(archived=len(removed), changes=changes)
+    done.lines += (f"archived {get_kind_label(entry.kind)} “{entry.line[:100]}”" for entry in removed)
+    done.counts["archived"] += len(removed)
 
 
-def _retain(stores: ConsolidationStores, now: float) -> Tidied:
-    done = stores.trajectories.retain(now)
-    return Tidied(turns_archived=done.archived, turns_deleted=done.deleted)
+def _retain(stores: ConsolidationStores, now: float, done: Changes) -> None:
+    retained = stores.trajectories.retain(now)
+    done.counts.update(turns_archived=retained.archived, turns_deleted=retained.deleted)
 
 
 def _compact(
-    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
-) -> tuple[ConsolidationState, Tidied]:
+    stores: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool], done: Changes
+) -> ConsolidationState:
     """Compact the project's memories, unless they are unchanged and were compacted less than 20 hours ago."""
     store = stores.memories.project
     stamp = _stamp(store)
     if not stamp or (stamp == state.compacted and now - state.compacted_at < EVERY_S):
-        return state, Tidied()
-    done = _make_tidied(store.compact(stop=over))
+        return state
+    _add_compacted(store.compact(stop=over), done)
     # An interrupted compaction is not recorded as done, so that the next run finishes it.
-    if over():
-        return state, done
-    return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
+    return state if over() else structs.replace(state, compacted=_stamp(store), compacted_at=now)
 
 
-def _compact_person(stores: ConsolidationStores, now: float, over: Callable[[], bool]) -> Tidied:
+def _compact_person(stores: ConsolidationStores, now: float, over: Callable[[], bool], done: Changes) -> None:
     """Compact the user's memories about once a day, whichever project's consolidation comes first."""
     store = stores.memories.user
     if not _stamp(store):
-        return Tidied()
+        return
     # The user's memories belong to all projects, whose consolidations may run at the same time.
     lock = FileLock(stores.person_file.with_name("sleep.person.lock"))
     if not lock.acquire():
-        return Tidied()  # another project's consolidation is doing it
+        return  # another project's consolidation is doing it
     try:
         if now - _read_compacted_at(stores.person_file) < EVERY_S:
-            return Tidied()
-        done = _make_tidied(store.compact(stop=over))
+            return
+        _add_compacted(store.compact(stop=over), done)
         if not over():
             save_document(stores.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
-        return done
     finally:
         lock.release()
 
@@ -797,11 +783,13 @@ def _read_compacted_at(path: Path) -> float:
     return document.value.compacted_at if document else 0.0
 
 
-def _make_tidied(done: Compacted) -> Tidied:
-    faded = done.removed - done.merged
-    lines = [f"{faded} memories faded"] if faded else []
-    lines += [f"{done.merged} memories merged with similar ones"] if done.merged else []
-    return Tidied(merged=done.merged, archived=faded, changes=tuple(lines))
+def _add_compacted(compacted: Compacted, done: Changes) -> None:
+    faded, merged = compacted.removed - compacted.merged, compacted.merged
+    done.counts.update(archived=faded, merged=merged)
+    if faded:
+        done.lines.append(f"{faded} memories faded")
+    if merged:
+        done.lines.append(f"{merged} memories merged with similar ones")
 
 
 def _stamp(store: TypedStore) -> str:

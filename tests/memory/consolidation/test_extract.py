@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.consolidation.command_findings import Habits
-from clio.memory.consolidation.experiences import QUOTE_CHARS, compute_importance, split_into_turns
-from clio.memory.consolidation.runner import Finding, find_statements_and_fixes
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding, compute_importance, split_into_turns
 from clio.memory.consolidation.stated_facts import format_decision
 from clio.memory.preferences.stated_preferences import find_preferences
 from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
-from tests.memory.consolidation.turns import corpus, score, turn
+from tests.memory.consolidation.turns import corpus, find_statements_and_fixes, score, turn
 
 
 def said(words: str) -> list[tuple[str, str]]:

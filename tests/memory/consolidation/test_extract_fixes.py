@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from clio.memory.consolidation.command_findings import find_fixes_across
+from clio.memory.consolidation.command_findings import find_fixes
 from clio.memory.consolidation.experiences import (
     Finding,
     determine_outcome,
@@ -12,10 +12,9 @@ from clio.memory.consolidation.experiences import (
     remove_varying_parts,
     split_into_turns,
 )
-from clio.memory.consolidation.runner import find_statements_and_fixes
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from tests.memory.consolidation.turns import turn
+from tests.memory.consolidation.turns import find_statements_and_fixes, turn
 
 FAILS = "$ pytest -q => 1 | E   KeyError: 'SMTP_HOST'"
 PASSES = "$ pytest -q => 0 | 3 passed in 0.2s"
@@ -142,16 +141,16 @@ def test_an_error_of_one_turn_may_be_mended_in_a_later_one() -> None:
     one = turn("> run it", FAILS, message="m1")
     two = turn("> fix that", "~ a.py", PASSES, message="m2", at=8.0)
     assert [find_statements_and_fixes(one), find_statements_and_fixes(two)] == [[], []]
-    assert [(found.text, found.message, found.at) for found in find_fixes_across([one, two])] == [
+    assert [(found.text, found.message, found.at) for found in find_fixes([one, two])] == [
         ("KeyError: 'SMTP_HOST'", "m2", 8.0)
     ]
-    assert find_fixes_across([]) == []
+    assert find_fixes([]) == []
 
 
 def test_a_fix_the_user_had_undone_in_the_next_turn_is_none() -> None:
     one = turn("> fix that", FAILS, "~ a.py", PASSES)
-    assert len(find_fixes_across([one, turn("> thanks")])) == 1
-    assert find_fixes_across([one, turn("> no, please undo that")]) == []
+    assert len(find_fixes([one, turn("> thanks")])) == 1
+    assert find_fixes([one, turn("> no, please undo that")]) == []
 
 
 def test_call_ids_that_repeat_are_told_apart() -> None:

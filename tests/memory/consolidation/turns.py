@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.memory.consolidation.experiences import Experience, Finding, split_into_turns
-from clio.memory.consolidation.runner import find_statements_and_fixes
+from clio.memory.consolidation.command_findings import find_fixes
+from clio.memory.consolidation.experiences import Experience, Finding, list_completed_calls, split_into_turns
+from clio.memory.consolidation.stated_facts import find_statements
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -27,6 +28,11 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     experience: Experience
     teaches: tuple[tuple[str, str], ...]
+
+
+def find_statements_and_fixes(experience: Experience) -> list[Finding]:
+    """The statements and then the fixes of one turn."""
+    return [*find_statements(experience, list_completed_calls(experience.messages)), *find_fixes((experience,))]
 
 
 class Score(Struct, frozen=True, kw_only=True):
