@@ -32,7 +32,7 @@ from clio.memory.store.ltm_codec import (
     to_number,
 )
 from clio.memory.store.ltm_objects import capture_state, find_ends
-from clio.memory.store.ltm_store import LtmStore, open_store
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
     MAX_CHARS,
@@ -249,7 +249,7 @@ class LtmSource:
 
     store = "ltm"
 
-    def __init__(self, scope: str, ltm: LtmStore, clean: Redact) -> None:
+    def __init__(self, scope: str, ltm: LongTermMemory, clean: Redact) -> None:
         self.scope = scope
         self._ltm = ltm
         self._clean = clean
@@ -260,7 +260,7 @@ class LtmSource:
 
     def read(self) -> dict[Key, Item]:
         """See `Source`."""
-        return {self._key(handle): self._item(*one) for handle, one in self._private(self._ltm.read()).items()}
+        return {self._key(handle): self._item(*one) for handle, one in self._private(self._ltm.document()).items()}
 
     def find_ended(self, keys: Collection[Key], known: int) -> Collection[Key]:
         """See `Source`. A few may also have been deleted from the file by hand."""
@@ -623,7 +623,7 @@ def open_project_sources(
     # Sealed before the first change, as in a conversation: what the user's other machines wrote is the user's own.
     logs = ScopeLogs(folder, home, clock=clock, before_change=seal)
     typed = TypedStore(folder / "memories.json", "project", clock=clock, log=logs.project)
-    ltm = open_store(folder / "ltm.json", project=project, home=home, log=logs.project, clock=clock)
+    ltm = LongTermMemory(folder / "ltm.json", project=project, home=home, log=logs.project, clock=clock)
     return [
         LtmSource(scope, ltm, clean),
         TypedSource(scope, typed, logs.project, clean),

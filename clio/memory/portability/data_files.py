@@ -14,7 +14,7 @@ from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
 from clio.memory.consolidation.stores import ConsolidationState, Progress, read_state, write_state
 from clio.memory.portability.export import MemoryPaths
 from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
-from clio.memory.store.ltm_store import open_store
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_codec import FORMAT, Snapshot
 from clio.memory.store.typed_store import Scope
@@ -229,8 +229,8 @@ def _count_records(paths: MemoryPaths, file_set: DataFileSet) -> int | None:
             typed = paths.open_typed(file_set.owner)
             return len(typed.index.records) + len(typed.formers())
         case "knowledge":
-            store = open_store(paths.knowledge, project=paths.project, home=paths.home)
-            known = store.read()
+            store = LongTermMemory(paths.knowledge, project=paths.project, home=paths.home)
+            known = store.document()
             return len(known.all()) + len(store.archive.read(known))
         case "notes":
             return len(Notes(paths.notes).newest_first())

@@ -12,7 +12,7 @@ from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_objects import ArchivedMemory
-from clio.memory.store.ltm_store import open_store
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryRecord, Note, Redact, redact_json, redact_note, redact_record
 from clio.memory.store.typed_codec import encode_former
@@ -274,8 +274,8 @@ def count_project_memories(ltm: Raw) -> int:
 
 
 def _knowledge(paths: MemoryPaths, redact: Redact) -> KnowledgePart | None:
-    store = open_store(paths.knowledge, project=paths.project, home=paths.home)
-    known = store.read()
+    store = LongTermMemory(paths.knowledge, project=paths.project, home=paths.home)
+    known = store.document()
     archive = tuple(structs.replace(kept, entry=redact_json(kept.entry, redact)) for kept in store.archive.read(known))
     history = tuple(
         structs.replace(version, entry=redact_json(version.entry, redact)) for version in store.archive.endings()

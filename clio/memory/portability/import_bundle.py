@@ -35,7 +35,7 @@ from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import find_nearest_memory, get_trust
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
-from clio.memory.store.ltm_store import LongTermMemory, LtmStore, open_store
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
@@ -381,8 +381,8 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
     text = _get_ltm_text(part)
     theirs = check_knowledge(part)
     paths, log = setup.paths, setup.logs.project
-    store = open_store(paths.knowledge, project=paths.project, home=paths.home, log=log, clock=lambda: setup.now)
-    document = store.read()
+    store = LongTermMemory(paths.knowledge, project=paths.project, home=paths.home, log=log, clock=lambda: setup.now)
+    document = store.document()
     # Determined before the import: only memories that it adds get the history of the bundle.
     known = frozenset(document.by_handle()) | store.archive.handles()
     if setup.dry_run:
@@ -390,8 +390,7 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
         merged = import_document(document, foreign, setup.by, setup.now, redact=setup.redact, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
-        ltm = LongTermMemory(paths.knowledge, project=paths.project, log=log, clock=lambda: setup.now, home=paths.home)
-        added, confirmed = ltm.import_(text, setup.by, setup.redact) if theirs else (0, 0)
+        added, confirmed = store.import_(text, setup.by, setup.redact) if theirs else (0, 0)
     entries = ImportCounts(
         section="knowledge",
         scope="project",
@@ -413,7 +412,7 @@ def _get_ltm_text(part: KnowledgePart) -> str:
     return "{}" if is_missing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
 
 
-def _merge_history(setup: ImportSetup, store: LtmStore, part: KnowledgePart, known: frozenset[str]) -> None:
+def _merge_history(setup: ImportSetup, store: LongTermMemory, part: KnowledgePart, known: frozenset[str]) -> None:
     """Add the former versions of memories that did not exist here before; the others keep their own history."""
     new = list[EndedVersion]()
     there = {(ending.id, ending.ended) for ending in store.archive.endings()}
@@ -427,12 +426,12 @@ def _merge_history(setup: ImportSetup, store: LtmStore, part: KnowledgePart, kno
             store.log.append(*make_version_changes(new))
 
 
-def _merge_archive(setup: ImportSetup, store: LtmStore, part: KnowledgePart) -> int:
+def _merge_archive(setup: ImportSetup, store: LongTermMemory, part: KnowledgePart) -> int:
     """Add archived memories that do not exist here, and return how many."""
     if not part.archive:
         return 0
     if setup.dry_run:
-        return len(_find_new_archived(setup, part, store.read(), store))
+        return len(_find_new_archived(setup, part, store.document(), store))
     with store.changing() as (document, _):
         new = _find_new_archived(setup, part, document, store)
         store.log.append(*make_archive_changes(new))
@@ -440,7 +439,7 @@ def _merge_archive(setup: ImportSetup, store: LtmStore, part: KnowledgePart) -> 
 
 
 def _find_new_archived(
-    setup: ImportSetup, part: KnowledgePart, document: LtmDocument, store: LtmStore
+    setup: ImportSetup, part: KnowledgePart, document: LtmDocument, store: LongTermMemory
 ) -> list[ArchivedMemory]:
     """Return the archived memories whose statement and id exist neither in `ltm.json` nor in its archive.
 

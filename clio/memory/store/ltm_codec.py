@@ -734,20 +734,20 @@ class LtmReader:
     """
 
     def __init__(self, path: Path, *, project: Path, team: Callable[[], SharedMemories]) -> None:
-        self._path = path
+        self.path = path
         self._team = team
         self._examples = ExampleFiles(project)
         self._decoded: tuple[object, Knowledge] | None = None
 
     def read(self) -> Knowledge:
         """Return all memories, the same object if nothing changed. Invalid ones are skipped and stay in the file."""
-        stamp = None if has_shared_memory(self._path.with_name(SHARED_NAME)) else _stamp(self._path)
+        stamp = None if has_shared_memory(self.path.with_name(SHARED_NAME)) else _stamp(self.path)
         # Shared memories depend on the time and on what the user trusts, too. A file changed a moment ago can be
         # changed again without another time.
         is_settled = stamp is not None and time.time_ns() - stamp[1] > _MAX_CLOCK_TICK_NS
         if is_settled and self._decoded is not None and self._decoded[0] == stamp:
             return self._decoded[1]
-        knowledge = self._document().knowledge()
+        knowledge = self.document().knowledge()
         self._decoded = (stamp, knowledge) if is_settled else None
         return knowledge
 
@@ -757,8 +757,9 @@ class LtmReader:
         states = self._examples.freshness(entry.hashes for entry in listed)
         return dict(zip((entry.id for entry in listed), states, strict=True))
 
-    def _document(self) -> LtmDocument:
-        return read_ltm_and_shared(self._path, self._team)
+    def document(self) -> LtmDocument:
+        """Return the present document, for a change or a look at its objects."""
+        return read_ltm_and_shared(self.path, self._team)
 
 
 def read_ltm_and_shared(path: Path, team: Callable[[], SharedMemories | None]) -> LtmDocument:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -21,7 +21,6 @@ from clio.memory.store.ltm_codec import (
     get_handle,
     get_identity,
     make_handle,
-    read_ltm_and_shared,
     set_handle,
     to_number,
     to_raw,
@@ -170,41 +169,87 @@ def add_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord,
     )
 
 
-class LtmStore:
-    """`ltm.json` and the change log beside it, written in an order in which a crash loses nothing.
+def _mark_new_versions(
+    document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
+) -> None:
+    """Set version and time of the memories whose meaning changed, in the document and in `after`."""
+    former = {one.id: one.entry for one in before if one.kept is None}
+    changed = [one for one in after if one.id in former and is_other_ltm_version(one.kind, former[one.id], one.entry)]
+    known = document.by_handle() if changed else {}
+    for one in changed:
+        start_new_version(one.entry, now)
+        start_new_version(known[one.id][1], now)
 
-    Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError if
-    that fails, and then the file is unchanged.
+
+@contextmanager
+def _explain_os_errors(path: Path) -> Generator[None]:
+    """Raise errors of the operating system as StorageError with an explanation."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise StorageError(tr("Project memory was not changed: {error}", error=error)) from error
+    except LocksUnsupported as error:
+        raise StorageError(tr("Project memory was not changed: {error}.", error=error)) from error
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise StorageError(
+            tr(
+                "Project memory was not changed: {path!r} cannot be read or written ({cause}); free some "
+                "space or fix its permissions, then try again.",
+                path=str(path),
+                cause=cause,
+            )
+        ) from error
+
+
+class LongTermMemory(LtmReader):
+    """`ltm.json` of one project, and the change log beside it, written in an order in which a crash loses nothing.
+
+    Nothing is cached between calls, so outdated data is never written back.
+
+    All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError.
+    Those that change the file raise StorageError if it cannot be written or another process holds the lock for ten
+    seconds; then nothing was changed.
 
     Args:
+        project: the folder to which the paths of examples are relative.
+        redact: applied to every text that is added or changed, before it is stored.
+        log: the log in which each change is written first, and from which archive, versions and undo are derived;
+            default: `memory.log.jsonl` beside the file.
+        home: where it is recorded whether the user trusts shared memory; None to ignore shared memory.
+
+    Attributes:
         team: the memory shared through git, combined with the file while it is in use; new memories are shared then.
     """
 
     def __init__(
         self,
         path: Path,
+        *,
+        project: Path,
         log: ChangeLog | None = None,
         clock: Callable[[], float] = time.time,
-        team: TeamKnowledge | None = None,
+        home: Path | None = None,
+        redact: Callable[[str], str] = replace_surrogates,
     ) -> None:
-        self.path = path
-        self.clock = clock
-        self.team = team
+        self.team = TeamKnowledge(path, project, home, clock)
+        super().__init__(path, project=project, team=lambda: self.team)
         self.log = log or ChangeLog(path.with_name(LOG_NAME), clock=clock)
         self.archive = LtmArchive(self.log)
+        self._clock = clock
+        self._uses_path = path.with_name("ltm.uses.json")
+        self._redact = redact
 
-    def read(self) -> LtmDocument:
-        """Return the present document. Raises OSError."""
-        return read_ltm_and_shared(self.path, lambda: self.team)
+    # The files
 
     def exists(self) -> bool:
         """Return whether the project has a memory file or shared memory."""
-        return self.path.exists() or bool(self.team and self.team.in_use)
+        return self.path.exists() or self.team.in_use
 
     def size(self) -> int:
         """Return the size of the files that contain the memories, in bytes."""
         own = self.path.stat().st_size if self.path.exists() else 0
-        return own + (self.team.folder.size() if self.team and self.team.in_use else 0)
+        return own + (self.team.folder.size() if self.team.in_use else 0)
 
     @contextmanager
     def changing(self) -> Generator[tuple[LtmDocument, float]]:
@@ -214,8 +259,8 @@ class LtmStore:
             with _explain_os_errors(self.path):
                 make_ignored_folder(self.path.parent, self.path.parent)
                 lock.__enter__()
-                document = self.read()
-            yield document, round(self.clock(), 3)
+                document = self.document()
+            yield document, round(self._clock(), 3)
         finally:
             lock.release()
 
@@ -254,7 +299,7 @@ class LtmStore:
         with _explain_os_errors(self.path), self.log.write_ahead(change):
             self.put(document, now, why, stated=stated)
 
-    def move_to_archive(
+    def _move_to_archive(
         self,
         document: LtmDocument,
         now: float,
@@ -279,23 +324,6 @@ class LtmStore:
         with _explain_os_errors(self.path):
             self.put(document, now)
 
-    def revert_states(
-        self, document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
-    ) -> bool:
-        """Restore the state before a change; return False if the file is no longer in the state after it.
-
-        If a process died between logging a change and making it, the file is already in that state.
-        """
-        touched = {one.id for one in (*before, *after)}
-        if not is_in_state(document, before, touched):
-            if not is_in_state(document, after, touched):
-                return False
-            restore_states(document, before, after)
-            document.touch(now)
-            with _explain_os_errors(self.path):
-                self.put(document, now)
-        return True
-
     def put(
         self,
         document: LtmDocument,
@@ -310,102 +338,14 @@ class LtmStore:
         then must not get what the user did not want to share. A folder that is gone since then, as on another branch,
         gets nothing.
         """
-        if self.team and document.shares and self.team.in_use:
+        if document.shares and self.team.in_use:
             self.team.write(document, now, why, stated=stated)
             if self.path.exists() or document.private:
                 write_ltm(self.path, document, private=True)
         else:
             write_ltm(self.path, document)
 
-    def tidy(self) -> None:
-        """Delete shared files that are no longer needed; an error leaves them for the next time.
-
-        The lock must be held.
-        """
-        if self.team and self.team.in_use:
-            with suppress(OSError):
-                self.team.tidy()
-
-
-def open_store(
-    path: Path,
-    *,
-    project: Path,
-    home: Path | None,
-    log: ChangeLog | None = None,
-    clock: Callable[[], float] = time.time,
-) -> LtmStore:
-    """Return the store of a project, with its shared memory.
-
-    Args:
-        home: where it is recorded whether the user trusts shared memory; None to ignore shared memory.
-    """
-    return LtmStore(path, log, clock, TeamKnowledge(path, project, home, clock))
-
-
-def _mark_new_versions(
-    document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
-) -> None:
-    """Set version and time of the memories whose meaning changed, in the document and in `after`."""
-    former = {one.id: one.entry for one in before if one.kept is None}
-    changed = [one for one in after if one.id in former and is_other_ltm_version(one.kind, former[one.id], one.entry)]
-    known = document.by_handle() if changed else {}
-    for one in changed:
-        start_new_version(one.entry, now)
-        start_new_version(known[one.id][1], now)
-
-
-@contextmanager
-def _explain_os_errors(path: Path) -> Generator[None]:
-    """Raise errors of the operating system as StorageError with an explanation."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise StorageError(tr("Project memory was not changed: {error}", error=error)) from error
-    except LocksUnsupported as error:
-        raise StorageError(tr("Project memory was not changed: {error}.", error=error)) from error
-    except OSError as error:
-        cause = error.strerror or str(error)
-        raise StorageError(
-            tr(
-                "Project memory was not changed: {path!r} cannot be read or written ({cause}); free some "
-                "space or fix its permissions, then try again.",
-                path=str(path),
-                cause=cause,
-            )
-        ) from error
-
-
-class LongTermMemory(LtmReader):
-    """`ltm.json` of one project. Nothing is cached between calls, so outdated data is never written back.
-
-    All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError.
-    Those that change the file raise StorageError if it cannot be written or another process holds the lock for ten
-    seconds; then nothing was changed.
-
-    Args:
-        project: the folder to which the paths of examples are relative.
-        redact: applied to every text that is added or changed, before it is stored.
-        log: the log in which each change is written first, and from which archive, versions and undo are derived;
-            default: `memory.log.jsonl` beside the file.
-        home: where it is recorded whether the user trusts shared memory; None to ignore shared memory.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        project: Path,
-        log: ChangeLog | None = None,
-        clock: Callable[[], float] = time.time,
-        home: Path | None = None,
-        redact: Callable[[str], str] = replace_surrogates,
-    ) -> None:
-        team = TeamKnowledge(path, project, home, clock)
-        super().__init__(path, project=project, team=lambda: team)
-        self._store = LtmStore(path, log, clock, team)
-        self._uses_path = path.with_name("ltm.uses.json")
-        self._redact = redact
+    # Memories
 
     def find(self, id: str) -> MemoryRecord:
         """Return the memory with this id, or the only one whose id begins so, with its uses. Raises UserError."""
@@ -416,7 +356,7 @@ class LongTermMemory(LtmReader):
         """Count these memories as used now, and return how many of them exist. Uses have a file of their own."""
         known = frozenset(entry.id for entry in self.read().entries)
         used = [id for id in ids if id in known]
-        count_uses(self._uses_path, used, self._store.clock(), known)
+        count_uses(self._uses_path, used, self._clock(), known)
         return len(used)
 
     def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
@@ -430,7 +370,7 @@ class LongTermMemory(LtmReader):
         """
         kind, new = draft.kind, to_raw(check_draft(clean_draft(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
-        with self._store.changing() as (document, now):
+        with self.changing() as (document, now):
             said_at = min(draft.created or now, now)
             section = document.section(kind)
             if kind == "rule":
@@ -443,15 +383,15 @@ class LongTermMemory(LtmReader):
                 set_handle(raw, before[0].id)
                 confirm_memory(kind, raw, new, said_at)
             else:
-                with _explain_os_errors(self._store.log.path):
-                    kept = self._store.archive.find(kind, new, document)
+                with _explain_os_errors(self.log.path):
+                    kept = self.archive.find(kind, new, document)
                 raw = self._new(document, kind, new, kept, said_at)
                 section.insert(find_insert_position(kind, section, raw), raw)
                 before, restored = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
             self._bind(raw)
             after = [capture_state(document, kind, raw["id"], raw)]
             doing = "confirmed" if old is not None else "restored" if restored else "added"
-            self._store.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
+            self.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
             found = to_record(kind, raw, raw["id"])
             others = find_other_solutions(section, raw) if kind == "solution" else []
             return Saved(
@@ -470,7 +410,7 @@ class LongTermMemory(LtmReader):
             UserError: for an unknown id or field, or if another memory has the same meaning.
         """
         changes = {name: clean_value(value, self._redact) for name, value in changes.items()}
-        with self._store.changing() as (document, now):
+        with self.changing() as (document, now):
             known = document.by_handle()
             handle = find_handle(id, known)
             kind, raw = known[handle]
@@ -487,19 +427,15 @@ class LongTermMemory(LtmReader):
             self._bind(raw)
             after = [capture_state(document, kind, handle, raw)]
             what = f"changed the {_name_object(kind, raw)}"
-            self._store.write(document, now, what, before, after, stated="confidence" in changes)
+            self.write(document, now, what, before, after, stated="confidence" in changes)
             return to_record(kind, raw, handle)
 
     def forget(self, ids: Sequence[str]) -> tuple[MemoryRecord, ...]:
         """Move memories to the archive. Raises UserError for an unknown id; then none was moved."""
-        with self._store.changing() as (document, now):
+        with self.changing() as (document, now):
             known = document.by_handle()
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
-            gone = tuple(to_record(*known[handle], handle) for handle in wanted)
-            if gone:
-                what = f"the {_name_object(*known[wanted[0]])}" if len(gone) == 1 else f"{len(gone)} memories"
-                self._store.move_to_archive(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
-            return gone
+            return self._leave(document, now, "forgot {}", dict.fromkeys(wanted, "forgotten"))
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
         """Move replaced memories to the archive, and return those that were moved.
@@ -509,17 +445,28 @@ class LongTermMemory(LtmReader):
         Args:
             successors: id of a replaced memory → id of its successor, in this or another file.
         """
-        with self._store.changing() as (document, now):
-            known = document.by_handle()
+        with self.changing() as (document, now):
             own = {entry.id for entry in self._own(document.knowledge().entries)}
             going = {old: new for old, new in successors.items() if old in own and new not in successors}
-            gone = tuple(to_record(*known[handle], handle) for handle in going)
-            if gone:
-                first = known[next(iter(going))]
-                what = f"the {_name_object(*first)}" if len(gone) == 1 else f"{len(gone)} memories"
-                why: dict[str, Because] = dict.fromkeys(going, "superseded")
-                self._store.move_to_archive(document, now, f"replaced {what} by a later statement", why, going)
-            return gone
+            why: dict[str, Because] = dict.fromkeys(going, "superseded")
+            return self._leave(document, now, "replaced {} by a later statement", why, going)
+
+    def _leave(
+        self,
+        document: LtmDocument,
+        now: float,
+        what: str,
+        why: Mapping[str, Because],
+        successors: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[MemoryRecord, ...]:
+        """Move memories to the archive and return them. what: describes the change, with {} for the memories."""
+        known = document.by_handle()
+        gone = tuple(to_record(*known[handle], handle) for handle in why)
+        if gone:
+            first = known[gone[0].id]
+            named = f"the {_name_object(*first)}" if len(gone) == 1 else f"{len(gone)} memories"
+            self._move_to_archive(document, now, what.format(named), why, successors)
+        return gone
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
@@ -529,39 +476,35 @@ class LongTermMemory(LtmReader):
         A user's statement with a confidence of at least 0.5 is never too old. Memories that others share stay. Raises
         UserError for an invalid limit.
         """
-        if dry_run:
-            entries = self.read().entries
-            why = find_prunable(
-                self._own(entries), now=self._store.clock(), max_age_days=max_age_days, min_confidence=min_confidence
-            )
-            removed = tuple(entry for entry in entries if entry.id in why)
-            return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=True, why=why)
-        with self._store.changing() as (document, now):
+        with nullcontext((self.document(), self._clock())) if dry_run else self.changing() as (document, now):
             entries = document.knowledge().entries
             why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
-            document.metadata["last_pruned"] = now
-            self._store.move_to_archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
-            self._store.tidy()
-            return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
+            if not dry_run:
+                document.metadata["last_pruned"] = now
+                self._move_to_archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
+                if self.team.in_use:
+                    with suppress(OSError):  # the files are deleted the next time
+                        self.team.tidy()
+            return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=dry_run, why=why)
 
     def stats(self) -> MemoryStats:
         """Return statistics."""
-        document = self._store.read()
+        document = self.document()
         entries = document.knowledge().entries
         return make_memory_stats(
             entries,
             self.freshness(entries),
-            now=self._store.clock(),
-            archived=len(self._store.archive.read(document)),
-            file_bytes=self._store.size(),
-            archive_bytes=self._store.archive.size(),
+            now=self._clock(),
+            archived=len(self.archive.read(document)),
+            file_bytes=self.size(),
+            archive_bytes=self.archive.size(),
             last_pruned=to_number(document.metadata.get("last_pruned"), 0.0),
         )
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of all memories, oldest first; archived ones too."""
-        document, archive = self._store.read(), self._store.archive
+        document, archive = self.document(), self.archive
         return tuple(list_ltm_versions(document, archive.endings(), archive.read(document)))
 
     def history(self, id: str) -> tuple[Version, ...]:
@@ -575,9 +518,9 @@ class LongTermMemory(LtmReader):
 
         Raises UserError if it is not there, or another memory has the same meaning.
         """
-        with self._store.changing() as (document, now):
-            with _explain_os_errors(self._store.log.path):
-                archived = {get_handle(one.entry): one for one in self._store.archive.read(document)}
+        with self.changing() as (document, now):
+            with _explain_os_errors(self.log.path):
+                archived = {get_handle(one.entry): one for one in self.archive.read(document)}
             if not any(handle.startswith(id.lower()) for handle in archived):
                 raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
             kept = archived[find_handle(id, archived)]
@@ -592,16 +535,16 @@ class LongTermMemory(LtmReader):
             section.insert(find_insert_position(kind, section, raw), raw)
             before = [ObjectState(kind=kind, id=raw["id"], kept=kept)]
             after = [capture_state(document, kind, raw["id"], raw)]
-            self._store.write(document, now, f"restored the {_name_object(kind, raw)}", before, after)
+            self.write(document, now, f"restored the {_name_object(kind, raw)}", before, after)
             return to_record(kind, raw, raw["id"])
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the archived memories, the latest archived first."""
-        return self._store.archive.entries(self._store.read())
+        return self.archive.entries(self.document())
 
     def export(self) -> str:
         """Return the whole document as JSON, including unknown fields."""
-        return self._store.read().encode().decode("utf-8")
+        return self.document().encode().decode("utf-8")
 
     def import_(
         self, text: str, provenance: Provenance, redact: Callable[[str], str] = replace_surrogates
@@ -619,24 +562,24 @@ class LongTermMemory(LtmReader):
             NewerDocument: if a newer clio wrote it.
         """
         foreign = read_imported_document(text)
-        with self._store.changing() as (document, now):
+        with self.changing() as (document, now):
             merged = import_document(
                 document,
                 foreign,
                 provenance,
                 now,
                 redact=lambda one: replace_surrogates(redact(one)),
-                taken=self._store.archive.handles(),
+                taken=self.archive.handles(),
             )
             if merged.before or merged.after:
                 what = f"imported {format_count(merged.added, 'memory')} and confirmed {merged.confirmed}"
-                self._store.write(document, now, what, merged.before, merged.after)
+                self.write(document, now, what, merged.before, merged.after)
             return merged.added, merged.confirmed
 
     def was_made(self, change: Change) -> bool:
         """Return whether the memories differ from those before a change."""
         before, after = read_states(change.before), read_states(change.after)
-        return not is_in_state(self._store.read(), before, {one.id for one in (*before, *after)})
+        return not is_in_state(self.document(), before, {one.id for one in (*before, *after)})
 
     def revert(self, change: Change) -> MemoryRecord | None:
         """Revert a change; return the memory as it is again, None if the change had several or it no longer exists.
@@ -646,28 +589,34 @@ class LongTermMemory(LtmReader):
         if change.store != "ltm":
             raise UserError(tr("“{what}” is not a change of project memory; nothing was undone.", what=change.what))
         before, after = read_states(change.before), read_states(change.after)
-        with self._store.changing() as (document, now):
-            if not self._store.revert_states(document, now, before, after):
-                touched = _list_some_handles({one.id for one in (*before, *after)})
+        with self.changing() as (document, now):
+            touched = {one.id for one in (*before, *after)}
+            is_made = not is_in_state(document, before, touched)
+            if is_made and not is_in_state(document, after, touched):
+                shown = ", ".join(sorted(touched)[:5]) + (f" and {len(touched) - 5} more" if len(touched) > 5 else "")
                 raise UserError(
                     tr(
                         "“{what}” was not undone: {touched} has changed since; edit or forget it by hand.",
                         what=change.what,
-                        touched=touched,
+                        touched=shown,
                     )
                 )
+            if is_made:
+                restore_states(document, before, after)
+                document.touch(now)
+                with _explain_os_errors(self.path):
+                    self.put(document, now)
             known = document.by_handle()
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
     def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Return the memories except those that other team members share."""
-        team = self._store.team
-        return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]
+        return [entry for entry in entries if not entry.by or self.team.is_mine(entry.by)]
 
     def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: ArchivedMemory | None, now: float) -> Json:
         taken = set(assign_handles(document.all()))
         if kept is None:
-            handle = make_handle(kind, new, taken | self._store.archive.handles())
+            handle = make_handle(kind, new, taken | self.archive.handles())
             return new | {"timestamp": now, "id": handle}
         raw = revive_memory(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
         self._set_new_handle(document, kind, raw, now)
@@ -695,8 +644,3 @@ class LongTermMemory(LtmReader):
 def _name_object(kind: Kind, raw: Json) -> str:
     """Return kind and text of an object, for the log and its messages: fact “we deploy with make ship”."""
     return f"{get_kind_label(kind)} “{make_label(kind, raw)}”"
-
-
-def _list_some_handles(handles: set[str]) -> str:
-    shown = sorted(handles)[:5]
-    return ", ".join(shown) + (f" and {len(handles) - 5} more" if len(handles) > 5 else "")

@@ -15,10 +15,10 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted, trust_team
 from clio.errors import UserError
 from clio.memory.store.ltm_codec import Json, read_ltm, set_handle, to_record, write_ltm
-from clio.memory.store.ltm_store import LtmStore
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryRecord, Redact, redact_json
 from clio.memory.team.folder import Problem, find_hidden_changes
-from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
+from clio.memory.team.knowledge import TIDY_DAYS
 from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.translation import tr
@@ -150,20 +150,20 @@ class Sharing:
     def __init__(
         self, path: Path, *, project: Path, home: Path | None, clock: Callable[[], float], redact: Redact
     ) -> None:
-        self._team = TeamKnowledge(path, project, home, clock)
-        self._store = LtmStore(path, None, clock, self._team)
+        self._store = LongTermMemory(path, project=project, home=home, clock=clock)
+        self._team = self._store.team
         self._redact = redact
 
     def status(self) -> Status:
         """Return the status of sharing. Runs git."""
         team, project = self._team, self._team.project
         if not team.folder.exists():
-            return Status(there=False, trusted=True, private=self._store.read().knowledge().entries)
+            return Status(there=False, trusted=True, private=self._store.document().knowledge().entries)
         files = team.folder.read()
         rule = find_ignore_problem(project)
         if not team.in_use:
             return Status(there=True, trusted=False, problems=files.problems, rule=rule)
-        document = self._store.read()
+        document = self._store.document()
         entries = document.knowledge().entries
         shared = tuple(
             entry for entry in entries if entry.id in {one.memory.handle for one in document.shared.values()}
@@ -188,7 +188,7 @@ class Sharing:
     def list_shareable(self) -> tuple[MemoryRecord, ...]:
         """Return the memories in `ltm.json` as `turn_on` would share them."""
         if not self._team.folder.exists() or self._team.in_use:
-            document = self._store.read()
+            document = self._store.document()
         else:
             document = read_ltm(self._store.path)  # shared files are not read before the user trusts them
         found = [one for one in document.by_handle().items() if id(one[1][1]) not in document.shared]

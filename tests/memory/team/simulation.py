@@ -67,7 +67,7 @@ class Clone:
 
     def seen(self) -> list[tuple[object, ...]]:
         """What everybody has to see alike: handles, words, who said them, and what contradicts what."""
-        document = self.memory._store.read()  # pyright: ignore[reportPrivateUsage]
+        document = self.memory.document()
         entries = {entry.id: entry for entry in document.knowledge().entries}
         return sorted(
             (

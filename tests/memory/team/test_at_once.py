@@ -12,7 +12,7 @@ import pytest
 from clio.config.project_links import trust_team
 from clio.errors import UserError
 from clio.memory.store.ltm_codec import LtmDocument
-from clio.memory.store.ltm_store import LtmStore, open_store
+from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.team import folder as team_folder
 from clio.memory.team.share import Sharing
 from tests.memory.store.ltm_support import add, read_json
@@ -86,7 +86,7 @@ def test_what_was_read_alone_is_written_alone(tmp_path: Path) -> None:
     """Sharing begins, and is trusted, while another clio has what it will write in hand."""
     person = Person(tmp_path / "project", trusts=False, begun=False)
     tell(person)
-    store = open_store(person.ltm, project=person.project, home=person.home)
+    store = LongTermMemory(person.ltm, project=person.project, home=person.home)
     with store.changing() as (document, now):
         trust_team(person.project, person.home)
         person.folder.begin()
@@ -102,7 +102,7 @@ def test_what_was_read_with_a_folder_that_is_gone_is_kept_in_the_file(tmp_path: 
     """Another branch has no such folder."""
     person = Person(tmp_path / "project")
     tell(person)
-    store = open_store(person.ltm, project=person.project, home=person.home)
+    store = LongTermMemory(person.ltm, project=person.project, home=person.home)
     with store.changing() as (document, now):
         shutil.rmtree(person.folder.path)
         store.put(document, now)
@@ -112,13 +112,13 @@ def test_what_was_read_with_a_folder_that_is_gone_is_kept_in_the_file(tmp_path: 
 
 def first(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Have another clio do this just before the next one has the lock."""
-    real, before = LtmStore.changing, once(work)
+    real, before = LongTermMemory.changing, once(work)
 
-    def changing(self: LtmStore) -> AbstractContextManager[tuple[LtmDocument, float]]:
+    def changing(self: LongTermMemory) -> AbstractContextManager[tuple[LtmDocument, float]]:
         before()
         return real(self)
 
-    monkeypatch.setattr(LtmStore, "changing", changing)
+    monkeypatch.setattr(LongTermMemory, "changing", changing)
 
 
 def test_turned_off_by_two_it_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
