@@ -35,6 +35,7 @@ from clio.memory.store.ltm_objects import capture_state, find_ends
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
+    GOES_ON,
     MAX_CHARS,
     PROGRESS_KEY,
     Kind,
@@ -119,16 +120,12 @@ def make_item(value: Any, created: float = 0.0, changed: float = 0.0) -> Item:
     return Item(value=value, digest=compute_digest(value), created=created, changed=changed)
 
 
-_GOES_ON = frozenset(("edited", "merged", "reinforced", "promoted", "changed"))
-"""Reasons for the end of a version after which the record is still there."""
-
-
 def find_end(log: ChangeLog, id: str, since: float) -> bool:
     """Return whether a log says that a record was deleted at this time or later."""
     for one in log.read_changes():
         change, end = one.change, one.change.ended.get(id)
         is_deleted_note = change.store == "note" and change.key == id and bytes(change.after) in (b"", b"null")
-        if change.at >= since and (is_deleted_note or (end is not None and end.because not in _GOES_ON)):
+        if change.at >= since and (is_deleted_note or (end is not None and end.because not in GOES_ON)):
             return True
     return False
 
@@ -149,7 +146,7 @@ def find_ended_keys(log: ChangeLog, store: str, keys: Collection[Key], known: in
         else:
             before, after = (set(list_record_ids(side)) for side in sides)
             ends = change.ended.items()
-            left = {id for id, end in ends if end.because not in _GOES_ON and not end.is_version} - after
+            left = {id for id, end in ends if end.because not in GOES_ON and not end.is_version} - after
         if logged.undone_at is not None:
             left, after = after - before, before
         ended = (ended - after - set(change.restored)) | left

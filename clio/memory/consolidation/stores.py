@@ -22,10 +22,10 @@ from clio.memory.consolidation.command_findings import HabitState
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.consolidation.value_changes import is_restated
-from clio.memory.store.change_log import LOG_NAME, ScopeLogs
+from clio.memory.store.change_log import LOG_NAME, ScopeLogs, decode_records
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.ltm_codec import normalize_rule_path, to_record
-from clio.memory.store.ltm_objects import read_states
+from clio.memory.store.ltm_objects import ObjectState
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -40,7 +40,6 @@ from clio.memory.store.record import (
     get_kind_label,
     shorten_content,
 )
-from clio.memory.store.typed_codec import decode_records
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.trajectories import Trajectories
 from clio.sessions.state import SessionInfo
@@ -464,13 +463,8 @@ class FindingSaver:
             store = self._stores.memories.project
             undone: list[MemoryRecord] = []
             for logged in self._stores.logs.project.read_changes():
-                if logged.undone_at is None:
-                    continue
-                if logged.change.store == "memory":
-                    undone += decode_records(logged.change.after)
-                elif logged.change.store == "ltm":
-                    states = read_states(logged.change.after)
-                    undone += (to_record(one.kind, one.entry, one.id) for one in states)
+                if logged.undone_at is not None and logged.change.store in ("memory", "ltm"):
+                    undone += _read_changed(logged.change.store, logged.change.after)
             current = (*store.records(superseded=True), *self._stores.memories.records(PROJECT_KINDS))
             saved = (*current, *store.archived(), *undone)
             self._known = {
@@ -522,21 +516,19 @@ def _find_taken_back(stores: ConsolidationStores) -> _TakenBack:
     restored: dict[str, float] = {}
     for log in dict.fromkeys((stores.logs.project, stores.logs.user)):
         for logged in log.read_changes():
-            at = logged.undone_at
-            if at is None or logged.change.store not in ("memory", "ltm"):
+            at, change = logged.undone_at, logged.change
+            if at is None or change.store not in ("memory", "ltm"):
                 continue
-            before, after = _read_changed(logged.change.store, logged.change.before, logged.change.after)
+            before, after = (_read_changed(change.store, side) for side in (change.before, change.after))
             statements += [(one, at) for one in after if (one.id, _plain(one.content)) not in live]
             restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
     return _TakenBack(statements=tuple(statements), restored=restored)
 
 
-def _read_changed(store: str, *states: msgspec.Raw) -> Iterator[Sequence[MemoryRecord]]:
-    for raw in states:
-        if store == "memory":
-            yield decode_records(raw)
-        else:
-            yield [to_record(one.kind, one.entry, one.id) for one in read_states(raw)]
+def _read_changed(store: str, side: msgspec.Raw) -> list[MemoryRecord]:
+    if store == "memory":
+        return decode_records(side, MemoryRecord)
+    return [to_record(one.kind, one.entry, one.id) for one in decode_records(side, ObjectState)]
 
 
 def digest(finding: Finding) -> str:

@@ -6,17 +6,18 @@ was never made; readers compare with what is in the files, so that this neither 
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, structs
 
 from clio.errors import StorageError, UserError
 from clio.ids import new_id
+from clio.memory.store.record import Because
 from clio.storage.documents import refuse_newer_version
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json, read_last_lines
@@ -108,6 +109,14 @@ class _Head(Struct, frozen=True, kw_only=True):
 
 class _Id(Struct, frozen=True):
     id: str = ""
+
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=_HasId)
 
 
 class Position(Struct, frozen=True, kw_only=True):
@@ -452,6 +461,42 @@ def _read_id(raw: Raw) -> str:
         return decode_json(raw, type=_Id).id
     except msgspec.DecodeError:
         return ""
+
+
+def decode_records(raw: Raw, type: type[R]) -> list[R]:
+    """Return the records in `before` or `after` of a change. Raises UserError if they are of another store."""
+    try:
+        return decode_json(raw, type=list[type]) if bytes(raw) else []
+    except msgspec.DecodeError as error:
+        raise UserError(tr("This change cannot be undone ({error}); edit the memory by hand.", error=error)) from error
+
+
+def find_records(raw: Raw, type: type[R]) -> list[R]:
+    """Return the records in `before` or `after` of a change; none if they are of another store."""
+    try:
+        return decode_records(raw, type)
+    except UserError:
+        return []
+
+
+def read_endings(logged: Iterable[Logged], store: Store, type: type[R]) -> Iterator[tuple[Change, R, End]]:
+    """Yield each record of a store that a change ended, and how; undoing a change ends the records it had made."""
+    for one in logged:
+        change, undone_at = one.change, one.undone_at
+        if change.store != store or (undone_at is None and not change.ended):
+            continue
+        for record in find_records(change.before if undone_at is None else change.after, type):
+            end = change.ended.get(record.id) if undone_at is None else End(because="undone", at=undone_at)
+            if end is not None:
+                yield change, record, end if end.at else structs.replace(end, at=change.at)
+
+
+def get_reason(end: End) -> Because:
+    """Return why a record ended; "archived" for a reason that only a later clio knows."""
+    try:
+        return msgspec.convert(end.because, Because)
+    except msgspec.ValidationError:
+        return "archived"
 
 
 def _unit(change: Change) -> str:

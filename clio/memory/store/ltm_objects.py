@@ -6,10 +6,10 @@ Pure functions: nothing here reads or writes a file.
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.statement_relation import relate_statements
@@ -25,7 +25,6 @@ from clio.memory.store.ltm_codec import (
     get_identity,
     get_main_text,
     get_provenance,
-    get_steps,
     get_times,
     is_ltm_object,
     make_handle,
@@ -40,9 +39,8 @@ from clio.memory.store.ltm_codec import (
     to_text,
     to_texts,
 )
-from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation
+from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation, is_other_version
 from clio.text.formatting import truncate_line
-from clio.text.json_data import decode_json
 from clio.text.translation import tr
 
 # New and changed objects
@@ -349,10 +347,6 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
         return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
 
 
-EndReason = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
-"""Why a version ended: the memory says something else now, it left (see `Because`), or the change was undone."""
-
-
 class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One object of the file at one moment. kept: set if it was in the archive, not in the file."""
 
@@ -367,24 +361,6 @@ def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, pla
     """Return a copy of an object as it is now."""
     where = document.place(kind, raw) if place is None else place
     return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
-
-
-def read_states(raw: Raw) -> list[ObjectState]:
-    """Return the object states in a change. Raises UserError if it is not a change of project memory."""
-    if not bytes(raw):
-        return []
-    try:
-        return decode_json(raw, type=list[ObjectState])
-    except msgspec.DecodeError as error:
-        raise UserError(tr("This change cannot be undone ({error}); edit the memory by hand.", error=error)) from error
-
-
-def read_states_or_none(raw: Raw) -> list[ObjectState]:
-    """The pieces of a side of a change; none if it holds something else."""
-    try:
-        return read_states(raw)
-    except UserError:
-        return []
 
 
 def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
@@ -421,7 +397,7 @@ def find_ends(
     for one in before:
         if one.kept is not None or (one.id in later and not is_other_ltm_version(one.kind, one.entry, later[one.id])):
             continue
-        because: EndReason = "changed" if one.id in later else why.get(one.id, "forgotten")
+        because: Because = "changed" if one.id in later else why.get(one.id, "forgotten")
         found[one.id] = End(because=because, successor=successors.get(one.id, ""))
     return found
 
@@ -440,30 +416,9 @@ def set_since(raw: Json, now: float) -> None:
         raw["since"] = now
 
 
-def get_since(raw: Json) -> float:
-    """Return since when a memory has its present meaning; 0.0 if the file does not say."""
-    return to_number(raw.get("since"), 0.0) or to_number(raw.get("timestamp"), 0.0)
-
-
 def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
-    """Return whether two states of a memory differ in meaning or source.
-
-    A confirmation or a use does not make another version.
-    """
-    return _get_meaning(kind, one) != _get_meaning(kind, other)
-
-
-def _get_meaning(kind: Kind, raw: Json) -> tuple[object, ...]:
-    source = get_provenance(raw)
-    return (
-        to_text(raw.get(SHAPES[kind].text)),
-        *(to_text(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
-        tuple(to_texts(raw.get("other_preventions"))),
-        get_steps(raw),
-        tuple(to_texts(raw.get("examples"))),
-        to_fraction(raw.get("confidence"), SHAPES[kind].unstated),
-        source.asserted_by if source else "",
-    )
+    """Return whether two states of a memory differ in meaning or source, see `is_other_version`."""
+    return is_other_version(to_record(kind, one, ""), to_record(kind, other, ""))
 
 
 # Memories of another file

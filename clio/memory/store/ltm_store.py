@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_records, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
@@ -45,7 +45,6 @@ from clio.memory.store.ltm_objects import (
     is_other_ltm_version,
     make_label,
     read_imported_document,
-    read_states,
     replace_surrogates,
     restore_states,
     revive_memory,
@@ -578,7 +577,7 @@ class LongTermMemory(LtmReader):
 
     def was_made(self, change: Change) -> bool:
         """Return whether the memories differ from those before a change."""
-        before, after = read_states(change.before), read_states(change.after)
+        before, after = _decode_sides(change)
         return not is_in_state(self.document(), before, {one.id for one in (*before, *after)})
 
     def revert(self, change: Change) -> MemoryRecord | None:
@@ -588,7 +587,7 @@ class LongTermMemory(LtmReader):
         """
         if change.store != "ltm":
             raise UserError(tr("“{what}” is not a change of project memory; nothing was undone.", what=change.what))
-        before, after = read_states(change.before), read_states(change.after)
+        before, after = _decode_sides(change)
         with self.changing() as (document, now):
             touched = {one.id for one in (*before, *after)}
             is_made = not is_in_state(document, before, touched)
@@ -639,6 +638,10 @@ class LongTermMemory(LtmReader):
             raw["example_hashes"] = bound
         else:
             raw.pop("example_hashes", None)
+
+
+def _decode_sides(change: Change) -> tuple[list[ObjectState], list[ObjectState]]:
+    return decode_records(change.before, ObjectState), decode_records(change.after, ObjectState)
 
 
 def _name_object(kind: Kind, raw: Json) -> str:

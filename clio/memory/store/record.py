@@ -32,10 +32,40 @@ Freshness = Literal["unbound", "fresh", "drifted", "gone"]
 
 A renamed file counts as gone: clio does not look for it elsewhere.
 """
-Because = Literal["forgotten", "old", "uncertain", "superseded"]
-"""Why a memory is in the archive: the user removed it, no one confirmed it for a long time, its confidence was too low,
-or another one replaced it.
+Because = Literal[
+    "archived",
+    "forgotten",
+    "faded",
+    "old",
+    "uncertain",
+    "superseded",
+    "joined",
+    "outweighed",
+    "dropped",
+    "changed",
+    "edited",
+    "merged",
+    "reinforced",
+    "promoted",
+    "undone",
+]
+"""Why a version of a memory ended.
+
+The memory itself ended: `archived` by an early clio that recorded no reason, `forgotten` by the user, `faded` in
+compaction, `old` or `uncertain` when pruned, `superseded` by another one, `joined` with one of the same meaning,
+`outweighed` as a variant by a more certain one, `dropped` because four more certain statements contradict it. Only its
+text `changed`: `edited` by the user, `merged` with another text of the same meaning, `reinforced` as a preference,
+`promoted` from a variant to the main statement. Or the change that made the version was `undone`.
 """
+GOES_ON: frozenset[str] = frozenset(("changed", "edited", "merged", "reinforced", "promoted"))
+"""Reasons for the end of a version after which the memory is still there."""
+
+
+def has_left(because: str) -> bool:
+    """Return whether the memory itself ended with a version that ended for this reason."""
+    return because != "undone" and because not in GOES_ON
+
+
 PruneReason = Literal["old", "uncertain"]
 
 PROJECT_KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
@@ -575,22 +605,16 @@ def is_other_version(one: MemoryRecord, other: MemoryRecord) -> bool:
 
     A use, a confirmation, a new tag or a new file hash does not make another version.
     """
-    states = [
-        (
-            record.content,
-            record.kind,
-            record.importance,
-            record.score,
-            record.reason,
-            record.scenarios,
-            record.confidence,
-            record.explicit,
-            record.is_variant,
-            record.provenance.asserted_by if record.provenance else "",
-        )
-        for record in (one, other)
-    ]
-    return states[0] != states[1]
+    return _get_meaning(one) != _get_meaning(other)
+
+
+def _get_meaning(record: MemoryRecord) -> tuple[object, ...]:
+    typed = (record.importance, record.score, record.reason, record.scenarios, record.explicit, record.is_variant)
+    project = (record.solution, record.also, record.impact, record.steps, record.context)
+    if record.kind in PROJECT_KINDS:
+        project = (*project, record.examples, record.superseded_by)
+    by = record.provenance.asserted_by if record.provenance else ""
+    return record.kind, record.content, record.confidence, by, *typed, *project
 
 
 def update_since(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:

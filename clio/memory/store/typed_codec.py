@@ -1,44 +1,15 @@
 """The formats of typed memories: the snapshot, the lines of the journal, of the archive, and of the change log."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from clio.errors import UserError
-from clio.memory.store.change_log import Change, End, Logged, new_change
-from clio.memory.store.record import MemoryRecord, is_other_version
+from clio.memory.store.change_log import Change, End, Logged, get_reason, new_change, read_endings
+from clio.memory.store.record import Because, MemoryRecord, has_left, is_other_version
 from clio.storage.documents import DocumentFormat
 from clio.text.json_data import decode_json
-from clio.text.translation import tr
-
-Because = Literal[
-    "archived",
-    "forgotten",
-    "faded",
-    "old",
-    "uncertain",
-    "joined",
-    "outweighed",
-    "dropped",
-    "edited",
-    "merged",
-    "reinforced",
-    "promoted",
-    "undone",
-]
-"""Why a version of a memory ended.
-
-The memory itself ended: `archived` by an early clio that recorded no reason, `forgotten` by the user, `faded` in
-compaction, `old` or `uncertain` when pruned, `joined` with one of the same meaning, `outweighed` as a variant by a more
-certain one, `dropped` because four more certain statements contradict it. Only its text changed: `edited` by the user,
-`merged` with another text of the same meaning, `reinforced` as a preference, `promoted` from a variant to the main
-statement, `undone` as a change.
-"""
-LEFT: frozenset[str] = frozenset(
-    ("archived", "forgotten", "faded", "old", "uncertain", "joined", "outweighed", "dropped")
-)
 
 
 class FormerVersion(Struct, frozen=True, kw_only=True):
@@ -51,7 +22,7 @@ class FormerVersion(Struct, frozen=True, kw_only=True):
     @property
     def left(self) -> bool:
         """Whether the memory itself ended, not only this version of it."""
-        return self.because in LEFT
+        return has_left(self.because)
 
 
 class _End(Struct, frozen=True, kw_only=True):
@@ -113,43 +84,13 @@ def logged_changes(
     return found
 
 
-def decode_records(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
-    """Return the records in `before` or `after` of a change. Raises UserError if they cannot be decoded."""
-    try:
-        return decode_json(raw, type=tuple[MemoryRecord, ...]) if bytes(raw) else ()
-    except msgspec.DecodeError as error:
-        raise UserError(
-            tr("This change cannot be undone ({error}); correct the memory by hand.", error=error)
-        ) from error
-
-
 def read_formers(logged: Iterable[Logged], scope: str) -> list[FormerVersion]:
     """Return the former versions in a log, in the order they ended; undoing a change ends the versions it had made."""
-    found: list[FormerVersion] = []
-    for one in logged:
-        change = one.change
-        if change.store != "memory" or change.key not in ("", scope):
-            continue
-        side = change.before if one.undone_at is None else change.after
-        if one.undone_at is None and not change.ended:
-            continue
-        try:
-            records = decode_records(side)
-        except UserError:
-            continue
-        for record in records:
-            if one.undone_at is not None:
-                found.append(FormerVersion(record=record, ended=one.undone_at, because="undone"))
-            elif end := change.ended.get(record.id):
-                found.append(FormerVersion(record=record, ended=end.at or change.at, because=_because(end)))
-    return found
-
-
-def _because(end: End) -> Because:
-    try:
-        return msgspec.convert(end.because, Because)
-    except msgspec.ValidationError:  # of a later clio
-        return "archived"
+    return [
+        FormerVersion(record=record, ended=end.at, because=get_reason(end))
+        for change, record, end in read_endings(logged, "memory", MemoryRecord)
+        if change.key in ("", scope)
+    ]
 
 
 VERSION = 1

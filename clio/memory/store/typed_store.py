@@ -19,10 +19,11 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, UserError
 from clio.ids import new_id
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_records
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
 from clio.memory.store.record import (
     SHORT_ID,
+    Because,
     Kind,
     MemoryRecord,
     Provenance,
@@ -38,13 +39,11 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_codec import (
     FORMAT,
     VERSION,
-    Because,
     FormerVersion,
     JournalHead,
     JournalLine,
     Snapshot,
     decode_former,
-    decode_records,
     logged_changes,
     make_former,
     read_formers,
@@ -479,7 +478,7 @@ class TypedStore:
 
         A change logged by a process that died before making it counts as undone.
         """
-        before, after = decode_records(change.before), decode_records(change.after)
+        before, after = _decode_sides(change)
         with self.changing():
             if not self.was_made(change):
                 return
@@ -497,11 +496,11 @@ class TypedStore:
                     raise UserError(
                         tr("“{content}” exists again, so it was left unchanged", content=shorten_content(record))
                     )
-            self._append(JournalLine(put=before, drop=tuple(id for id in changed if id not in former)))
+            self._append(JournalLine(put=tuple(before), drop=tuple(id for id in changed if id not in former)))
 
     def was_made(self, change: Change) -> bool:
         """Return whether the records differ from those before a change, apart from uses."""
-        before, after = decode_records(change.before), decode_records(change.after)
+        before, after = _decode_sides(change)
         former, there = {record.id: record for record in before}, self.index.records
         return not all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after))
 
@@ -851,6 +850,10 @@ def _describe_save(done: Saved) -> str:
     if done.action in ("variant", "replaced_variant") and done.other:
         what += f" as what other sources say of “{shorten_content(done.other)}”"
     return what
+
+
+def _decode_sides(change: Change) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
+    return decode_records(change.before, MemoryRecord), decode_records(change.after, MemoryRecord)
 
 
 def _is_unchanged(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:

@@ -6,14 +6,26 @@ well, and never written.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs
 
-from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, list_record_ids, new_change
+from clio.memory.store.change_log import (
+    Change,
+    ChangeLog,
+    End,
+    Mark,
+    NewLines,
+    Position,
+    find_records,
+    get_reason,
+    list_record_ids,
+    new_change,
+    read_endings,
+)
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
@@ -24,13 +36,9 @@ from clio.memory.store.ltm_codec import (
 )
 from clio.memory.store.ltm_objects import (
     ArchivedMemory,
-    EndReason,
     ObjectState,
-    get_since,
-    is_other_ltm_version,
-    read_states_or_none,
 )
-from clio.memory.store.record import PROJECT_KINDS, Kind, MemoryRecord, Provenance, is_other_version
+from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 from clio.storage.documents import DocumentFormat, load_document
 from clio.storage.jsonl import read_lines
@@ -43,7 +51,7 @@ class EndedVersion(Struct, frozen=True, kw_only=True):
     kind: Kind
     id: str
     ended: float
-    because: EndReason
+    because: Because
     entry: Json
 
 
@@ -129,22 +137,11 @@ class LtmArchive:
         """Return the former versions in the order they ended; lines that do not parse are skipped."""
         path = self._log.path.with_name(_EARLIER_HISTORY)
         found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
-        for logged in self._log.read_changes():
-            change = logged.change
-            if change.store != "ltm":
-                continue
-            if logged.undone_at is not None:
-                ends = {one.id: End(because="undone", at=logged.undone_at) for one in read_states_or_none(change.after)}
-                pieces = read_states_or_none(change.after)
-            else:
-                ends, pieces = change.ended, read_states_or_none(change.before)
-            for one in pieces:
-                if (
-                    one.kept is None
-                    and (end := ends.get(one.id))
-                    and (ending := _make_ended_version(one, end, change.at))
-                ):
-                    found.setdefault(_ending_key(ending), ending)
+        for _, one, end in read_endings(self._log.read_changes(), "ltm", ObjectState):
+            if one.kept is None:
+                entry = add_successor(one.entry, end.successor)
+                ending = EndedVersion(kind=one.kind, id=one.id, ended=end.at, because=get_reason(end), entry=entry)
+                found.setdefault(_ending_key(ending), ending)
         return tuple(found.values())
 
     def size(self) -> int:
@@ -183,8 +180,8 @@ class LtmArchive:
 
     def _take_back(self, change: Change) -> None:
         """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
-        later = {one.id for one in read_states_or_none(change.after)}
-        for one in read_states_or_none(change.before):
+        later = set(list_record_ids(change.after))
+        for one in find_records(change.before, ObjectState):
             if one.kept is not None:
                 self._add(_ArchivedItem(one.kept))
             elif one.id not in later:
@@ -205,7 +202,7 @@ class LtmArchive:
             return
         for item in [item for item in self._items if item.restored_as in leaving]:
             self._drop(item)
-        for one in read_states_or_none(change.before):
+        for one in find_records(change.before, ObjectState):
             if one.kept is None and (end := leaving.get(one.id)):
                 entry = add_successor(one.entry | {"id": one.id}, end.successor)
                 self._add(
@@ -269,15 +266,6 @@ def make_version_changes(found: Iterable[EndedVersion]) -> list[Change]:
     ]
 
 
-def _make_ended_version(one: ObjectState, end: End, at: float) -> EndedVersion | None:
-    try:
-        because = msgspec.convert(end.because, EndReason)
-    except msgspec.ValidationError:
-        return None
-    entry = add_successor(one.entry, end.successor)
-    return EndedVersion(kind=one.kind, id=one.id, ended=end.at or at, because=because, entry=entry)
-
-
 def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
     return ending.kind, ending.id, ending.ended, ending.because
 
@@ -327,65 +315,48 @@ def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
     return sorted(records, key=lambda record: (record.created, record.id))
 
 
-_CHANGES = ("changed", "undone")
-
-
 def list_ltm_versions(
     document: LtmDocument, endings: Iterable[EndedVersion], archive: Iterable[ArchivedMemory]
 ) -> list[Version]:
     """Return every version of the memories in `ltm.json`, oldest first.
 
-    A former version equal to the present one was undone, or its process died before it made the change; it is left out.
-
-    Args:
-        endings: in their order.
-        archive: tells of memories that left before clio recorded endings.
+    archive: tells of memories that left before clio recorded endings.
     """
-    known: dict[str, list[tuple[Kind, Json, Version]]] = {}
-    for id, (kind, raw) in document.by_handle().items():
-        known[id] = [(kind, raw, Version(record=to_record(kind, raw, id), since=get_since(raw)))]
-    past: list[tuple[Kind, str, float, str, Json]] = [
-        (kind, get_handle(kept.entry), kept.archived, kept.because, kept.entry)
+    ended = [
+        (to_record(kind, kept.entry, get_handle(kept.entry)), kept.archived, kept.because)
         for kept in archive
         if (kind := kept.known_kind)
     ]
-    for one in endings:
-        if is_ltm_object(one.kind, one.entry):
-            past.append((one.kind, one.id, one.ended, one.because, one.entry))
-    past.sort(key=lambda one: one[2])
-    for kind, id, ended, because, raw in reversed(past):
-        later = known.setdefault(id, [])
-        if any(kind == other and _is_same_entry(kind, raw, entry) for other, entry, _ in later):
-            continue
-        entry = to_record(kind, raw, id)
-        left = because not in _CHANGES
-        later.append((kind, raw, Version(record=entry, since=get_since(raw), until=ended, because=because, left=left)))
-    found = [version for versions in known.values() for *_, version in reversed(versions)]
-    return sorted(found, key=lambda version: version.since)
-
-
-def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
-    return get_since(one) == get_since(other) and not is_other_ltm_version(kind, one, other)
+    ended += (
+        (to_record(one.kind, one.entry, one.id), one.ended, one.because)
+        for one in endings
+        if is_ltm_object(one.kind, one.entry)
+    )
+    past = [
+        Version(record=record, since=record.begun, until=until, because=because, left=has_left(because))
+        for record, until, because in sorted(ended, key=lambda one: one[1])
+    ]
+    known = (to_record(kind, raw, id) for id, (kind, raw) in document.by_handle().items())
+    return _list_versions((Version(record=record, since=record.begun) for record in known), past)
 
 
 def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[FormerVersion]) -> list[Version]:
     """Return every version of these memories, oldest first.
 
-    A former version equal to the present one was undone, or its process died before it made the change; it is left out.
-
     Args:
         records: the present ones, one for each id.
         formers: in the order they ended.
     """
-    known: dict[str, list[Version]] = {}
-    for record in records:
-        known.setdefault(record.id, []).append(_make_present_version(record))
-    for former in reversed(list(formers)):
-        later = known.setdefault(former.record.id, [])
-        if not any(_is_same_record(former.record, version.record) for version in later):
-            later.append(_make_former_version(former))
-    found = [version for versions in known.values() for version in reversed(versions)]
-    return sorted(found, key=lambda version: version.since)
+    past: list[Version] = []
+    for former in formers:
+        record = former.record
+        ended = former.ended or max(record.updated, record.accessed)
+        past.append(
+            Version(record=record, since=record.begun, until=ended, because=former.because, left=former.left)
+            if record.is_live
+            else _make_present_version(record)
+        )
+    return _list_versions(map(_make_present_version, records), past)
 
 
 def _make_present_version(record: MemoryRecord) -> Version:
@@ -394,16 +365,22 @@ def _make_present_version(record: MemoryRecord) -> Version:
     return Version(record=record, since=record.begun, until=record.updated, because="superseded")
 
 
-def _make_former_version(former: FormerVersion) -> Version:
-    record = former.record
-    if not record.is_live:
-        return _make_present_version(record)
-    ended = former.ended or max(record.updated, record.accessed)
-    return Version(record=record, since=record.begun, until=ended, because=former.because, left=former.left)
+def _list_versions(present: Iterable[Version], past: Sequence[Version]) -> list[Version]:
+    """Return present and past versions, oldest first. past: in the order they ended.
 
-
-def _is_same_record(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.begun == other.begun and not is_other_version(one, other)
+    A former version equal to the present one was undone, or its process died before it made the change; it is left out.
+    """
+    known: dict[str, list[Version]] = {}
+    for version in present:
+        known.setdefault(version.record.id, []).append(version)
+    for version in reversed(past):
+        later = known.setdefault(version.record.id, [])
+        if not any(
+            version.since == other.since and not is_other_version(version.record, other.record) for other in later
+        ):
+            later.append(version)
+    found = [version for versions in known.values() for version in reversed(versions)]
+    return sorted(found, key=lambda version: version.since)
 
 
 def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
@@ -463,74 +440,50 @@ def list_changes(versions: Iterable[Version]) -> list[MemoryChange]:
     """Return every change, newest first. versions: of all memories, oldest first."""
     listed = list(versions)
     typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
-    entries = [one for one in listed if one.record.kind in PROJECT_KINDS]
-    return sorted(
-        [*_list_typed_changes(typed), *_list_ltm_changes(entries)], key=lambda change: change.at, reverse=True
-    )
+    project = [one for one in listed if one.record.kind in PROJECT_KINDS]
+    # What a project memory was superseded by may be in another file, and says so itself.
+    replaced = {one.record.superseded_by: one for one in typed if one.record.superseded_by is not None}
+    changes = [*_list_changes(typed, replaced), *_list_changes(project, {})]
+    return sorted(changes, key=lambda change: change.at, reverse=True)
 
 
-def _list_typed_changes(versions: Sequence[Version]) -> Iterable[MemoryChange]:
-    place_of = {one.record.superseded_by: one for one in versions if one.record.superseded_by is not None}
+def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Version]) -> Iterator[MemoryChange]:
+    """Yield the changes between versions. replaced: the versions of superseded memories, by the id of the new one."""
     latest: dict[str, Version] = {}
     for version in versions:
         record, before = version.record, latest.get(version.record.id)
         if version.because == "dropped":
-            yield _make_typed_change(version, "dropped")
+            yield _make_change(version, "dropped", version.since)
             continue
-        replaced = place_of.get(record.id)
+        old = replaced.get(record.id)
         if record.is_variant:
             what = "variant" if before is None else "changed"
-        elif replaced is not None and replaced.until is not None and replaced.until == version.since:
-            what, before = "superseded", replaced
+        elif old is not None and old.until is not None and old.until == version.since:
+            what, before = "superseded", old
         elif before is None:
             what = "learned"
         else:
             what = "restored" if before.left else "changed"
-        yield _make_typed_change(version, what, before=before.record.content if before and what != "restored" else "")
+        yield _make_change(version, what, version.since, before if what != "restored" else None)
         if version.until is not None and (version.left or version.because == "undone"):
-            yield _make_typed_change(version, "archived" if version.left else "undone", at=version.until)
+            yield _make_change(version, "archived" if version.left else "undone", version.until)
         latest[record.id] = version
 
 
-def _make_typed_change(version: Version, what: ChangeKind, at: float | None = None, before: str = "") -> MemoryChange:
+def _make_change(version: Version, what: ChangeKind, at: float, before: Version | None = None) -> MemoryChange:
     record = version.record
     return MemoryChange(
-        at=version.since if at is None else at,
+        at=at,
         what=what,
         kind=record.kind,
         id=record.id,
-        text=record.content,
-        by=_get_author(record.provenance),
-        before=before,
-        because=version.because if at is not None else "",
+        text=_get_text(record),
+        by=record.provenance.asserted_by if record.provenance else "",
+        before="" if before is None else _get_text(before.record),
+        because=version.because if what in ("archived", "undone") else "",
         score=record.score,
     )
 
 
-def _list_ltm_changes(versions: Sequence[Version]) -> Iterable[MemoryChange]:
-    latest: dict[str, Version] = {}
-    for version in versions:
-        before = latest.get(version.record.id)
-        what: ChangeKind = "learned" if before is None else "restored" if before.left else "changed"
-        yield _make_ltm_change(version, what, before=before.record.line if before and what == "changed" else "")
-        if version.until is not None and (version.left or version.because == "undone"):
-            yield _make_ltm_change(version, "archived" if version.left else "undone", at=version.until)
-        latest[version.record.id] = version
-
-
-def _make_ltm_change(version: Version, what: ChangeKind, at: float | None = None, before: str = "") -> MemoryChange:
-    entry = version.record
-    return MemoryChange(
-        at=version.since if at is None else at,
-        what=what,
-        kind=entry.kind,
-        id=entry.id,
-        text=entry.line,
-        by=_get_author(entry.provenance),
-        before=before,
-        because=version.because if at is not None else "",
-    )
-
-
-def _get_author(provenance: Provenance | None) -> str:
-    return provenance.asserted_by if provenance else ""
+def _get_text(record: MemoryRecord) -> str:
+    return record.line if record.kind in PROJECT_KINDS else record.content
