@@ -1,8 +1,8 @@
 """Split a sentence into clauses, remove the introductory words of each, and determine what it refers to."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -302,10 +302,6 @@ def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool
 _EN = english_rules("limits")
 _STANDING_END = _EN.pattern("standing_end")
 _DEMAND_HEADING = _EN.pattern("demand_heading")
-_TASK_NOUNS = _EN.word_set("task_nouns")
-_COMPOUND_FIRSTS = _EN.word_set("compound_firsts")
-_COMPOUND_SECONDS = _EN.word_set("compound_seconds")
-_COMPOUND_NOUN = _EN.pattern("compound_noun")
 
 
 class Clause(Struct, kw_only=True):
@@ -340,25 +336,6 @@ class Clause(Struct, kw_only=True):
 
 
 Strength = Literal["policy", "plain", "task"]
-NO_LIMIT: Final = "no limit"
-Verdict: TypeAlias = Strength | Literal["no limit"]
-"""How binding a clause is, or that it is no limit whatever later rules say."""
-
-
-def find_strength(rules: Iterable[Callable[[Clause], Verdict | None]], clause: Clause) -> Strength | None:
-    """Return the first verdict of rules about a clause; None for `NO_LIMIT`, or if no rule has a verdict."""
-    for rule in rules:
-        verdict = rule(clause)
-        if verdict is not None:
-            return None if verdict == NO_LIMIT else verdict
-    return None
-
-
-def whole_sentence(clause: Clause) -> str:
-    """Return the words of the sentence that a clause belongs to, in lower case."""
-    return " ".join(word.low for word in clause.sentence.words)
-
-
 _SPLITTERS = _EN.word_set("splitters")
 
 
@@ -527,16 +504,11 @@ def has_path(text: str) -> bool:
     return any(found[0].lower() not in _NO_PATH for found in _PATH.finditer(text))
 
 
-IDLE = _EN.word_set("idle")
-"""Words that form no limit after "don't" or "never": idioms, states, actions of software."""
 LASTING_WORDS = _EN.pattern("lasting_words")
 DEFINITE = _EN.pattern("definite")
 _ARTEFACTS = _EN.word_set("artefacts")
 _NOT_ARTEFACT = _EN.word_set("not_artefact")
 """Words of `_ARTEFACTS` that do not count after "the"."""
-UNTIL_TOLD = _EN.pattern("until_told")
-TURN_VERBS = _EN.word_set("turn_verbs")
-FINITE = _EN.pattern("finite")
 
 
 def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
@@ -551,13 +523,6 @@ def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
 def text_before(clause: Clause) -> str:
     """Return the words of the sentence before a clause, in lower case."""
     return " ".join(word.low for word in clause.sentence.words[: clause.first] if word.low not in DASHES)
-
-
-def is_generic(heads: Sequence[str]) -> bool:
-    """Whether a subject means all things of a kind: "tests", "every function", "our commits"; not "the test"."""
-    if heads[0] in ("the", "this", "that", "a", "an", "his", "her", "their", "its", "each", "every"):
-        return heads[0] in ("every", "each")
-    return True
 
 
 def has_artefact(text: str) -> bool:
@@ -579,36 +544,3 @@ def has_artefact(text: str) -> bool:
 
 TASK_VERBS = _EN.word_set("task_verbs")
 """Verbs that begin a task, in addition to those of `stated_preferences.VERBS`."""
-
-
-def starts_task(clause: Clause) -> bool:
-    """Whether a clause begins with an imperative that the rest belongs to: "check that no file is …"."""
-    if re.match(r"\w+ (?:is|are|isn't|aren't|mustn't|must) (?:\w+ )*\w+", clause.line):
-        return False
-    noun = re.match(r"\w+ (?P<second>[\w-]+) (?:is|are|isn't|aren't) ", clause.line)
-    if noun is not None and noun["second"] not in (
-        "the",
-        "a",
-        "that",
-        "if",
-        "whether",
-        "what",
-        "which",
-        "who",
-        "this",
-        "it",
-    ):
-        return False
-    head = clause.line.split()[0]
-    if head in _TASK_NOUNS:
-        following = clause.line.split()[1:2]
-        if head in _COMPOUND_FIRSTS and following and following[0] in _COMPOUND_SECONDS:
-            return False
-        if head.endswith("s"):
-            return False
-    return (is_order(head) is True or head in TASK_VERBS) and not _COMPOUND_NOUN.match(clause.line)
-
-
-def raw_text(clause: Clause) -> str:
-    """Return the clause as the user wrote it."""
-    return clause.sentence.slice(clause.first, clause.end)

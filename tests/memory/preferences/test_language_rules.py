@@ -178,7 +178,9 @@ def test_an_english_message_reads_only_the_english_rules() -> None:
         "assert find_limits('never use tabs in this project')\n"
         "print(*sorted(path.name for path in read if path.parent.name == 'languages'))"
     )
-    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "detection.json en.json\n"
+    assert (
+        subprocess.check_output([sys.executable, "-c", program], text=True) == "detection.json en.json en_limits.json\n"
+    )
 
 
 def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
