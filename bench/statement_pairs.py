@@ -3,8 +3,10 @@
     python bench/statement_pairs.py [FILE …]
 
 Prints precision and recall of each relation for the pairs the rule was written with, for held-out ones, for pairs that
-were written blind (development and test halves), and for statements in nearly the same words, of which many have
-swapped roles.
+were written blind (development and test halves), for statements in nearly the same words, of which many have swapped
+roles, and for owners of several things and plain names of tools. Both halves of the last were written by one author
+before the rules; only the failures of the development half were read. Before the rules, precision and recall of
+"supersedes" were 0.58 and 0.82 in the development half and 0.63 and 0.77 in the test half.
 """
 
 import sys

@@ -13,7 +13,9 @@ from msgspec import Struct, structs
 
 from clio.memory.statement_words import (
     ADDITIVE_VERBS,
+    ADJECTIVES,
     AGENTIVE,
+    ALTERNATIVES,
     ATTRIBUTES,
     CHANGE_DE,
     CHANGE_ES_PT,
@@ -23,6 +25,7 @@ from clio.memory.statement_words import (
     DAYS,
     EXCLUSIVE_ROLES,
     FINAL_VERBS,
+    GENERIC_TOOLS,
     IRREGULAR,
     LANGUAGES,
     LEADS,
@@ -41,6 +44,7 @@ from clio.memory.statement_words import (
     STOP_WORDS,
     SYNONYMS,
     TAILS,
+    TOOL_NOUNS,
 )
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word
@@ -162,6 +166,8 @@ _WHEN_CHANGED = LazyRegex(
     r"(?<! to)(?<! until)[ ,]+(?:since |as of )?(?:yesterday|(?:last|this) (?:week|month|quarter|year|sprint|\w+day))$",
     re.I,
 )
+_INSTEAD = LazyRegex(r"\b(?:instead|stattdessen)\b", re.I)
+_ADJECTIVE_END = LazyRegex(r"[a-z]{3,}(?:ed|ing|[ai]ble|ful|less|ous|ive|al|ish|ant|ent|ile|[^l]y)")
 _STATE = LazyRegex(r"[a-z]{3,}(?:ed|ing|[ai]ble|ful|less|ous)")
 _NO_LONGER = LazyRegex(r"\bno (?:longer|more(?! than))\b", re.I)
 _ALLOWED = LazyRegex(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", re.I)
@@ -192,7 +198,9 @@ class Statement(Struct, frozen=True, kw_only=True):
         is_named: the value is a name, path or number.
         is_state: the value says how something is: "the main branch is protected".
         is_revoked: it says that its topic no longer exists.
-        has_attribute: its subject is an attribute with one value at a time, such as "port".
+        has_attribute: its subject is an attribute with one value at a time, such as "port", or a kind of tool whose
+            name is the value.
+        is_instead: it says that its value takes the place of another one: "instead".
     """
 
     topic: frozenset[str] = frozenset()
@@ -212,6 +220,7 @@ class Statement(Struct, frozen=True, kw_only=True):
     is_state: bool = False
     is_revoked: bool = False
     has_attribute: bool = False
+    is_instead: bool = False
 
     @property
     def words(self) -> frozenset[str]:
@@ -276,7 +285,8 @@ def parse_statement(text: str) -> Statement:
     if label:
         plain = f"for {label['label']}, {plain}"
     statement = _parse_plain(_strip_edges(plain))
-    return structs.replace(statement, former=former, is_change=is_change or bool(former))
+    is_instead = _INSTEAD.search(text) is not None
+    return structs.replace(statement, former=former, is_change=is_change or bool(former), is_instead=is_instead)
 
 
 def _normalize(text: str) -> str:
@@ -476,8 +486,27 @@ def _build_statement(
         is_negated=negated,
         is_named=_is_named(value),
         is_state=len(value) == 1 and (value[0] in _STATES or _STATE.fullmatch(value[0]) is not None),
-        has_attribute=bool(head) and any(one in _ATTRIBUTE_STEMS for one in head),
+        has_attribute=_has_attribute(head, value, kind, predicate),
     )
+
+
+def _has_attribute(head: Sequence[str], value: Sequence[str], kind: str, predicate: str) -> bool:
+    """Whether the subject is an attribute, or a kind of tool and the value its name, not how or what it is.
+
+    head: the stems of the subject.
+    """
+    if predicate != "be" or not head or head[-1] not in _TOOL_STEMS:
+        return any(one in _ATTRIBUTE_STEMS for one in head)
+    is_word = len(value) == 1 and value[0].isalpha() and value[0].islower()
+    if kind == "class" or (is_word and _is_adjective(value[0])):
+        return False
+    is_named = is_word and kind == "single" and (len(head) > 1 or head[-1] not in _GENERIC_TOOL_STEMS)
+    return is_named or any(one in _ATTRIBUTE_STEMS for one in head)
+
+
+def _is_adjective(word: str) -> bool:
+    is_name = any(word in family for family in ALTERNATIVES)
+    return not is_name and (word in ADJECTIVES or word in _OPPOSITE_WORDS or bool(_ADJECTIVE_END.fullmatch(word)))
 
 
 def _build_existential(rest: list[str], fronted: list[str], negated: bool) -> Statement:
@@ -726,6 +755,8 @@ def normalize_word(token: str) -> str:
 
 _VERBS = SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 _ATTRIBUTE_STEMS = frozenset(map(stem_word, ATTRIBUTES))
+_TOOL_STEMS = frozenset(map(stem_word, TOOL_NOUNS))
+_GENERIC_TOOL_STEMS = frozenset(map(stem_word, GENERIC_TOOLS))
 _OPPOSITE_WORDS = frozenset(word for pair in OPPOSITES for word in pair)
 _STATES = _OPPOSITE_WORDS - {"green", "red"}
 _UNITS = frozenset(

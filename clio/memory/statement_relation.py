@@ -35,7 +35,9 @@ from clio.memory.statement_words import (
     GENERIC_NOUNS,
     LANGUAGES,
     MONTHS,
+    OBJECTS_AT_ONCE,
     OPPOSITES,
+    OWNERS,
     PREPOSITIONS,
     SOLE_OWNERS,
     TASTES,
@@ -207,7 +209,7 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         return "unclear"
     if old.value < new.value or new.value < old.value:
         return "supersedes" if new.is_change and new.value and not old.value <= new.value else "unclear"
-    if _have_unlike_values(old, new):
+    if _have_unlike_values(old, new) or _is_other_object(old, new):
         return "different"
     common_types = _list_value_types(old) & _list_value_types(new)
     are_of_one_type, are_of_one_time = bool(common_types), not common_types.isdisjoint(_TIME_TYPES)
@@ -260,6 +262,15 @@ _CLOCK_WORDS = frozenset("am pm noon midnight uhr mittag mitternacht".split())
 _ORDINAL = LazyRegex(r"q[1-4]|\d+(?:st|nd|rd|th)|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.(?:\d{4})?")
 _TIME_TYPES = frozenset(("clock", "day", "duration"))
 _TIMES, _SIZES = frozenset(map(stem_word, "second minute hour millisecond".split())), frozenset("kb mb gb tb".split())
+
+
+def _is_other_object(old: Statement, new: Statement) -> bool:
+    """Whether someone has one more object, and does not give up the old one: "Mia manages the blog now"."""
+    if new.is_instead or old.numbers or new.numbers or old.predicate != new.predicate or not new.subject:
+        return False
+    is_of_team = "team" in new.subject and new.predicate in OBJECTS_AT_ONCE
+    is_plain = not (old.preposition or new.preposition) or old.preposition == new.preposition == "after"
+    return is_plain and (is_of_team or new.predicate in OWNERS or new.predicate == "look")
 
 
 def _list_value_types(statement: Statement) -> frozenset[str]:

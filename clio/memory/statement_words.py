@@ -57,6 +57,12 @@ GENERIC_NOUNS = _TABLES.word_set("generic_nouns")
 """Nouns that only one of two statements about the same subject may contain."""
 ATTRIBUTES = _TABLES.word_set("attributes")
 """Attributes that have one value at a time, so that another word after "is" is a new value."""
+TOOL_NOUNS = _TABLES.word_set("tool_nouns")
+"""Kinds of tools, each of which a project has one of: "the mail server is exim"."""
+GENERIC_TOOLS = _TABLES.word_set("generic_tools")
+"""Those of them of which a project has several, so that another word must say which: "mail" in "the mail server"."""
+ADJECTIVES = _TABLES.word_set("adjectives")
+"""Words that say how a tool is, and do not name it. Names of tools that are adjectives, too, are left out: "swift"."""
 EXCLUSIVE_ROLES = _TABLES.word_set("exclusive_roles")
 """Adjectives of roles that only one thing has at a time: "Node 20 is the minimum version"."""
 ADDING_VERBS = _TABLES.word_set("adding_verbs")
@@ -83,6 +89,8 @@ PARTICLES = _TABLES.word_set("particles")
 """Words that belong to the verb before them: "times out", "backs up"."""
 OBJECT_VERBS = _TABLES.word_set("object_verbs")
 """Verbs whose object is the topic if a place or number follows: "pin numpy at 1.26"."""
+OWNERS = EXCLUSIVE_OWNERS | {"support"}
+"""Verbs of people who may have several objects at a time: "Mia manages the shop", "Mia manages the blog now"."""
 OBJECTS_AT_ONCE = _TABLES.word_set("objects_at_once")
 """Verbs with one place but several objects at a time: "Ann owns billing", "Ann owns search"."""
 TASTES = _TABLES.word_set("tastes")
