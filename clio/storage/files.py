@@ -109,6 +109,22 @@ def write_all(fd: int, data: bytes, path: Path | None = None) -> None:
         raise
 
 
+Stamp = tuple[int, int, int, int]
+
+
+def get_stamp(path: Path) -> Stamp | None:
+    """Return device, inode, size in bytes and time of the last change of a file or folder; None if there is none.
+
+    A file that is replaced or appended to has another stamp, unless both happen within the resolution of its times.
+    Raises OSError other than FileNotFoundError.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable. Does nothing on Windows, where folders cannot be opened."""
     if sys.platform == "win32":

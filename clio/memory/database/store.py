@@ -276,7 +276,7 @@ class _DatabaseIndex(MemoryIndex):
             else self.find_records("live and kind = %s and digits_hash = %s", [kind, _hash_64(masked)])
         )
 
-    def index_alike(self, stop: Callable[[], bool]) -> bool:
+    def index_alike(self, stop: Callable[[], bool] = lambda: False) -> bool:
         return not stop()
 
     def find_records(self, condition: str, values: list[Any], limit: int = 1_000) -> list[MemoryRecord]:

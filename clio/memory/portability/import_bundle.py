@@ -387,8 +387,8 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
     known = frozenset(document.by_handle()) | store.archive.handles()
     if setup.dry_run:
         foreign = read_imported_document(text)
-        merged = import_document(document, foreign, setup.by, setup.now, redact=setup.redact, taken=())
-        added, confirmed = merged.added, merged.confirmed
+        before, after = import_document(document, foreign, setup.by, setup.now, redact=setup.redact, taken=())
+        added, confirmed = len(after) - len(before), len(before)
     else:
         added, confirmed = store.import_(text, setup.by, setup.redact) if theirs else (0, 0)
     entries = ImportCounts(

@@ -19,7 +19,7 @@ from clio.errors import StorageError, UserError
 from clio.ids import new_id
 from clio.memory.store.record import Because
 from clio.storage.documents import refuse_newer_version
-from clio.storage.files import make_ignored_folder, open_regular, write_atomic
+from clio.storage.files import Stamp, get_stamp, make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json, read_last_lines
 from clio.storage.locks import FileLock
 from clio.text.json_data import JsonDecoder, decode_json
@@ -124,7 +124,7 @@ class Position(Struct, frozen=True, kw_only=True):
 
     file: str = ""
     offset: int = 0
-    stamp: tuple[int, int, int, int] | None = None
+    stamp: Stamp | None = None
 
 
 class NewLines(Struct, frozen=True, kw_only=True):
@@ -276,7 +276,7 @@ class ChangeLog:
 
     def read(self, since: Position = Position()) -> NewLines:  # noqa: B008 (a frozen struct)
         """Return the lines after a position. Costs one `stat` call if nothing was written."""
-        stamp = self._stamp()
+        stamp = get_stamp(self.path)
         if stamp is not None and stamp == since.stamp:
             return NewLines(lines=(), position=since, goes_on=True)
         try:
@@ -320,7 +320,7 @@ class ChangeLog:
 
     def size(self) -> int:
         """Return the size of the file in bytes."""
-        return stamp[2] if (stamp := self._stamp()) else 0
+        return stamp[2] if (stamp := get_stamp(self.path)) else 0
 
     def _group(self) -> _Group | None:
         opened = _open_group.get()
@@ -351,13 +351,6 @@ class ChangeLog:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _Head()
         return head
-
-    def _stamp(self) -> tuple[int, int, int, int] | None:
-        try:
-            status = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     def _fold(self) -> None:
         """Rewrite the log: of changes that can't be undone any more, only what ended is left. The lock is held."""

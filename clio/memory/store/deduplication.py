@@ -62,15 +62,11 @@ class Decision(Struct, frozen=True, kw_only=True):
 KEEP = Decision()
 
 
-def make_dedupe_prompt(old: str, new: str) -> str:
-    """Return the prompt that asks whether two memories have the same meaning."""
-    return fill_prompt("memory/dedupe", old=msgspec.json.encode(old).decode(), new=msgspec.json.encode(new).decode())
-
-
 def ask_model(decide: Callable[[str], str], old: str, new: str) -> Decision:
-    """Return a model's answer about two memories; KEEP if it cannot be asked."""
+    """Return a model's answer whether two memories have the same meaning; KEEP if it cannot be asked."""
+    texts = {name: msgspec.json.encode(text).decode() for name, text in (("old", old), ("new", new))}
     try:
-        return read_decision(decide(make_dedupe_prompt(old, new)))
+        return read_decision(decide(fill_prompt("memory/dedupe", **texts)))
     except (ProviderError, OSError, ValueError, TimeoutError):
         return KEEP
 
@@ -98,9 +94,13 @@ def is_known(text: str, known: Iterable[str]) -> bool:
 
 def compare_texts(old: str, new: str) -> Relation:
     """Return how the text of a later memory relates to that of an earlier one of the same kind."""
-    if has_same_text(old, new) or has_same_text(_NOW.sub(" ", old), _NOW.sub(" ", new)):
+    if has_same_text(old, new) or _has_same_text_but_now(old, new):
         return "same"
     return relate_statements(old, new)
+
+
+def _has_same_text_but_now(one: str, other: str) -> bool:
+    return has_same_text(_NOW.sub(" ", one), _NOW.sub(" ", other))
 
 
 def is_successor(old: str, new: str) -> bool:
@@ -362,11 +362,7 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
     is_same_session = bool(new.provenance.session) and new.provenance.session == old.provenance.session
     adds_file = not {*new.examples} <= {*old.examples} or not new.hashes.items() <= old.hashes.items()
     adds = adds_file or not {*new.keywords} <= {*old.keywords}
-    return is_same_session and not adds and _without_now(new.content) == _without_now(old.content)
-
-
-def _without_now(text: str) -> str:
-    return " ".join(_NOW.sub(" ", text).casefold().split()).rstrip(".!;, ")
+    return is_same_session and not adds and _has_same_text_but_now(new.content, old.content)
 
 
 def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:

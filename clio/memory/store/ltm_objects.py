@@ -39,8 +39,17 @@ from clio.memory.store.ltm_codec import (
     to_text,
     to_texts,
 )
-from clio.memory.store.record import TRUST, Because, Kind, MemoryRecord, Provenance, add_confirmation, is_other_version
-from clio.text.formatting import truncate_line
+from clio.memory.store.record import (
+    TRUST,
+    Because,
+    Kind,
+    MemoryRecord,
+    Provenance,
+    add_confirmation,
+    get_kind_label,
+    is_other_version,
+    redact_json,
+)
 from clio.text.translation import tr
 
 # New and changed objects
@@ -48,26 +57,7 @@ from clio.text.translation import tr
 MAX_CHARS = 10_000
 """Maximum length of each text of a memory; a longer text is stored as a note."""
 MAX_EXAMPLES = 50
-_CHANGEABLE = (
-    "content",
-    "solution",
-    "also",
-    "impact",
-    "steps",
-    "context",
-    "confidence",
-    "success_rate",
-    "examples",
-    "provenance",
-)
-_MAIN = {
-    "discovery": "fact",
-    "solution": "error",
-    "pattern": "pattern",
-    "workflow": "workflow",
-    "failure": "failure",
-    "rule": "rule",
-}
+_CHANGEABLE = tuple("content solution also impact steps context confidence success_rate examples provenance".split())
 
 
 def check_draft(draft: MemoryRecord) -> MemoryRecord:
@@ -82,7 +72,7 @@ def check_draft(draft: MemoryRecord) -> MemoryRecord:
         steps=_clean_texts(draft.steps),
         examples=_clean_texts(draft.examples),
     )
-    name = _MAIN[clean.kind]
+    name = get_kind_label(clean.kind)
     if not clean.content and not (clean.kind == "workflow" and clean.steps):
         raise UserError(tr("The {name} is empty; state in one sentence what to remember.", name=name))
     if clean.kind == "solution" and not clean.solution:
@@ -204,17 +194,13 @@ def confirm_memory(kind: Kind, old: Json, new: Json, now: float) -> None:
         old["confidence"] = max(to_fraction(old.get("confidence"), SHAPES[kind].unstated), new["confidence"])
         if by and (rank_of_new > rank or source is None):
             old["provenance"] = new["provenance"]
-    _note_confirmation(old, source, by)
+    known = get_confirmations(old)
+    confirmations = add_confirmation(known, source, by, get_provenance(old))
+    if confirmations != known:
+        old["confirmations"] = msgspec.to_builtins(confirmations)
     count = SHAPES[kind].count
     old[count] = get_times(kind, old) + get_times(kind, new)
     old["updated"] = max(now, get_confirmed_at(old))
-
-
-def _note_confirmation(raw: Json, before: Provenance | None, new: Provenance | None) -> None:
-    known = get_confirmations(raw)
-    found = add_confirmation(known, before, new, get_provenance(raw))
-    if found != known:
-        raw["confirmations"] = msgspec.to_builtins(found)
 
 
 def absorb_memory(kind: Kind, old: Json, new: Json) -> None:
@@ -262,11 +248,6 @@ def get_confirmed_at(raw: Json) -> float:
     return max(to_number(raw.get("updated"), 0.0), to_number(raw.get("timestamp"), 0.0))
 
 
-def make_label(kind: Kind, raw: Json) -> str:
-    """Return the beginning of its text, for messages."""
-    return truncate_line(get_main_text(kind, raw), 60)
-
-
 _OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
 """The fields whose texts do not belong to the identity of a memory."""
 
@@ -306,10 +287,7 @@ def _merge_alternatives(old: Json, new: Json, field: str, others: str) -> None:
     was, said = to_text(old.get(field)), to_text(new.get(field))
     if not said.strip() or normalize_text(said) == normalize_text(was):
         said = was
-    _set_others(old, field, others, said, [was, *to_texts(old.get(others)), *to_texts(new.get(others))])
-
-
-def _set_others(old: Json, field: str, others: str, said: str, former: list[str]) -> None:
+    former = [was, *to_texts(old.get(others)), *to_texts(new.get(others))]
     kept = {normalize_text(one): one for one in reversed(former) if one.strip()}
     kept.pop(normalize_text(said), None)
     if said or field in old:
@@ -423,18 +401,6 @@ def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
 
 # Memories of another file
 
-_NOT_TEXT = ("id", "example_hashes", "provenance", "confirmations")
-"""Fields with ids and hashes, which the search for secrets would take for secrets."""
-
-
-class ImportResult(Struct, frozen=True, kw_only=True):
-    """The result of an import: the numbers of new and of known memories, and all of them before and after."""
-
-    added: int
-    confirmed: int
-    before: list[ObjectState]
-    after: list[ObjectState]
-
 
 def read_imported_document(text: str) -> LtmDocument:
     """Return the document in a text. Raises UserError if it is not an `ltm.json`, NewerDocument."""
@@ -454,8 +420,10 @@ def import_document(
     *,
     redact: Callable[[str], str],
     taken: Iterable[str],
-) -> ImportResult:
-    """Add every memory of `foreign`. A known one counts as confirmed if its object changes.
+) -> tuple[list[ObjectState], list[ObjectState]]:
+    """Add every memory of `foreign`; return the confirmed ones as they were, and those and the new ones as they are.
+
+    A known one counts as confirmed if its object changes.
 
     redact: applied to every text. taken: handles that no new memory may have, beside those of the document.
     """
@@ -465,7 +433,7 @@ def import_document(
     places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
     used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
     for kind, theirs in foreign.all():
-        new = _sound(cast(Json, _redact_json(theirs, redact)), provenance, now)
+        new = _sound(redact_json(theirs, redact), provenance, now)
         new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
         new[SHAPES[kind].count] = get_times(kind, new)
         if kind == "rule":
@@ -492,12 +460,7 @@ def import_document(
         if was.id not in after:
             before[was.id] = was
         after[was.id] = capture_state(document, kind, was.id, old, places[id(old)])
-    return ImportResult(
-        added=len(after.keys() - before.keys()),
-        confirmed=len(before),
-        before=list(before.values()),
-        after=list(after.values()),
-    )
+    return list(before.values()), list(after.values())
 
 
 def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
@@ -512,15 +475,3 @@ def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
     raw["provenance"] = msgspec.to_builtins(source)
     raw.pop("confirmations", None)  # of sessions that nobody here can look at
     return raw
-
-
-def _redact_json(value: Any, redact: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_redact_json(item, redact) for item in cast(list[Any], value)]
-    if isinstance(value, dict):
-        return {
-            name: item if name in _NOT_TEXT else _redact_json(item, redact) for name, item in cast(Json, value).items()
-        }
-    return value

@@ -20,6 +20,7 @@ from clio.memory.store.ltm_codec import (
     find_handle,
     get_handle,
     get_identity,
+    get_main_text,
     make_handle,
     set_handle,
     to_number,
@@ -43,7 +44,6 @@ from clio.memory.store.ltm_objects import (
     import_document,
     is_in_state,
     is_other_ltm_version,
-    make_label,
     read_imported_document,
     replace_surrogates,
     restore_states,
@@ -55,6 +55,7 @@ from clio.memory.store.memory_stats import make_memory_stats
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
+    SHORT_CHARS,
     Because,
     Kind,
     MemoryDraft,
@@ -64,16 +65,16 @@ from clio.memory.store.record import (
     Pruned,
     PruneReason,
     Saved,
-    clean_draft,
-    clean_value,
     get_kind_label,
+    redact_record,
+    redact_value,
 )
 from clio.memory.store.versions import LtmArchive, Version, is_substitute_id, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder
 from clio.storage.locks import FileLock, LocksUnsupported
-from clio.text.formatting import format_count
+from clio.text.formatting import format_count, truncate_line
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
 
@@ -81,30 +82,13 @@ MIN_LASTING_CONFIDENCE = 0.5
 """A user's statement of at least this confidence is never pruned for its age: only the user removes it."""
 
 
-def get_prune_reason(
-    entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float
-) -> PruneReason | None:
-    """Return why a memory is to be pruned; None if it stays.
+def find_prunable(
+    entries: Iterable[MemoryRecord], *, now: float, max_age_days: float, min_confidence: float
+) -> dict[str, PruneReason]:
+    """Return the ids of the memories to prune, each with the reason. Raises UserError for an invalid limit.
 
     Age counts from the last confirmation, or from when it was restored; a memory without a time is never too old.
     """
-    if entry.confidence < min_confidence:
-        return "uncertain"
-    by_user = entry.provenance is not None and entry.provenance.asserted_by == "user"
-    if not entry.updated or (by_user and entry.confidence >= MIN_LASTING_CONFIDENCE):
-        return None
-    # `since` is later than the last confirmation after the memory was restored: otherwise it would be pruned again.
-    return "old" if now - max(entry.updated, entry.since) > max_age_days * DAY_S else None
-
-
-def find_prunable(
-    entries: Iterable[MemoryRecord],
-    *,
-    now: float,
-    max_age_days: float = MAX_AGE_DAYS,
-    min_confidence: float = MIN_CONFIDENCE,
-) -> dict[str, PruneReason]:
-    """Return the ids of the memories to prune, each with the reason. Raises UserError for an invalid limit."""
     if not max_age_days >= 0:
         raise UserError(
             tr("max_age_days is {max_age_days:g}; give a number of days of at least 0.", max_age_days=max_age_days)
@@ -115,9 +99,13 @@ def find_prunable(
         )
     found: dict[str, PruneReason] = {}
     for entry in entries:
-        why = get_prune_reason(entry, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
-        if why:
-            found[entry.id] = why
+        by_user = entry.provenance is not None and entry.provenance.asserted_by == "user"
+        is_lasting = by_user and entry.confidence >= MIN_LASTING_CONFIDENCE
+        if entry.confidence < min_confidence:
+            found[entry.id] = "uncertain"
+        # `since` is later than the last confirmation after the memory was restored: otherwise it would be pruned again.
+        elif entry.updated and not is_lasting and now - max(entry.updated, entry.since) > max_age_days * DAY_S:
+            found[entry.id] = "old"
     return found
 
 
@@ -135,37 +123,6 @@ class Uses(Struct, frozen=True, kw_only=True):
 
 
 FORMAT = DocumentFormat(schema="clio.ltm_uses", version=1, type=Uses)
-
-
-def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]) -> None:
-    """Count these memories as used now, and remove the counts of memories that no longer exist.
-
-    Raises StorageError, OSError, TimeoutError.
-
-    Args:
-        known: ids of the existing memories.
-    """
-    used = dict.fromkeys(ids)
-
-    def count(uses: Uses) -> Uses:
-        kept = {id: use for id, use in uses.entries.items() if id in known}
-        for id in used:
-            before = kept.get(id, Use())
-            kept[id] = Use(at=max(now, before.at), count=before.count + 1)
-        return Uses(entries=kept)
-
-    if used:
-        update_document(path, FORMAT, count)
-
-
-def add_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """Return the memories with the time and number of their uses. Raises StorageError, OSError."""
-    document = load_document(path, FORMAT)
-    uses = document.value.entries if document else {}
-    return tuple(
-        structs.replace(entry, accessed=use.at, access_count=use.count) if (use := uses.get(entry.id)) else entry
-        for entry in entries
-    )
 
 
 def _mark_new_versions(
@@ -349,25 +306,33 @@ class LongTermMemory(LtmReader):
     def find(self, id: str) -> MemoryRecord:
         """Return the memory with this id, or the only one whose id begins so, with its uses. Raises UserError."""
         known = {entry.id: entry for entry in self.read().entries}
-        return self.with_uses((known[find_handle(id, known)],))[0]
+        entry = known[find_handle(id, known)]
+        document = load_document(self._uses_path, FORMAT)
+        use = document.value.entries.get(entry.id) if document else None
+        return structs.replace(entry, accessed=use.at, access_count=use.count) if use else entry
 
     def use(self, ids: Sequence[str]) -> int:
         """Count these memories as used now, and return how many of them exist. Uses have a file of their own."""
         known = frozenset(entry.id for entry in self.read().entries)
-        used = [id for id in ids if id in known]
-        count_uses(self._uses_path, used, self._clock(), known)
-        return len(used)
+        used, now = [id for id in ids if id in known], self._clock()
 
-    def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-        """Return the memories with the time and number of their uses."""
-        return add_uses(self._uses_path, entries)
+        def count(uses: Uses) -> Uses:
+            kept = {id: use for id, use in uses.entries.items() if id in known}
+            for id in dict.fromkeys(used):
+                before = kept.get(id, Use())
+                kept[id] = Use(at=max(now, before.at), count=before.count + 1)
+            return Uses(entries=kept)
+
+        if used:
+            update_document(self._uses_path, FORMAT, count)
+        return len(used)
 
     def add(self, draft: MemoryDraft, provenance: Provenance) -> Saved:
         """Add a memory, or confirm the one with the same meaning; an archived one is restored.
 
         Raises UserError for a draft that is too long or lacks a field that its kind needs.
         """
-        kind, new = draft.kind, to_raw(check_draft(clean_draft(draft, self._redact).as_record()))
+        kind, new = draft.kind, to_raw(check_draft(redact_record(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
         with self.changing() as (document, now):
             said_at = min(draft.created or now, now)
@@ -408,7 +373,7 @@ class LongTermMemory(LtmReader):
         Raises:
             UserError: for an unknown id or field, or if another memory has the same meaning.
         """
-        changes = {name: clean_value(value, self._redact) for name, value in changes.items()}
+        changes = {name: redact_value(value, self._redact) for name, value in changes.items()}
         with self.changing() as (document, now):
             known = document.by_handle()
             handle = find_handle(id, known)
@@ -562,7 +527,7 @@ class LongTermMemory(LtmReader):
         """
         foreign = read_imported_document(text)
         with self.changing() as (document, now):
-            merged = import_document(
+            before, after = import_document(
                 document,
                 foreign,
                 provenance,
@@ -570,10 +535,11 @@ class LongTermMemory(LtmReader):
                 redact=lambda one: replace_surrogates(redact(one)),
                 taken=self.archive.handles(),
             )
-            if merged.before or merged.after:
-                what = f"imported {format_count(merged.added, 'memory')} and confirmed {merged.confirmed}"
-                self.write(document, now, what, merged.before, merged.after)
-            return merged.added, merged.confirmed
+            added, confirmed = len(after) - len(before), len(before)
+            if after:
+                what = f"imported {format_count(added, 'memory')} and confirmed {confirmed}"
+                self.write(document, now, what, before, after)
+            return added, confirmed
 
     def was_made(self, change: Change) -> bool:
         """Return whether the memories differ from those before a change."""
@@ -646,4 +612,4 @@ def _decode_sides(change: Change) -> tuple[list[ObjectState], list[ObjectState]]
 
 def _name_object(kind: Kind, raw: Json) -> str:
     """Return kind and text of an object, for the log and its messages: fact “we deploy with make ship”."""
-    return f"{get_kind_label(kind)} “{make_label(kind, raw)}”"
+    return f"{get_kind_label(kind)} “{truncate_line(get_main_text(kind, raw), SHORT_CHARS)}”"

@@ -151,7 +151,8 @@ class MemoryIndex:
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
         """Return the live records of a type that may share half of their words with the content; some may not."""
-        index = self._alike_index().get(type)
+        self.index_alike()
+        index = self._alike.get(type) if self._alike else None
         found = index.find_candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
 
@@ -163,7 +164,7 @@ class MemoryIndex:
             return []
         return [one for one in self.live() if one.kind == kind and differ_in_numbers(one.content, content)]
 
-    def index_alike(self, stop: Callable[[], bool]) -> bool:
+    def index_alike(self, stop: Callable[[], bool] = lambda: False) -> bool:
         """Build the index for `alike` if it does not exist yet; return False if `stop` ended that early."""
         if self._alike is None:
             made: dict[str, LshIndex[str]] = {}
@@ -180,13 +181,6 @@ class MemoryIndex:
             for record in self.live():
                 self._words.add(record)
         return self._words
-
-    def _alike_index(self) -> "dict[str, LshIndex[str]]":
-        if self._alike is None:
-            self._alike = {}
-            for record in self.live():
-                self._add_alike(self._alike, record)
-        return self._alike
 
     def _index(self, record: MemoryRecord) -> None:
         if not record.is_live:

@@ -31,9 +31,9 @@ from clio.memory.store.record import (
     PruneReason,
     Saved,
     check_content,
-    clean_value,
     has_same_text,
     is_lasting,
+    redact_value,
     shorten_content,
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
@@ -382,7 +382,7 @@ class MemoryStore:
             content,
             draft.kind,
             draft.importance,
-            examples=clean_value(draft.examples, self._redact),
+            examples=redact_value(draft.examples, self._redact),
             keywords=[self._redact(word) for word in draft.keywords],
             explicit=draft.explicit,
             provenance=provenance,
@@ -404,7 +404,7 @@ class MemoryStore:
         store, record = self._holding(id)
         if "content" in changes:
             changes["content"] = self._redact(check_content(changes["content"]))
-        if examples := clean_value(changes.pop("examples", ()), self._redact):
+        if examples := redact_value(changes.pop("examples", ()), self._redact):
             changes |= {"examples": examples, "hashes": self._examples.hashes(examples)}
         return store.update(record.id, **changes)
 

@@ -20,7 +20,7 @@ from clio.text.scoring import (
     decay_confidence,
     is_faded,
 )
-from clio.text.translation import tr
+from clio.text.translation import mark, tr
 from clio.text.untrusted_text import quote_inert
 
 AssertedBy = Literal["user", "model", "tool"]
@@ -512,13 +512,6 @@ def check_content(text: str) -> str:
     return content
 
 
-def check_importance(value: float) -> float:
-    """Return the importance, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
-    if not math.isfinite(value):
-        raise UserError(tr("the importance must be a number from 0.0 to 1.0, not {value!r}", value=value))
-    return min(max(float(value), 0.0), 1.0)
-
-
 def check_preference_score(value: float | None) -> float | None:
     """Return the score, if there is one. Raises UserError outside 0 to 10."""
     if value is None:
@@ -569,11 +562,15 @@ def default_confidence(provenance: Provenance | None) -> float:
     return CONFIDENCE[provenance.asserted_by] if provenance else 1.0
 
 
-def check_confidence(value: float) -> float:
-    """Return the confidence, clamped to 0.0 to 1.0. Raises UserError if it is not a finite number."""
+def _check_fraction(value: float, message: str) -> float:
+    """Return a number clamped to 0.0 to 1.0. Raises UserError with the message if it is not finite."""
     if not math.isfinite(value):
-        raise UserError(tr("the confidence must be a number from 0.0 to 1.0, not {value!r}", value=value))
+        raise UserError(tr(message, value=value))
     return min(max(float(value), 0.0), 1.0)
+
+
+_NO_IMPORTANCE = mark("the importance must be a number from 0.0 to 1.0, not {value!r}")
+_NO_CONFIDENCE = mark("the confidence must be a number from 0.0 to 1.0, not {value!r}")
 
 
 def check_record(record: MemoryRecord) -> MemoryRecord:
@@ -582,8 +579,8 @@ def check_record(record: MemoryRecord) -> MemoryRecord:
         record,
         kind=check_type(record.kind),
         content=check_content(record.content),
-        importance=check_importance(record.importance),
-        confidence=check_confidence(record.confidence),
+        importance=_check_fraction(record.importance, _NO_IMPORTANCE),
+        confidence=_check_fraction(record.confidence, _NO_CONFIDENCE),
         score=check_preference_score(record.score),
         keywords=clean_tags(record.keywords),
         scenarios=clean_tags(record.scenarios),
@@ -632,39 +629,25 @@ def shorten_content(record: MemoryRecord) -> str:
     return truncate_line(record.content, SHORT_CHARS)
 
 
-_TEXTS = ("content", "solution", "also", "impact", "steps", "context", "examples")
-
-
-def clean_value(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return a text, or a tuple of texts, without secrets; any other value unchanged."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, tuple):
-        return tuple(clean_value(one, redact) for one in cast(tuple[object, ...], value))
-    return value
-
-
+Redact = Callable[[str], str]
+_TEXTS = ("content", "reason", "keywords", "scenarios", "solution", "also", "impact", "steps", "context", "examples")
+_NOT_TEXT = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
+"""Fields with ids and hashes, which the search for secrets would take for secrets."""
 D = TypeVar("D", MemoryRecord, MemoryDraft)
 
 
-def clean_draft(draft: D, redact: Callable[[str], str]) -> D:
-    """Return the draft with all its texts cleaned."""
-    return structs.replace(draft, **{name: clean_value(getattr(draft, name), redact) for name in _TEXTS})
+def redact_value(value: Any, redact: Redact) -> Any:
+    """Return a text, or a tuple of texts, without secrets; any other value unchanged."""
+    if isinstance(value, str):
+        return redact(value)
+    return tuple(map(redact, cast(tuple[str, ...], value))) if isinstance(value, tuple) else value
 
 
-Redact = Callable[[str], str]
-_NOT_TEXT = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
-"""Fields with ids and hashes, which the search for secrets would take for secrets."""
-
-
-def redact_record(record: MemoryRecord, redact: Redact) -> MemoryRecord:
-    """Return the record with its texts cleaned; the same object if none of them changes."""
-    content, reason = redact(record.content), redact(record.reason)
-    tags = {name: tuple(map(redact, getattr(record, name))) for name in ("keywords", "scenarios", "examples")}
-    is_clean = all(getattr(record, name) == texts for name, texts in tags.items())
-    if is_clean and (content, reason) == (record.content, record.reason):
-        return record
-    return structs.replace(record, content=content, reason=reason, **tags)
+def redact_record(record: D, redact: Redact) -> D:
+    """Return a record or a draft with its texts cleaned; the same object if none of them changes."""
+    texts = {name: value for name in _TEXTS if (value := getattr(record, name, None))}
+    changed = {name: new for name, value in texts.items() if (new := redact_value(value, redact)) != value}
+    return structs.replace(record, **changed) if changed else record
 
 
 def redact_note(note: Note, redact: Redact) -> Note:

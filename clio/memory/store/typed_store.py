@@ -49,7 +49,16 @@ from clio.memory.store.typed_codec import (
     read_formers,
 )
 from clio.storage.documents import Document, encode_document, load_document, refuse_newer_version
-from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
+from clio.storage.files import (
+    NO_FOLLOW,
+    Stamp,
+    get_stamp,
+    make_ignored_folder,
+    open_regular,
+    read_regular,
+    write_all,
+    write_atomic,
+)
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
@@ -117,8 +126,8 @@ class TypedStore:
         self._unknown: dict[str, msgspec.Raw] = {}
         self._generation: int | None = None  # None without a snapshot: then the journal states it
         self._read_bytes = 0
-        self._seen: tuple[int, int] | None = None  # device and inode of the journal
-        self._snapshot_stamp: tuple[int, int, int] | None = None
+        self._seen: tuple[int, ...] | None = None  # device and inode of the journal
+        self._snapshot_stamp: Stamp | None = None
         self._journal_damaged = False
         self._damage_error: CorruptDocument | None = None
 
@@ -791,26 +800,19 @@ class TypedStore:
         head = JournalHead(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
         return msgspec.json.encode(head) + b"\n"
 
-    def _stamp(self) -> tuple[int, int, int]:
-        try:
-            status = self.path.stat()
-        except FileNotFoundError:
-            return (0, 0, 0)
-        return (status.st_ino, status.st_size, status.st_mtime_ns)
+    def _stamp(self) -> Stamp:
+        return get_stamp(self.path) or (0, 0, 0, 0)
 
     def size(self) -> int:
         """Return the size of snapshot and journal in bytes, as last read."""
         return self._snapshot_size() + self._read_bytes
 
     def _snapshot_size(self) -> int:
-        return self._snapshot_stamp[1] if self._snapshot_stamp else 0
+        return self._snapshot_stamp[2] if self._snapshot_stamp else 0
 
-    def _journal_state(self) -> tuple[tuple[int, int] | None, int]:
-        try:
-            status = self._journal.stat()
-        except FileNotFoundError:
-            return None, 0
-        return (status.st_dev, status.st_ino), status.st_size
+    def _journal_state(self) -> tuple[tuple[int, ...] | None, int]:
+        stamp = get_stamp(self._journal)
+        return (stamp[:2], stamp[2]) if stamp else (None, 0)
 
 
 def _resolve_id(prefix: str, ids: Collection[str]) -> str:

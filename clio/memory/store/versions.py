@@ -7,7 +7,6 @@ well, and never written.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -41,6 +40,7 @@ from clio.memory.store.ltm_objects import (
 from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 from clio.storage.documents import DocumentFormat, load_document
+from clio.storage.files import Stamp, get_stamp
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
 
@@ -100,7 +100,7 @@ class LtmArchive:
         self._log = log
         self._earlier = log.path.with_name("ltm.archive.json")
         self._position = Position()
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None
         self._items: list[_ArchivedItem] = []
         self._by_identity: dict[tuple[str, ...], list[_ArchivedItem]] = {}
         self._handles: Counter[str] = Counter()
@@ -146,13 +146,13 @@ class LtmArchive:
 
     def size(self) -> int:
         """Return the size of the files it is derived from, in bytes."""
-        stamp = _stamp(self._earlier)
-        return self._log.size() + (stamp[1] if stamp else 0)
+        stamp = get_stamp(self._earlier)
+        return self._log.size() + (stamp[2] if stamp else 0)
 
     def _catch_up(self) -> None:
         """Follow the log; what was undone since then needs all of it."""
         new = self._log.read(self._position)
-        goes_on = new.goes_on and _stamp(self._earlier) == self._stamp
+        goes_on = new.goes_on and get_stamp(self._earlier) == self._stamp
         if goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
             self._position = new.position
             for line in new.lines:
@@ -164,7 +164,7 @@ class LtmArchive:
     def _read_all(self, new: NewLines) -> None:
         self._items, self._by_identity, self._handles = [], {}, Counter()
         undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
-        self._stamp = _stamp(self._earlier)
+        self._stamp = get_stamp(self._earlier)
         document = load_document(self._earlier, _EARLIER_ARCHIVE)
         for place, kept in enumerate(document.value.entries if document else ()):
             if not get_handle(kept.entry):
@@ -222,14 +222,6 @@ class LtmArchive:
         self._handles[item.handle] -= 1
         if not self._handles[item.handle]:
             del self._handles[item.handle]
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        info = path.stat()
-    except FileNotFoundError:
-        return None
-    return info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
