@@ -83,7 +83,7 @@ def measure(count: int) -> None:
         print(f"{len(memory.read().entries):,} entries, {size / 1e3:,.0f} KB")
         numbers = iter(range(1_000_000, 2_000_000))
         report("add a new one", lambda: memory.add(entry(rng, next(numbers)), FROM), ADDS)
-        known = memory.read().discoveries[0]
+        known = memory.read().of("discovery")[0]
         report("confirm one", lambda: memory.add(MemoryDraft(kind="discovery", content=known.content), FROM), ADDS)
         report("read", memory.read, 20)
         knowledge = memory.read()

@@ -39,7 +39,7 @@ from clio.jobs.schedules import find_problems, get_schedules_folder, list_schedu
 from clio.lsp.catalog import are_servers_trusted, find_project_suffixes, find_servers, suggest_installation
 from clio.memory.portability.data_files import list_file_sets
 from clio.memory.portability.export import MemoryPaths
-from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
+from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing
 from clio.memory.transcripts.database import VERSION
@@ -1068,7 +1068,7 @@ def _describe_file_damage(path: Path) -> str:
         return tr("cannot be read: {error_reason}", error_reason=error_reason(error))
     try:
         if path.name == "ltm.json":
-            refuse_newer(decode_ltm(data), str(path))
+            decode_ltm(data).refuse_newer(str(path))
         elif path.name == "memories.json":
             decode_document(data, MEMORIES, path)
         elif path.suffix == ".json":

@@ -116,6 +116,7 @@ class _HasId(Protocol):
     def id(self) -> str: ...
 
 
+L = TypeVar("L")
 R = TypeVar("R", bound=_HasId)
 
 
@@ -293,7 +294,7 @@ class ChangeLog:
         whole = data[: data.rfind(b"\n") + 1]
         if (rest := data[len(whole) :]) and is_json(rest):
             whole = data
-        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode_line(line)))
+        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode_line(line, _lines)))
         position = Position(file=head.id, offset=start + len(whole), stamp=stamp if whole == data else None)
         return NewLines(lines=lines, position=position, goes_on=goes_on)
 
@@ -309,7 +310,7 @@ class ChangeLog:
     def read_earlier(self) -> tuple[Change, ...]:
         """Return the changes in the `memory.undo.jsonl` of earlier clio versions, oldest first."""
         lines = read_last_lines(self.path.with_name(EARLIER_NAME), _EARLIER_BYTES)
-        return tuple(change for line in lines if (change := _decode_earlier_line(line)))
+        return tuple(change for line in lines if (change := _decode_line(line, _earlier_lines)))
 
     def undoable(self) -> tuple[Change, ...]:
         """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
@@ -426,7 +427,7 @@ def _make_version_change(
         store=change.store,
         what="",
         key=change.key,
-        before=_encode_raw(list(records) or None),
+        before=_encode_raw(records or None),
         ended=dict(ended),
         restored=dict(restored),
         project=change.project,
@@ -526,16 +527,9 @@ def _encode_head(folded: int = 0) -> bytes:
     return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
 
 
-def _decode_line(line: bytes) -> Change | Mark | None:
+def _decode_line(line: bytes, decoder: JsonDecoder[L]) -> L | None:
     try:
-        return _lines.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def _decode_earlier_line(line: bytes) -> Change | None:
-    try:
-        return _earlier_lines.decode(line)
+        return decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
@@ -624,48 +618,36 @@ def undo_last(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool
         changes = logs.last_whole()
         if not changes:
             raise UserError(tr("no memory was changed, so there is nothing to undo"))
-        if changes[0].group:
-            return _undo_group(logs, revert, was_made, changes)
-        return _undo_change(logs, revert, was_made, changes[0])
+        done: list[Change] = []
+        refused: dict[str, UserError] = {}
+        made = 0
+        try:
+            for change in changes:
+                try:
+                    is_made = was_made(change)
+                    revert[change.store](change)
+                    done.append(change)
+                    made += is_made
+                except UserError as error:
+                    refused[change.id] = error
+        finally:
+            logs.mark(done, is_undone=True)
+            logs.mark([change for change in changes if change.id in refused], is_undone=False)
+    return _describe_undo(changes, made, list(refused.values()))
 
 
-def _undo_change(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool], change: Change) -> str:
-    try:
-        is_made = was_made(change)
-        revert[change.store](change)
-    except UserError as error:
-        logs.mark([change], is_undone=False)
-        raise UserError(tr("{error} Undo again for the change before it.", error=error)) from error
-    logs.mark([change], is_undone=True)
-    return tr("Undone: {what}.", what=change.what) if is_made else _describe_never_made(change.what)
-
-
-def _describe_never_made(what: str) -> str:
-    return tr(
-        "Nothing was undone: memory is as it was before “{what}”. Undo again for the change before it.", what=what
-    )
-
-
-def _undo_group(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool], changes: Sequence[Change]) -> str:
-    """Revert a group from its newest change to its oldest. Raises UserError if no part of it can be."""
-    title, dropped = changes[0].title or "several changes", changes[-1].part - 1
-    done: list[Change] = []
-    made = 0
-    given_up: list[Change] = []
-    refused: list[str] = []
-    try:
-        for change in changes:
-            try:
-                is_made = was_made(change)
-                revert[change.store](change)
-                done.append(change)
-                made += is_made
-            except UserError as error:
-                refused.append(str(error).rstrip("."))
-                given_up.append(change)
-    finally:
-        logs.mark(done, is_undone=True)
-        logs.mark(given_up, is_undone=False)
+def _describe_undo(changes: Sequence[Change], made: int, refused: Sequence[UserError]) -> str:
+    """Return what was undone, as a sentence. Raises UserError if nothing could be. made: number of undone changes."""
+    is_group = bool(changes[0].group)
+    title = (changes[0].title or "several changes") if is_group else changes[0].what
+    if not made and not refused:
+        return tr(
+            "Nothing was undone: memory is as it was before “{what}”. Undo again for the change before it.", what=title
+        )
+    if not is_group:
+        for error in refused:
+            raise UserError(tr("{error} Undo again for the change before it.", error=error)) from error
+        return tr("Undone: {what}.", what=title)
     sentences = [tr("Undone: {title}, {changes}.", title=title, changes=tr_count(made, "change"))]
     if refused:
         more = tr("; and {count:,} more", count=len(refused) - SHOWN) if len(refused) > SHOWN else ""
@@ -673,14 +655,12 @@ def _undo_group(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bo
             tr(
                 "Not undone: {changes} ({refused}{more}).",
                 changes=tr_count(len(refused), "change"),
-                refused="; ".join(refused[:SHOWN]),
+                refused="; ".join(str(error).rstrip(".") for error in refused[:SHOWN]),
                 more=more,
             )
         )
-    if dropped > 0:
+    if (dropped := changes[-1].part - 1) > 0:
         sentences.append(tr("{changes} can no longer be undone.", changes=tr_count(dropped, "change")))
-    if done and not made and not refused:
-        return _describe_never_made(title)
     if not made:
         raise UserError(
             tr(

@@ -11,7 +11,7 @@ import re
 import stat
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -484,10 +484,26 @@ class LtmDocument:
         self.shared: dict[int, SharedEntry] = {}
         self.private: dict[int, object] = {}
 
-    @property
-    def stated_version(self) -> object:
-        """Return the version at the top of the document; clio's own files have none there."""
-        return self._whole.get("version")
+    def refuse_newer(self, name: str) -> None:
+        """Raise NewerDocument if a newer clio wrote it, ValueError if its version is invalid: then it is damaged.
+
+        clio's own files state their version in the metadata; one at the top is checked too.
+        """
+        if (outer := self._whole.get("version")) is not None:
+            check_version(outer)
+        stated: object = self.metadata.get("version", MAJOR_VERSION)
+        is_number = isinstance(stated, str | int | float) and not isinstance(stated, bool)
+        if not is_number or _VERSION.fullmatch(str(stated)) is None:
+            raise ValueError(f"its version is {str(stated)[:40]!r}, which is not a version number")
+        if (major := int(str(stated).partition(".")[0])) > MAJOR_VERSION:
+            raise NewerDocument(
+                tr(
+                    "{name!r} has version {major}, and this clio reads up to {major_version}; update clio.",
+                    name=name,
+                    major=major,
+                    major_version=MAJOR_VERSION,
+                )
+            )
 
     def drop_wrong_texts(self) -> int:
         """Remove the memories whose text is not a string, and return their number."""
@@ -496,7 +512,11 @@ class LtmDocument:
             if kind == "rule":  # the Perl CLIO wrote rules in several forms
                 continue
             section = self.section(kind)
-            sound = [raw for raw in section if not _has_wrong_text(raw, shape.text)]
+            sound: list[Any] = [
+                raw
+                for raw in section
+                if not isinstance(raw, dict) or isinstance(cast(Json, raw).get(shape.text, ""), str | None)
+            ]
             dropped += len(section) - len(sound)
             section[:] = sound
         return dropped
@@ -505,22 +525,14 @@ class LtmDocument:
         """Return the objects of a kind, with any other items among them."""
         return self._rules if kind == "rule" else cast(list[Any], self._patterns[SHAPES[kind].section])
 
-    def raws(self, kind: Kind) -> Iterator[Json]:
-        """Return the objects of a kind that are memories."""
-        return (raw for raw in self.section(kind) if is_ltm_object(kind, raw))
-
     def all(self) -> list[tuple[Kind, Json]]:
         """Return all objects that are memories, by kind."""
-        return [(kind, raw) for kind in PROJECT_KINDS for raw in self.raws(kind)]
+        return [(kind, raw) for kind in PROJECT_KINDS for raw in self.section(kind) if is_ltm_object(kind, raw)]
 
     def knowledge(self) -> Knowledge:
         """Return all memories."""
-        found = self.all()
-        return Knowledge(
-            entries=tuple(
-                self._entry(kind, raw, handle) for (kind, raw), handle in zip(found, assign_handles(found), strict=True)
-            )
-        )
+        known = self.by_handle().items()
+        return Knowledge(entries=tuple(self._entry(kind, raw, handle) for handle, (kind, raw) in known))
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
         """Return the objects by id."""
@@ -579,7 +591,7 @@ def read_ltm(path: Path) -> LtmDocument:
         data = b"{}"
     try:
         document = decode_ltm(data)
-        refuse_newer(document, str(path))
+        document.refuse_newer(str(path))
     except ValueError as error:
         raise make_corrupt_error(path, set_file_aside(path), str(error)) from error
     if dropped := document.drop_wrong_texts():
@@ -609,39 +621,9 @@ def _remove_wrong_texts(path: Path, data: bytes, document: LtmDocument, dropped:
         )
 
 
-def _has_wrong_text(raw: object, name: str) -> bool:
-    return isinstance(raw, dict) and not isinstance(cast(Json, raw).get(name, ""), str | None)
-
-
 def decode_ltm(data: bytes) -> LtmDocument:
     """Return the document in `data`. Raises ValueError."""
     return LtmDocument(decode_json(data))
-
-
-def refuse_newer(document: LtmDocument, name: str) -> None:
-    """Raise NewerDocument if a newer clio wrote the document, ValueError if its version is invalid."""
-    if (major := _read_major_version(document)) > MAJOR_VERSION:
-        raise NewerDocument(
-            tr(
-                "{name!r} has version {major}, and this clio reads up to {major_version}; update clio.",
-                name=name,
-                major=major,
-                major_version=MAJOR_VERSION,
-            )
-        )
-
-
-def _read_major_version(document: LtmDocument) -> int:
-    """Return the first number of the version. Raises ValueError if it is invalid, since the file is damaged then."""
-    outer = document.stated_version
-    if outer is not None:
-        check_version(outer)
-    stated: object = document.metadata.get("version", MAJOR_VERSION)
-    if not isinstance(stated, str | int | float) or isinstance(stated, bool):
-        raise ValueError(f"its version is {str(stated)[:40]!r}, which is not a version number")
-    if _VERSION.fullmatch(str(stated)) is None:
-        raise ValueError(f"its version is {str(stated)[:40]!r}, which is not a version number")
-    return int(str(stated).partition(".")[0])
 
 
 def write_ltm(path: Path, document: LtmDocument, *, private: bool = False) -> None:
@@ -667,8 +649,6 @@ def _read_rules(rules: "Json | list[Any]", details: object) -> list[Any]:
 
 
 def _listed_rule(item: Any) -> Any:
-    if isinstance(item, str):
-        return {"rule": item, "context": EVERYWHERE}
     if not isinstance(item, dict):
         return {"rule": item, "context": EVERYWHERE}
     raw = cast(Json, item)

@@ -30,7 +30,6 @@ from clio.memory.store.ltm_codec import (
     make_handle,
     normalize_rule_path,
     normalize_text,
-    refuse_newer,
     set_handle,
     to_fraction,
     to_number,
@@ -64,13 +63,11 @@ def check_draft(draft: MemoryRecord) -> MemoryRecord:
     """Return the draft with its texts stripped and in valid Unicode. Raises UserError if it cannot be stored."""
     clean = structs.replace(
         draft,
-        content=replace_surrogates(draft.content).strip(),
-        solution=replace_surrogates(draft.solution).strip(),
-        impact=replace_surrogates(draft.impact).strip(),
-        context=replace_surrogates(draft.context).strip(),
-        also=_clean_texts(draft.also),
-        steps=_clean_texts(draft.steps),
-        examples=_clean_texts(draft.examples),
+        **{
+            name: replace_surrogates(getattr(draft, name)).strip()
+            for name in ("content", "solution", "impact", "context")
+        },
+        **{name: _clean_texts(getattr(draft, name)) for name in ("also", "steps", "examples")},
     )
     name = get_kind_label(clean.kind)
     if not clean.content and not (clean.kind == "workflow" and clean.steps):
@@ -408,7 +405,7 @@ def read_imported_document(text: str) -> LtmDocument:
         document = decode_ltm(text.encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise UserError(tr("This is not an ltm.json ({error}); nothing was imported.", error=error)) from error
-    refuse_newer(document, tr("the imported ltm.json"))
+    document.refuse_newer(tr("the imported ltm.json"))
     return document
 
 

@@ -327,21 +327,6 @@ class Knowledge(Struct, frozen=True, kw_only=True):
         """Return the memories of one kind."""
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
-    @property
-    def discoveries(self) -> tuple[MemoryRecord, ...]:
-        """Return the facts about the project."""
-        return self.of("discovery")
-
-    @property
-    def solutions(self) -> tuple[MemoryRecord, ...]:
-        """Return the errors with what helped."""
-        return self.of("solution")
-
-    @property
-    def patterns(self) -> tuple[MemoryRecord, ...]:
-        """Return the conventions of the code."""
-        return self.of("pattern")
-
 
 Action = Literal[
     "new",

@@ -77,7 +77,8 @@ class _ArchivedItem:
     def __init__(self, memory: ArchivedMemory) -> None:
         self.memory = memory
         self.handle = get_handle(memory.entry)
-        self.identity = _get_identity(memory)
+        kind = memory.known_kind
+        self.identity = (kind, *get_identity(kind, memory.entry)) if kind else ()
         self.restored_as = ""
 
     def is_in_file(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
@@ -102,7 +103,6 @@ class LtmArchive:
         self._position = Position()
         self._stamp: Stamp | None = None
         self._items: list[_ArchivedItem] = []
-        self._by_identity: dict[tuple[str, ...], list[_ArchivedItem]] = {}
         self._handles: Counter[str] = Counter()
 
     def read(self, document: LtmDocument) -> tuple[ArchivedMemory, ...]:
@@ -113,19 +113,18 @@ class LtmArchive:
 
     def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
         """Return the archived memories as records, the latest archived first."""
-        found: list[MemoryRecord] = []
-        for kept in reversed(self.read(document)):
-            if kind := kept.known_kind:
-                found.append(to_record(kind, kept.entry, get_handle(kept.entry)))
-        return tuple(found)
+        return tuple(
+            to_record(kind, kept.entry, get_handle(kept.entry))
+            for kept in reversed(self.read(document))
+            if (kind := kept.known_kind)
+        )
 
     def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
         """Return the latest archived memory with the same meaning as `wanted`."""
         self._catch_up()
-        found = self._by_identity.get((kind, *get_identity(kind, wanted)))
-        if not found:
-            return None
-        live = document.by_handle()
+        identity = (kind, *get_identity(kind, wanted))
+        found = [item for item in self._items if item.identity == identity]
+        live = document.by_handle() if found else {}
         return next((item.memory for item in reversed(found) if not item.is_in_file(live)), None)
 
     def handles(self) -> frozenset[str]:
@@ -162,7 +161,7 @@ class LtmArchive:
         self._read_all(self._log.read() if new.goes_on else new)
 
     def _read_all(self, new: NewLines) -> None:
-        self._items, self._by_identity, self._handles = [], {}, Counter()
+        self._items, self._handles = [], Counter()
         undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
         self._stamp = get_stamp(self._earlier)
         document = load_document(self._earlier, _EARLIER_ARCHIVE)
@@ -213,20 +212,13 @@ class LtmArchive:
 
     def _add(self, item: _ArchivedItem) -> None:
         self._items.append(item)
-        self._by_identity.setdefault(item.identity, []).append(item)
         self._handles[item.handle] += 1
 
     def _drop(self, item: _ArchivedItem) -> None:
         self._items.remove(item)
-        self._by_identity[item.identity].remove(item)
         self._handles[item.handle] -= 1
         if not self._handles[item.handle]:
             del self._handles[item.handle]
-
-
-def _get_identity(kept: ArchivedMemory) -> tuple[str, ...]:
-    kind = kept.known_kind
-    return (kind, *get_identity(kind, kept.entry)) if kind else ()
 
 
 def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:

@@ -67,7 +67,7 @@ def test_the_layout_of_a_new_file(path: Path) -> None:
 def test_reading_gives_back_what_was_added(path: Path) -> None:
     memory = ltm(path)
     added = add(memory, "solution", "denied", solution="chown", examples=("a.py",))
-    assert added == Saved(record=memory.read().solutions[0], action="new")
+    assert added == Saved(record=memory.read().of("solution")[0], action="new")
     assert added.record == MemoryRecord(
         kind="solution",
         id=added.record.id,
@@ -98,7 +98,7 @@ def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
         "lib/core/: POD required",
     ]
     assert [entry.times for entry in knowledge.entries] == [1, 1, 2, 1, 2, 2, 1, 1]
-    assert knowledge.patterns[0].updated == 1795229650
+    assert knowledge.of("pattern")[0].updated == 1795229650
     new = add(ltm(path), "discovery", "new", confidence=0.5).record
     after = read_json(path)
     assert after["patterns"]["discoveries"].pop()["fact"] == "new"
@@ -140,7 +140,7 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
 def test_the_same_said_again_confirms(path: Path) -> None:
     assert add(ltm(path, NOW - 100), "discovery", "Config is YAML", confidence=0.9).is_new
     assert not add(ltm(path), "discovery", "  config  is yaml. ", confidence=0.4).is_new
-    (entry,) = ltm(path).read().discoveries
+    (entry,) = ltm(path).read().of("discovery")
     assert (entry.content, entry.confidence, entry.updated) == ("Config is YAML", 0.9, NOW)
     assert (entry.created, entry.times) == (NOW - 100, 2)
 
@@ -151,7 +151,7 @@ def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path:
     assert (second.is_new, second.beside) == (True, (first,))
     again = add(ltm(path), "solution", "Denied", solution="chown.", examples=("a", "b"))
     assert (again.is_new, again.beside) == (False, (second.record,))
-    found = ltm(path).read().solutions
+    found = ltm(path).read().of("solution")
     assert [(entry.solution, entry.times, entry.examples) for entry in found] == [
         ("run as root", 1, ()),
         ("chown", 2, ("a", "b")),
@@ -173,7 +173,7 @@ def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path:
 def test_times_in_any_form(path: Path, written: object, meant: float) -> None:
     entry = {"fact": "f", "timestamp": written, "confidence": "0.7"}
     write_json(path, {"patterns": {"discoveries": [entry]}})
-    (found,) = ltm(path).read().discoveries
+    (found,) = ltm(path).read().of("discovery")
     assert (found.updated, found.confidence) == (meant, 0.7)
 
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from clio.errors import UserError
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, Provenance
+from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, MemoryRecord, Provenance, redact_record
 
 
 def make(folder: Path) -> MemoryStore:
@@ -66,3 +66,16 @@ def test_what_the_model_saves_after_clio_in_the_same_session_changes_nothing(tmp
 
 def said_by(author: AssertedBy, session: str) -> Provenance:
     return Provenance(session=session, asserted_by=author)
+
+
+def test_every_text_of_a_memory_is_redacted() -> None:
+    """As when project memory is copied into PostgreSQL: the secret may be in the solution, not in the error."""
+    texts = {"solution": "export KEY=hush", "impact": "hush leaked", "reason": "hush", "context": "hush/"}
+    lists = dict.fromkeys(("also", "steps", "examples", "keywords", "scenarios"), ("one", "hush"))
+    record = MemoryRecord(
+        id="s-1", kind="solution", content="hush is missing", hashes={"a.py": "hush"}, **texts, **lists
+    )
+    clean = redact_record(record, lambda text: text.replace("hush", "[secret]"))
+    assert "hush" not in str(structs.replace(clean, hashes={}))
+    assert clean.hashes == record.hashes
+    assert redact_record(clean, lambda text: text.replace("hush", "[secret]")) is clean
