@@ -302,14 +302,22 @@ class Learner:
         may_correct = list_foreign_texts(text) or _MAY_CORRECT.search(text) or _MAY_SAY_VALUE.search(text)
         if self._memory.is_silent or not may_correct:
             return set(), set()
-        from clio.memory.consolidation.live_corrections import Replaced, apply_corrections, correct_values
+        from clio.memory.consolidation.live_corrections import (
+            Replaced,
+            apply_corrections,
+            correct_values,
+            learn_corrected,
+        )
 
-        before = [one.content for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
-        context = "\n".join(before[-CONTEXT_MESSAGES:])
+        messages = [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
+        before = messages[-CONTEXT_MESSAGES:]
+        context = "\n".join(one.content for one in before)
         try:
             swapped = correct_values(self._memory, text, session.id, context)
             done = {one.quote for one in swapped}
             replaced = apply_corrections(self._memory, text, session.id, context, done)
+            done = {one.quote for one in (*swapped, *replaced) if isinstance(one, Replaced) or one.candidates}
+            swapped += learn_corrected(self._memory, text, session.id, before, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()

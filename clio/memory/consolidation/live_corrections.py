@@ -25,6 +25,7 @@ from clio.memory.consolidation.stated_facts import (
     Stated,
     make_replacement,
     match_corrections,
+    read_correctable_statements,
     read_corrections,
 )
 from clio.memory.consolidation.value_changes import ValueChange, find_value_change
@@ -49,6 +50,7 @@ from clio.memory.statement_words import PREPOSITIONS, STOP_WORDS
 from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
+    AssertedBy,
     Kind,
     MemoryDraft,
     MemoryRecord,
@@ -58,6 +60,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
+from clio.messages import Message, UserMessage
 from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import tr
 from clio.text.vocabulary import stem_word
@@ -282,7 +285,7 @@ class Replaced(Struct, frozen=True, kw_only=True):
     """What one correction did.
 
     Attributes:
-        refuted: the memories that no longer hold.
+        refuted: the memories that no longer hold; none if it corrects what is not in memory.
         record: what holds now; None if the correction only says what does not.
         quote: the sentence as written.
         scope: of `record`.
@@ -297,6 +300,9 @@ class Replaced(Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return the line that reports it."""
         old = "; ".join(f"“{shorten_content(one)}”" for one in self.refuted)
+        if self.record is not None and not self.refuted:
+            saved = tr("Saved to {scope} memory: {contents}", scope=self.scope, contents=self.record.content)
+            return tr("{parts} · /memory undo", parts=saved)
         if self.record is None:
             return tr("No longer used: {old} · /memory undo", old=old)
         return tr(
@@ -429,6 +435,63 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
+
+
+class CorrectedStatement(Struct, frozen=True, kw_only=True):
+    """A statement of the turn before with the value by which a sentence corrects it. author: who stated it."""
+
+    content: str
+    author: AssertedBy
+    quote: str
+
+
+def find_corrected_statements(text: str, before: Sequence[Message]) -> list[CorrectedStatement]:
+    """Return what a message corrects of the turn before; nothing of a sentence that may correct several statements.
+
+    before: the messages of that turn.
+    """
+    context = "\n".join(one.content for one in before)
+    authors: dict[str, AssertedBy] = {}
+    for message in before:
+        if isinstance(message, UserMessage) and message.origin != "user":
+            continue
+        for statement in read_correctable_statements(message.content):
+            is_user = isinstance(message, UserMessage) or authors.get(statement) == "user"
+            authors[statement] = "user" if is_user else "model"
+    found: list[CorrectedStatement] = []
+    for sentence in read_value_corrections(text):
+        changed: dict[str, AssertedBy] = {
+            change.apply(statement): author
+            for statement, author in authors.items()
+            if (change := find_corrected_value(statement, sentence))
+            and (change.is_named or not has_rival(change, statement, context))
+        }
+        if len(changed) == 1:
+            [(content, author)] = changed.items()
+            found.append(CorrectedStatement(content=content, author=author, quote=sentence))
+    return found
+
+
+def learn_corrected(
+    memory: MemorySystem, text: str, session: str, before: Sequence[Message], done: Collection[str]
+) -> list[Replaced]:
+    """Save what a message corrects of the turn before, if memory had nothing to replace.
+
+    Args:
+        before: the messages of the turn before.
+        done: sentences of the message that have corrected a memory.
+
+    Raises UserError, StorageError, OSError.
+    """
+    saved: list[Replaced] = []
+    for one in find_corrected_statements(text, before):
+        if one.quote in done:
+            continue
+        said = Provenance(session=session, asserted_by=one.author)
+        added = memory.store.add(MemoryDraft(kind="fact", content=one.content), said, scope="project")
+        if added.is_new:
+            saved.append(Replaced(refuted=(), record=added.record, quote=one.quote))
+    return saved
 
 
 def _keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRecord]:

@@ -436,6 +436,14 @@ def _choose_closest(refuted: Sequence[Stated], one: Correction) -> list[Stated]:
     return closest if len(closest) == 1 or _are_related(closest) else _choose_one(closest, one)
 
 
+_SAYS_VALUE = LazyRegex(
+    r"(?:the|our) (?:[\w-]+ ){1,3}?(?:(?:has|have|uses?) \d+ (?:shards?|nodes?|replicas?|partitions?|workers?|threads?"
+    r"|cores?|cpus?|instances?|pods?|consumers?|brokers?|members?|stages?|regions?|zones?|retries|connections?)"
+    r"|(?:starts?|begins?|ends?) at \d{1,2}:\d\d)"
+    r"|(?:(?:the|our) )?(?:[\w-]+ ){1,3}?(?:is|are) (?:issued|paid|billed|priced|quoted|booked|settled) in "
+    r"(?-i:[A-Z]{3})",
+    re.I,
+)
 CONFIDENCE, EXPLICIT = 0.8, 0.9
 """Confidence in a statement made in passing, and in one that the user asked clio to remember."""
 MAX_CHARS = 2_500
@@ -494,6 +502,19 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         stating = _classify_sentence(said)
         if stating is not None:
             yield (*stating, said.text, CONFIDENCE)
+
+
+def read_correctable_statements(text: str) -> Iterator[str]:
+    """Yield the statements of a message that a correction in the next message may be about, with or without its value.
+
+    These are its lasting facts, and sentences that say how many parts something has, when it begins, or its currency.
+    The latter mean little by themselves, and last if the user corrects them.
+    """
+    yield from (content for kind, content, *_ in read_lasting_statements(text) if kind == "fact")
+    for said in read_own_sentences(text, _MAX_SENTENCE) if len(text) <= MAX_CHARS else ():
+        plain = said.masked.rstrip(" .!")
+        if not said.is_question and _SAYS_VALUE.fullmatch(plain) and not DOUBT.search(plain):
+            yield said.text.rstrip(" .!")
 
 
 def format_decision(question: str, answer: str) -> str:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from clio.memory.consolidation.live_corrections import find_corrected_statements
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
     is_already_said,
     read_value_corrections,
 )
+from clio.messages import AssistantMessage, UserMessage
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness, make_repository
 
@@ -83,6 +85,22 @@ def test_a_statement_already_says_who_has_a_role_that_another_is_denied() -> Non
     assert not is_already_said("our scrum master is Dana", denial)
 
 
+@pytest.mark.parametrize(("half", "most_missed"), [("development", 1), ("test", 3)])
+def test_a_correction_of_the_turn_before_is_learned_only_with_its_subject(half: str, most_missed: int) -> None:
+    wrong: list[str] = []
+    missed: list[str] = []
+    lines = (Path(__file__).parent / "data" / f"unlearned_{half}.txt").read_text(encoding="utf-8").splitlines()
+    for line in (line for line in lines if not line.startswith("#")):
+        who, earlier, correction, wanted = line.split("|")
+        earlier = earlier.replace("\\n", "\n")
+        said = UserMessage(content=earlier) if who == "user" else AssistantMessage(content=earlier)
+        learned = [one.content.rstrip(".") for one in find_corrected_statements(correction, [said])]
+        wrong += [line for content in learned if content != wanted]
+        missed += [line] if wanted and wanted not in learned else []
+    assert not wrong
+    assert len(missed) <= most_missed
+
+
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
     with ChatServer() as running:
@@ -117,6 +135,22 @@ def converse(folder: Path, server: ChatServer, *sessions: list[str]) -> tuple[li
 def test_a_correction_right_after_the_statement_replaces_it(tmp_path: Path, server: ChatServer) -> None:
     facts, questions = converse(tmp_path, server, ["remember that we install packages with npm", "no, pnpm"])
     assert (facts, questions) == (["we install packages with pnpm"], [])
+
+
+def test_a_correction_of_what_was_not_in_memory_is_learned(tmp_path: Path, server: ChatServer) -> None:
+    facts, questions = converse(tmp_path, server, ["our queue is rabbitmq", "sorry, I meant nats"])
+    assert (facts, questions) == (["our queue is nats"], [])
+
+
+def test_a_correction_whose_subject_is_not_known_is_not_learned(tmp_path: Path, server: ChatServer) -> None:
+    said = ["create an index with 4 shards", "nope, 8 shards", "should read CHF"]
+    assert converse(tmp_path, server, said) == ([], [])
+
+
+def test_what_the_model_said_and_the_user_corrects_is_learned_once(tmp_path: Path, server: ChatServer) -> None:
+    server.add(text("The index has 4 shards."))
+    facts, questions = converse(tmp_path, server, ["describe the index", "nope, 8 shards"])
+    assert (facts, questions) == (["The index has 8 shards"], [])
 
 
 def test_a_correction_of_something_else_in_the_conversation_replaces_nothing(
