@@ -29,6 +29,7 @@ from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
+from tests.memory.store.typed_support import recall
 
 RUNS = 200
 COMMON = "the is on server port deploy uses runs database service test".split()
@@ -84,7 +85,7 @@ def measure(folder: Path, size: int) -> str:
     floor = fsync_floor(folder)
     store.peek(text())
     queries = [" ".join((*text().split()[:4], rng.choice(COMMON))) for _ in range(RUNS)]
-    recalled = [timed(lambda query=query: store.recall(query)) for query in queries]
+    recalled = [timed(lambda query=query: recall(store, query)) for query in queries]
     profile = Preferences(TypedStore(folder / "prefs.json"), TaskTypes())
     liked = [
         MemoryRecord(id=new_id(), kind="preference", content=text(), score=rng.uniform(0, 10)) for _ in range(size)

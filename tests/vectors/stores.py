@@ -43,6 +43,7 @@ from clio.text.embedding import HashedEmbedder
 from clio.text.scoring import DEFAULT_SCORE
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.tokens import TokenEstimator
+from tests.memory.store.typed_support import recall
 from tests.support.clock import Clock
 from tests.vectors.pure import Adapter, Input, Output, posterior_after
 
@@ -219,14 +220,14 @@ def irrelevant(given: Input) -> Output:
     with a_store() as (store, _):
         for content in given["memories"]:
             store.remember(content.partition(" (importance")[0], "fact", 1.0)
-        return {"returned": [hit.record.content for hit in store.recall(given["query"])]}
+        return {"returned": [hit.record.content for hit in recall(store, given["query"])]}
 
 
 def ranking(given: Input) -> Output:
     with a_store() as (store, _):
         for content, importance in given["memories"]:
             store.remember(content, "fact", importance)
-        return {"order": [hit.record.content for hit in store.recall(given["query"])]}
+        return {"order": [hit.record.content for hit in recall(store, given["query"])]}
 
 
 def limits(given: Input) -> Output:
@@ -234,9 +235,9 @@ def limits(given: Input) -> Output:
         for number in range(given["stored"]):
             store.remember(f"entry{number} alpha{number} beta{number}", "fact")
         return {
-            "limit0": len(store.recall("", 0, "fact")),
-            "limit_minus1": len(store.recall("", -1, "fact")),
-            "default": len(store.recall("", type="fact")),
+            "limit0": len(recall(store, "", 0, "fact")),
+            "limit_minus1": len(recall(store, "", -1, "fact")),
+            "default": len(recall(store, "", type="fact")),
         }
 
 
@@ -246,7 +247,7 @@ def context_load(given: Input) -> Output:
             store.remember(f"liking{number} gamma{number}", "preference")
         for number in range(given["others"]):
             store.remember(f"entry{number} alpha{number} beta{number}", "fact")
-        found = store.recall(limit=given["limit"])
+        found = recall(store, limit=given["limit"])
         assert len({hit.record.id for hit in found}) == len(found)
         return {
             "returned": len(found),
@@ -369,7 +370,7 @@ def recall_protects(given: Input) -> Output:
     with a_store() as (store, clock):
         store.remember("the gate code is under the mat", "note", 0.8)
         clock.now = NOW + 20 * DAY
-        store.recall("gate code")
+        recall(store, "gate code")
         clock.now = NOW + 40 * DAY
         store.compact()
         return {"survives": store.count() == 1}
@@ -388,7 +389,7 @@ def temporal_metadata(given: Input) -> Output:
                 continue
             assert record is not None
             if operation == "access":
-                [hit] = store.recall("words memory")
+                [hit] = recall(store, "words memory")
                 record = hit.record
             elif operation == "update":
                 record = store.update(record.id, content=f"{record.content} again")

@@ -31,6 +31,7 @@ from clio.memory.store.record import (
     PruneReason,
     Saved,
     check_content,
+    default_confidence,
     has_same_text,
     is_lasting,
     redact_value,
@@ -288,7 +289,8 @@ class MemoryStore:
         for store in self._typed.values():
             own = [record.id for record in store.live(rest)]
             if own:
-                store.use(own)
+                with suppress(OSError, StorageError):
+                    store.use(own)
             used += len(own)
             rest = {id: None for id in rest if not store.has(id)}
         if rest:
@@ -382,14 +384,14 @@ class MemoryStore:
             content,
             draft.kind,
             draft.importance,
+            self.decide,
             examples=redact_value(draft.examples, self._redact),
-            keywords=[self._redact(word) for word in draft.keywords],
+            keywords=redact_value(draft.keywords, self._redact),
             explicit=draft.explicit,
             provenance=provenance,
-            confidence=draft.confidence,
-            hashes=self._examples.hashes(draft.examples) if draft.examples else None,
+            confidence=default_confidence(provenance) if draft.confidence is None else draft.confidence,
+            hashes=self._examples.hashes(draft.examples) if draft.examples else {},
             created=draft.created,
-            decide=self.decide,
         )
 
     def update(self, id: str, **changes: Any) -> MemoryRecord:

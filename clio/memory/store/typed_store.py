@@ -10,9 +10,9 @@ import errno
 import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -26,7 +26,6 @@ from clio.memory.store.record import (
     Because,
     Kind,
     MemoryRecord,
-    Provenance,
     Saved,
     check_record,
     check_type,
@@ -140,10 +139,14 @@ class TypedStore:
         return self._index
 
     def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """Return what `recall` would return, without counting it as used.
+        """Return the memories that match a query, best first.
+
+        Without query and kind: all preferences, and the best `limit` others.
 
         Args:
             query: text, or the stems of words.
+            limit: 0 means ten, −1 all.
+            type: the only kind to return; "!fact" means all but facts.
         """
         unwanted = check_type(type[1:]) if type.startswith("!") else ""
         wanted = check_type(type) if type.strip() and not unwanted else ""
@@ -260,50 +263,21 @@ class TypedStore:
     # Changes
 
     def remember(
-        self,
-        content: str,
-        type: str = "note",
-        importance: float = 0.5,
-        *,
-        keywords: Sequence[str] = (),
-        scenarios: Sequence[str] = (),
-        score: float | None = None,
-        reason: str = "",
-        explicit: bool = False,
-        provenance: Provenance | None = None,
-        examples: tuple[str, ...] = (),
-        hashes: dict[str, str] | None = None,
-        confidence: float | None = None,
-        created: float = 0.0,
-        decide: Decide | None = None,
+        self, content: str, type: str = "note", importance: float = 0.5, decide: Decide | None = None, **fields: Any
     ) -> Saved:
         """Save a memory: one of the same meaning is confirmed, one with another value is replaced.
 
+        A statement that contradicts a memory with more confidence becomes one of its variants.
+
         Args:
             importance: clamped to 0.0 to 1.0.
-            keywords: other words by which it can be found.
-            examples: paths of the files it is about.
-            confidence: 0.0 to 1.0; default: 1.0 if a user said it, 0.8 a model, 0.6 a tool. A statement that
-                contradicts a memory with more confidence becomes one of its variants.
-            created: when it was said, in seconds since the epoch; 0.0 means now.
             decide: asked, without the lock, whether two that share half of their words are one; None keeps both.
+            fields: further ones of `MemoryRecord`. Confidence is by default 1.0 if a user said it, 0.8 a model, 0.6 a
+                tool; `created` is now.
         """
-        record = MemoryRecord(
-            id=new_id(),
-            kind=check_type(type),
-            content=content,
-            importance=importance,
-            score=score,
-            reason=reason.strip(),
-            keywords=tuple(keywords),
-            scenarios=tuple(scenarios),
-            explicit=explicit,
-            provenance=provenance,
-            examples=examples,
-            hashes=hashes or {},
-            confidence=default_confidence(provenance) if confidence is None else confidence,
-            created=created,
-        )
+        fields = {"confidence": default_confidence(fields.get("provenance"))} | fields
+        kind = check_type(type)
+        record = MemoryRecord(id=new_id(), kind=kind, content=content, importance=importance, **fields)
         return self.reconsolidate(record, decide)
 
     def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Saved:
@@ -340,22 +314,6 @@ class TypedStore:
         from clio.memory.store.deduplication import find_nearest_memory
 
         return find_nearest_memory(self.index, MemoryRecord(id="", kind=kind, content=content))
-
-    def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """Return the memories that match a query, best first; each counts as used.
-
-        Without query and kind: all preferences, and the best `limit` others.
-
-        Args:
-            limit: 0 means ten, −1 all.
-            type: the only kind to return; "!fact" means all but facts.
-        """
-        found = self.peek(query, limit, type)
-        if not found:
-            return ()
-        with suppress(OSError, TimeoutError):  # a disk that cannot be written can still be read
-            self.use([hit.record.id for hit in found])
-        return tuple(structs.replace(hit, record=self._index.records.get(hit.record.id, hit.record)) for hit in found)
 
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may lose that."""

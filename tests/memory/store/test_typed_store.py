@@ -10,6 +10,7 @@ from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.record import MAX_CHARS, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
+from tests.memory.store.typed_support import recall
 from tests.support.clock import Clock
 
 DAY = 86_400.0
@@ -63,7 +64,7 @@ def test_an_unknown_type_is_answered_with_those_there_are(store: TypedStore) -> 
     with pytest.raises(UserError, match="fact, preference, event, note"):
         store.remember("words", "wish")
     with pytest.raises(UserError, match="fact, preference, event, note"):
-        store.recall("words", type="!wish")
+        recall(store, "words", type="!wish")
 
 
 @pytest.mark.parametrize(
@@ -82,23 +83,23 @@ def test_what_is_recalled_counts_as_used_and_what_is_peeked_at_does_not(store: T
     clock.now += 5 * DAY
     [peeked] = store.peek("gate")
     assert peeked.record.access_count == 0
-    [hit] = store.recall("gate")
+    [hit] = recall(store, "gate")
     assert (hit.record.access_count, hit.record.accessed) == (1, clock.now)
     assert TypedStore(store.path).find(hit.record.id).access_count == 1
 
 
 def test_a_query_finds_by_any_form_of_a_word_and_by_keywords(store: TypedStore) -> None:
     store.remember("deploys run from the release branch", "fact", keywords=["shipping"])
-    assert len(store.recall("deploying")) == 1
-    assert len(store.recall("how does shipping work")) == 1
-    assert store.recall("weather") == ()
+    assert len(recall(store, "deploying")) == 1
+    assert len(recall(store, "how does shipping work")) == 1
+    assert recall(store, "weather") == ()
 
 
 def test_types_can_be_asked_for_and_left_out(store: TypedStore) -> None:
     for kind in ("fact", "event", "preference", "note"):
         store.remember(f"a zebra as {kind}", kind)
-    assert [hit.record.kind for hit in store.recall("zebra", type="event")] == ["event"]
-    assert {hit.record.kind for hit in store.recall("zebra", type="!event")} == {"fact", "preference", "note"}
+    assert [hit.record.kind for hit in recall(store, "zebra", type="event")] == ["event"]
+    assert {hit.record.kind for hit in recall(store, "zebra", type="!event")} == {"fact", "preference", "note"}
 
 
 def test_a_changed_value_takes_the_place_and_the_old_one_stays_in_the_history(store: TypedStore) -> None:
@@ -106,7 +107,7 @@ def test_a_changed_value_takes_the_place_and_the_old_one_stays_in_the_history(st
     new = store.remember("the dev server listens on port 8081", "fact")
     assert new.action == "superseded" and new.other is not None and new.other.id == old.id
     assert contents(store) == ["the dev server listens on port 8081"]
-    assert [hit.record.content for hit in store.recall("devbox")] == ["the dev server listens on port 8081"]
+    assert [hit.record.content for hit in recall(store, "devbox")] == ["the dev server listens on port 8081"]
     assert [record.content for record in store.history(old.id)] == [
         "the dev server listens on port 8081",
         "the dev server listens on port 8080",
@@ -213,7 +214,7 @@ def test_what_was_changed_since_is_not_taken_back(store: TypedStore) -> None:
 
 def test_a_mere_use_does_not_stand_in_the_way_of_undo(store: TypedStore) -> None:
     store.remember("a zebra", "fact")
-    store.recall("zebra")
+    recall(store, "zebra")
     store.revert(changes(store)[0])
     assert contents(store) == []
 
@@ -261,7 +262,7 @@ def test_a_reopened_store_is_the_one_that_was_closed(
         elif action == 6:
             store.forget(live[0].id)
         elif action == 7:
-            store.recall(words[0])
+            recall(store, words[0])
         elif action == 8:
             store.compact()
         else:
