@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.memory.retrieval.evidence import extract_text_stems
 from clio.memory.retrieval.scoring import Candidate, Scored, rank
-from clio.memory.retrieval.turn_memory import find_prospects
+from clio.memory.retrieval.turn_memory import find_memories
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (
@@ -101,15 +101,13 @@ def print_times() -> None:
         for name, question in (("a short question", "which port does staging use"), ("the long one", LONG)):
             row(
                 name,
-                lambda asked=question: rank(
-                    asked, (), prospects=find_prospects(memories, asked, NOW), now=NOW, limit=8
-                ),
+                lambda asked=question: rank(asked, find_memories(memories, asked, NOW), now=NOW, limit=8),
             )
 
 
 def recall(memories: MemoryStore, question: str) -> list[Scored]:
     """What a turn with this text is given."""
-    return rank(question, (), prospects=find_prospects(memories, question, NOW), now=NOW, limit=8)[0]
+    return rank(question, find_memories(memories, question, NOW), now=NOW, limit=8)[0]
 
 
 def row(name: str, call: Callable[[], object], before: Callable[[], None] | None = None) -> None:

@@ -30,7 +30,7 @@ from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for, make_turn_candidates
-from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Transcribed, compute_meaning, rank
+from clio.memory.retrieval.scoring import DEFAULT_LIMIT, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.embedding import Row
@@ -120,14 +120,12 @@ def everything_finder(
                 index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT), near=near or None)
             )
         ]
-        counts = index.count_words(query)
-        transcribed = Transcribed(passages=counts.passages, words=counts.words)
         found, _ = rank(
             query,
             candidates,
             now=now,
             limit=DEFAULT_LIMIT,
-            transcribed=transcribed,
+            transcribed=index.count_words(query),
             vectors=near_of is not None,
             is_search=True,
         )

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.retrieval.scoring import rank
-from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_prospects
+from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_memories
 from clio.memory.store.record import MemoryRecord
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
@@ -72,8 +72,7 @@ def ways(memory: MemorySystem) -> dict[str, Callable[[str], set[str]]]:
     """How memories come back, each as a function from a question to ids."""
 
     def turn(question: str) -> set[str]:
-        prospects = find_prospects(memory.store, question, NOW)
-        found, _ = rank(question, (), prospects=prospects, now=NOW, limit=MAX_RECALLED)
+        found, _ = rank(question, find_memories(memory.store, question, NOW), now=NOW, limit=MAX_RECALLED)
         return {one.candidate.id for one in found}
 
     return {

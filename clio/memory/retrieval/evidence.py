@@ -23,7 +23,6 @@ from clio.text.vocabulary import (
     is_misspelling,
     is_question,
     is_request_term,
-    parse_question_words,
     shorten_question,
     split_identifiers,
     stem_word,
@@ -53,6 +52,37 @@ _OWN_FACTOR = 0.8
 """Factor for the share of the text's words in the question: a long question that contains all of a short text is nearly
 as good as a text that contains all of the question.
 """
+
+
+class Engine(Struct, frozen=True, kw_only=True):
+    """The result of the transcript index for a passage, which includes the turns around it.
+
+    Attributes:
+        share: its score divided by the best score of the search, 0.0 to 1.0.
+        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0; if
+            the query asks for a session, all messages found in it.
+        words: the number of query words that these messages contain.
+        related, related_words: the same for query words of which they only contain a related word.
+        of_session: whether the query asks for a session.
+        is_dated: whether it is from a date that the query names.
+        title: the share of the query that the session's title contains, 0.0 to 1.0.
+    """
+
+    share: float
+    covered: float = 0.0
+    words: int = 0
+    related: float = 0.0
+    related_words: int = 0
+    of_session: bool = False
+    is_dated: bool = False
+    title: float = 0.0
+
+
+class Transcribed(Struct, frozen=True, kw_only=True):
+    """The number of passages in the transcript index, and of those that contain each word of the query."""
+
+    passages: int = 0
+    words: Mapping[str, int] = {}
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -99,15 +129,19 @@ class Evidence(Struct, frozen=True, kw_only=True):
         alias: the keyword of the text that the question contains; empty without one.
         named: indices of the question's words that the keyword consists of, with PHRASE if they alone do not mean it.
         said: stems of the text and of its keywords that are in the question.
+        places: the indices of these words in the question.
+        covered: the share of the question that they cover by weight, 0.0 to 1.0.
         hits: these words as spelt in the question, without everyday words if there are others.
         count: the number of common words.
-        words: the share they cover, 0.0 to 1.0.
+        words: the same, or the share of the text that they cover, if that is more.
         enough: it is sufficient reason to recall the text.
     """
 
     alias: str
     named: frozenset[int]
     said: frozenset[str]
+    places: frozenset[int]
+    covered: float
     hits: tuple[str, ...]
     count: int
     words: float
@@ -124,12 +158,6 @@ def extract_text_stems(text: str) -> frozenset[str]:
 def extract_all_stems(text: str) -> frozenset[str]:
     """Return the stems of all words of a text, also of stop words, and of the parts of identifiers in it."""
     return extract_text_stems(text).union(map(stem_word, tokenize(text)))
-
-
-def weigh_against(question: str, bags: Sequence[frozenset[str]]) -> Question:
-    """Return the question with words weighted by how few of the given texts contain them."""
-    words = parse_question_words(question)
-    return weigh_question(question, words, count_texts_with(words, bags), len(bags))
 
 
 def map_forms_to_words(words: Sequence[QuestionWord]) -> dict[str, int]:
@@ -183,24 +211,6 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
     )
 
 
-def bound_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> float:
-    """Return an upper bound for the share that `find_evidence` finds, 0.0 if it cannot find enough.
-
-    Most texts only share a word with the question, and this is cheaper: every word of the text counts as little as an
-    everyday word here, so that what they have in common counts most.
-    """
-    if keywords:
-        return 1.0
-    said = question.places.keys() & bag
-    if not said:
-        return 0.0
-    places = {question.places[stem] for stem in said}
-    covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
-    words = max(covered, _OWN_FACTOR * min(len(said) / (_EVERYDAY_FACTOR * len(bag)), 1.0))
-    significant = [place for place in places if not question.words[place].is_common]
-    return words if _is_enough(words, places, significant, question, said) else 0.0
-
-
 def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """Return what the question has in common with a text, given as its stems, or with its keywords."""
     # A keyword of which all words are in the question is an alias, or does not count: "what is GitHub's rate limit".
@@ -210,7 +220,9 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     said = frozenset(asked & known)
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
-    words = max(covered, _OWN_FACTOR * _compute_own_share(known, said))
+    # The share of the text's words that the question contains.
+    own = _weigh_stems(said) / _weigh_stems(known) if known else 0.0
+    words = max(covered, _OWN_FACTOR * own)
     significant = [place for place in places if not question.words[place].is_common]
     alias, named = _find_alias(keywords, question, bag, significant)
     enough = bool(alias) or (
@@ -221,6 +233,8 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
         alias=alias,
         named=named,
         said=said,
+        places=frozenset(places),
+        covered=covered,
         hits=tuple(question.words[place].text for place in significant or places),
         count=len(places),
         words=words,
@@ -269,12 +283,6 @@ def asks_for_meaning(question: Question) -> bool:
 def has_names(keywords: Iterable[str]) -> bool:
     """Whether the keywords contain names of several words, and not only single words as tags."""
     return any(" " in keyword.strip() for keyword in keywords)
-
-
-def _compute_own_share(bag: frozenset[str], said: frozenset[str]) -> float:
-    """Return the share of the text's words that the question contains; everyday words count less."""
-    whole = _weigh_stems(bag)
-    return _weigh_stems(said) / whole if whole else 0.0
 
 
 @lru_cache(maxsize=4_096)

@@ -16,7 +16,6 @@ from clio.memory.retrieval.scoring import (
     DEFAULT_LIMIT,
     LAYERS,
     Candidate,
-    Engine,
     Fusion,
     Layer,
     Place,
@@ -41,7 +40,7 @@ from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.session_text import TurnHit, TurnHits, WordCounts
+from clio.memory.transcripts.session_text import TurnHit, TurnHits
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.translation import tr
@@ -125,7 +124,7 @@ class Retriever:
         stores = _Stores()
         limit = min(max(limit, 1), MAX_LIMIT)
         candidates: list[Candidate] = []
-        transcribed = WordCounts()
+        transcribed = Transcribed()
         if "L0" in layers:
             with stores.timed("L0"):
                 candidates += self._find_passages(query, at, current, limit, stores)
@@ -143,7 +142,7 @@ class Retriever:
             candidates,
             now=self._clock() if at is None else at,
             limit=limit,
-            transcribed=Transcribed(passages=transcribed.passages, words=transcribed.words),
+            transcribed=transcribed,
             vectors=self._meaning.uses_model,
             is_search=True,
             fusion=fusion,
@@ -347,16 +346,7 @@ def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
             role=turn.role,
             when=turn.created,
             where=Place(session=turn.session_id, message=turn.message_id, title=turn.session_name),
-            engine=Engine(
-                share=turn.share,
-                covered=turn.covered,
-                words=turn.words,
-                related=turn.related,
-                related_words=turn.related_words,
-                of_session=turn.of_session,
-                is_dated=turn.is_dated,
-                title=turn.title,
-            ),
+            engine=turn.engine,
             asks=turn.only_asks,
             says_nothing=turn.role == "assistant" and says_nothing(turn.text),
         )

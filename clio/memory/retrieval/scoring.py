@@ -10,7 +10,7 @@ Times are seconds since the epoch. Pure: no store is read here.
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
-    Evidence,
+    Engine,
+    Transcribed,
     asks_for_meaning,
-    bound_evidence,
     count_texts_with,
     extract_all_stems,
     extract_text_stems,
@@ -92,22 +92,6 @@ class Place(Struct, frozen=True, kw_only=True):
     title: str = ""
 
 
-class Engine(Struct, frozen=True, kw_only=True):
-    """The result of the transcript index for a passage. Its ranking includes the turns around the passage.
-
-    See `TurnHit` for the attributes.
-    """
-
-    share: float
-    covered: float = 0.0
-    words: int = 0
-    related: float = 0.0
-    related_words: int = 0
-    of_session: bool = False
-    is_dated: bool = False
-    title: float = 0.0
-
-
 class Candidate(Struct, frozen=True, kw_only=True):
     """A memory, passage or document that may answer a query.
 
@@ -159,24 +143,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return self.where.message if self.where else ""
 
 
-class Prospect(Struct, frozen=True, kw_only=True):
-    """A memory that becomes a candidate only if the words it has in common with the query are a sufficient reason.
-
-    In a store of thousands of memories, hundreds share a word with each query, and few of them are recalled.
-
-    Attributes:
-        stems: the stems of its text, see `evidence.extract_text_stems`.
-        keywords: other names of it.
-        is_long: its text has several passages, so that its stems alone do not decide.
-        make: returns the candidate.
-    """
-
-    stems: frozenset[str]
-    keywords: tuple[str, ...] = ()
-    is_long: bool = False
-    make: Callable[[], Candidate]
-
-
 def get_tier(candidate: Candidate) -> tuple[str, float]:
     """Return the tier of a candidate and its factor.
 
@@ -223,28 +189,17 @@ CORROBORATED = 1.1
 """Factor for memories that two sessions or two members of a team confirmed."""
 _CLOSENESS_SHARE, _EXACT_SHARE = 0.15, 0.05
 """Shares of the evidence for words as close together as in the query, and for the query word for word."""
-_MIN_CLOSENESS_FACTOR = 1.0 - _CLOSENESS_SHARE - _EXACT_SHARE
-_ROUNDING = 1e-6
-"""Tolerance where two ways to compute a share are compared."""
-_TITLE_BONUS = 0.1
-"""Bonus for passages of a session whose title contains the whole query."""
 _MAX_GAP_WORDS = 3
 _MEASURED_PASSAGES = 8
 """Number of best passages of the transcript index whose fit is measured to compare sessions with other sources."""
 _NEIGHBOUR_FACTOR = 0.9
 """Factor for words of the query that are only near a passage, not in it."""
 _MAX_SHOWN_WORDS = 6
+_CONFIRMED = "confirmed more than once"
 _SHOW_DATE_AFTER_S = 60 * DAY_S
 """Age from which a date is shown instead of a number of days."""
 _OF_USER = frozenset("i me my mine we us our".split())
 _QUOTED = re.compile(r'"([^"]+)"')
-
-
-class Transcribed(Struct, frozen=True, kw_only=True):
-    """The number of passages in the transcript index, and of those that contain each word of the query."""
-
-    passages: int = 0
-    words: Mapping[str, int] = {}
 
 
 class Fit(Struct, frozen=True, kw_only=True):
@@ -287,26 +242,17 @@ class TextMatcher:
     """Measures how well texts fit one query.
 
     Args:
-        texts, prospects: together with `transcribed`, they determine how rare each word is.
+        texts: together with `transcribed`, they determine how rare each word is.
         is_search: the query was typed to search for something, so that everyday words count, too.
     """
 
-    def __init__(
-        self,
-        query: str,
-        texts: Iterable[str],
-        transcribed: Transcribed,
-        *,
-        is_search: bool = False,
-        prospects: Sequence[Prospect] = (),
-    ) -> None:
+    def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
         self._is_search = is_search
         words = parse_question_words(query, keep_single=is_search)
         # Only a query of one word can be a stop word; texts are then compared with their stop words.
-        self._is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
-        self._extract_stems = extract_all_stems if self._is_stop_word else extract_text_stems
+        is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
+        self._extract_stems = extract_all_stems if is_stop_word else extract_text_stems
         bags = [self._extract_stems(text) for text in texts]
-        bags += [self._extract_stems(one.make().text) if self._is_stop_word else one.stems for one in prospects]
         counts: Counter[int] = count_texts_with(words, bags)
         counts.update({place: transcribed.words.get(word.text, 0) for place, word in enumerate(words)})
         self._question = weigh_question(query, words, counts, len(bags) + transcribed.passages)
@@ -338,43 +284,16 @@ class TextMatcher:
                 best = fit
         return best
 
-    def select_fitting(self, prospects: Sequence[Prospect]) -> list[Prospect]:
-        """Return the prospects that `rank` may return, judged by their stems alone."""
-        if self._is_search or self._is_stop_word:
-            return list(prospects)
-        question = self._question
-        chosen = [one for one in prospects if one.is_long]
-        bounds = [(bound_evidence(question, one.stems, one.keywords), one) for one in prospects if not one.is_long]
-        fitting: list[tuple[float, Prospect]] = []
-        minimum = 0.0
-        for bound, one in sorted(bounds, key=lambda pair: -pair[0]):
-            if bound <= minimum:
-                break
-            found = find_evidence(question, one.stems, one.keywords)
-            share = self._compute_share(found, whole=True) if found.enough else 0.0
-            fitting.append((share, one))
-            # The words' closeness can lower a share to this part of it, and `rank` drops what is far below the best.
-            minimum = max(minimum, _MIN_CLOSENESS_FACTOR * MIN_SHARE_OF_BEST * share * (1.0 - _ROUNDING))
-        return chosen + [one for share, one in fitting if share > minimum]
-
-    def _compute_share(self, found: Evidence, *, whole: bool) -> float:
-        question = self._question
-        contained = {question.places[word] for word in found.said}
-        share = sum(question.weights[place] for place in contained) / question.whole if question.whole else 0.0
-        if whole:
-            share = max(share, found.words)
-        return ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
-
     def _fit_passage(self, text: str, keywords: Sequence[str], *, whole: bool) -> Fit:
         question = self._question
         bag = self._extract_stems(text)
         if question.places.keys().isdisjoint(bag) and not keywords:
             return Fit(share=0.0, text=text)
         found = find_evidence(question, bag, keywords)
-        contained = {question.places[word] for word in found.said}
-        share = self._compute_share(found, whole=whole)
+        share = max(found.covered, found.words) if whole else found.covered
+        share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
         is_single = len(question.words) == 1
-        is_enough_for_search = self._is_search and (is_single or len(contained) > 1) and share >= ENOUGH_FOR_SEARCH
+        is_enough_for_search = self._is_search and (is_single or found.count > 1) and share >= ENOUGH_FOR_SEARCH
         # For a text with a name that the query does not contain, `find_evidence` has decided.
         is_decided = (asks_for_meaning(question) and bool(keywords)) if is_single else has_names(keywords)
         enough = found.enough or (is_enough_for_search and not is_decided)
@@ -389,8 +308,8 @@ class TextMatcher:
             said=found.said,
             alias=found.alias,
             named=found.named,
-            places=frozenset(contained),
-            telling=frozenset(place for place in contained if not question.words[place].is_common),
+            places=found.places,
+            telling=frozenset(place for place in found.places if not question.words[place].is_common),
             exact=exact and len(self._words) > 1,
             enough=enough and all(has_phrase(words, phrase) for phrase in self._phrases),
         )
@@ -429,7 +348,9 @@ class Scored:
         self.meaning = meaning
         self._matcher = matcher
         self._now = now
-        self.score = round(evidence * compute_weight(candidate, now), 6)
+        self._recency, (self._tier, tier_factor) = compute_recency(candidate, now), get_tier(candidate)
+        weight = self._recency * tier_factor * compute_strength_weight(candidate.strength)
+        self.score = round(evidence * weight * (CORROBORATED if candidate.is_corroborated else 1.0), 6)
         self.because = ""
         self.also: tuple[Place, ...] = ()
         self.rank: float | None = None
@@ -470,19 +391,18 @@ class Scored:
             if title := round(candidate.engine.title, 2):
                 reasons.append(Reason(name="title", value=title, words="session title matches too"))
         if self.meaning is not None:
-            near = round(self.meaning, 3)
-            reasons.append(Reason(name="meaning", value=near, words=_describe_nearness(self.meaning)))
+            near = "same" if self.meaning > 0.75 else "close in" if self.meaning > 0.45 else "distant in"
+            reasons.append(Reason(name="meaning", value=round(self.meaning, 3), words=f"{near} meaning"))
         if candidate.asks:
             reasons.append(Reason(name="asks", value=ONLY_ASKS, words="only a question"))
-        fresh = round(compute_recency(candidate, self._now), 3)
-        reasons.append(Reason(name="recency", value=fresh, words=self._describe_age()))
+        reasons.append(Reason(name="recency", value=round(self._recency, 3), words=self._describe_age()))
         tier, factor = get_tier(candidate)
         reasons.append(Reason(name="tier", value=factor, words=tier))
         if candidate.strength is not None:
             value = round(compute_strength_weight(candidate.strength), 3)
             reasons.append(Reason(name="strength", value=value, words=f"strength {candidate.strength:.2f}"))
         if candidate.is_corroborated:
-            reasons.append(Reason(name="corroborated", value=CORROBORATED, words=_describe_confirmation(candidate)))
+            reasons.append(Reason(name="corroborated", value=CORROBORATED, words=candidate.trust or _CONFIRMED))
         if self.rank is not None:
             reasons.append(Reason(name="rank", value=round(self.rank, 4), words="by rank within each source"))
         if self.also:
@@ -503,7 +423,7 @@ class Scored:
         about = [f"importance {importance:g}"] if importance is not None else []
         about += [self._describe_age()] if self.candidate.when else []
         if self.candidate.trust or self.candidate.is_corroborated:
-            about.append(_describe_confirmation(self.candidate))
+            about.append(self.candidate.trust or _CONFIRMED)
         return "; ".join([*reasons, *([", ".join(about)] if about else [])])
 
     @property
@@ -529,10 +449,6 @@ class Scored:
         return "from today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
 
 
-def _describe_confirmation(candidate: Candidate) -> str:
-    return candidate.trust or "confirmed more than once"
-
-
 def make_without_query(candidate: Candidate, because: str, now: float) -> Scored:
     """Return a candidate that is recalled for another reason than the query."""
     scored = Scored(candidate, TextMatcher("", (), Transcribed()), 0.0, now, None)
@@ -551,7 +467,6 @@ def rank(
     *,
     now: float,
     limit: int = 50,
-    prospects: Sequence[Prospect] = (),
     transcribed: Transcribed | None = None,
     vectors: bool = True,
     is_search: bool = False,
@@ -563,7 +478,6 @@ def rank(
     Candidates with the same statement are returned once. Of equal ones the newest comes first.
 
     Args:
-        prospects: further candidates, which are made only if their words are a sufficient reason.
         transcribed: how common the query's words are in transcripts.
         vectors: whether distances count.
         is_search: see `TextMatcher`.
@@ -571,14 +485,18 @@ def rank(
         fusion: "rrf" combines the sources by rank instead of score.
     """
     texts = (candidate.text for candidate in candidates if candidate.engine is None)
-    matcher = TextMatcher(query, texts, transcribed or Transcribed(), is_search=is_search, prospects=prospects)
+    matcher = TextMatcher(query, texts, transcribed or Transcribed(), is_search=is_search)
     if matcher.is_blank and not vectors:
         return [], 0
-    candidates = [*candidates, *(prospect.make() for prospect in matcher.select_fitting(prospects))]
     near = near_distance if vectors else 0.0
     found = _score_candidates(candidates, matcher, now, vectors=vectors, near_distance=near)
     best = max((item.evidence for item in found), default=0.0)
-    found = [item for item in found if is_near(item.candidate, near) or item.evidence >= _get_min_share(item) * best]
+    found = [
+        item
+        for item in found
+        if is_near(item.candidate, near)
+        or item.evidence >= best * (MIN_SHARE_OF_BEST if item.candidate.engine is None else MIN_SHARE_OF_BEST_PASSAGE)
+    ]
     found = _leave_out_partly_named(found)
     if fusion == "rrf":
         ranks = compute_reciprocal_ranks(_rank_by_source(found))
@@ -640,7 +558,7 @@ def _score_candidates(
         near = is_near(candidate, near_distance)
         fit: Fit | None = None
         if candidate.engine is not None:
-            by_words = best_of_sessions * candidate.engine.share * (1.0 + _TITLE_BONUS * candidate.engine.title)
+            by_words = best_of_sessions * candidate.engine.share
         else:
             fit = matcher.fit(candidate.text, candidate.keywords, whole=SOURCE_RULES[candidate.source].is_whole)
             by_words = fit.share if fit.enough else 0.0
@@ -685,17 +603,6 @@ def _measure_sessions(ranked: Sequence[Candidate], matcher: TextMatcher, *, vect
     return best
 
 
-def _get_min_share(item: Scored) -> float:
-    return MIN_SHARE_OF_BEST if item.candidate.engine is None else MIN_SHARE_OF_BEST_PASSAGE
-
-
-def compute_weight(candidate: Candidate, now: float) -> float:
-    """Return the factor for the evidence of a candidate: recency × tier × strength × 1.1 if corroborated."""
-    _, tier = get_tier(candidate)
-    confirmed = CORROBORATED if candidate.is_corroborated else 1.0
-    return compute_recency(candidate, now) * tier * compute_strength_weight(candidate.strength) * confirmed
-
-
 def compute_recency(candidate: Candidate, now: float) -> float:
     """Return 0.7 + 0.3·0.5^(age / half-life): 1.0 if new, 0.85 after one half-life.
 
@@ -713,14 +620,9 @@ def compute_strength_weight(strength: float | None) -> float:
     return 1.0 if strength is None else MIN_STRENGTH + (1.0 - MIN_STRENGTH) * min(max(strength, 0.0), 1.0)
 
 
-def compute_cosine(distance: float) -> float:
-    """Return the cosine of two unit vectors with that Euclidean distance."""
-    return 1.0 - distance**2 / 2.0
-
-
 def compute_meaning(distance: float) -> float:
-    """Return the similarity of two vectors with that distance, 0.0 to 1.0: the cosine, but at least 0.0."""
-    return max(compute_cosine(distance), 0.0)
+    """Return the cosine of two unit vectors with that Euclidean distance, but at least 0.0."""
+    return max(1.0 - distance**2 / 2.0, 0.0)
 
 
 def is_near(candidate: Candidate, near_distance: float = MAX_DISTANCE) -> bool:
@@ -756,10 +658,6 @@ def _rank_by_source(found: Sequence[Scored]) -> list[list[int]]:
         if near:
             lists.append([place for _, place in sorted(near, key=lambda pair: -(pair[0] or 0.0))])
     return lists
-
-
-def _describe_nearness(meaning: float) -> str:
-    return "same meaning" if meaning > 0.75 else "close in meaning" if meaning > 0.45 else "distant in meaning"
 
 
 SAME = 0.8

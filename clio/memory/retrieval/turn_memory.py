@@ -9,7 +9,7 @@ TurnMemory           everything that changes from turn to turn: recalled memorie
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -24,11 +24,10 @@ from clio.memory.preferences.preferences import (
     tastes_fragment,
 )
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
-from clio.memory.retrieval.evidence import extract_passage, extract_text_stems
+from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.prompt_prefix import Injected
 from clio.memory.retrieval.scoring import (
     Candidate,
-    Prospect,
     Scored,
     Source,
     make_without_query,
@@ -38,14 +37,13 @@ from clio.memory.retrieval.scoring import (
     rank,
     render_text,
 )
-from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.formatting import PASSAGE_CHARS, format_count, format_stored_time
+from clio.text.formatting import format_count, format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
@@ -677,16 +675,10 @@ class TurnMemory:
         documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [
             *self._find_archived(text, session),
-            *(of_document(hit) for hit in documents),
+            *map(of_document, documents),
+            *find_memories(self._store, text, now),
         ]
-        found, _ = rank(
-            text,
-            candidates,
-            prospects=find_prospects(self._store, text, now),
-            now=now,
-            limit=MAX_REPORTED,
-            near_distance=self._near_distance,
-        )
+        found, _ = rank(text, candidates, now=now, limit=MAX_REPORTED, near_distance=self._near_distance)
         request = RequestText(session, [*shown, text])
         redundant = [
             item for item in found if not self._brain.is_told(item.candidate.id) and request.has(item.candidate)
@@ -794,25 +786,10 @@ class TurnMemory:
         )
 
 
-def find_prospects(store: MemoryStore, message: str, now: float) -> list[Prospect]:
+def find_memories(store: MemoryStore, message: str, now: float) -> list[Candidate]:
     """Return the facts, events and notes that contain a word of a user's message in any form, but no preferences."""
-
-    def make(hit: Ranked) -> Candidate:
-        return of_record(hit.record, now, store.describe_drift(hit.record), hit)
-
-    prospects: list[Prospect] = []
-    for hit in store.matching(message, MAX_CANDIDATES):
-        text, keywords = render_text(hit.record), hit.record.keywords
-        is_indexed = text is hit.record.content and not keywords
-        prospects.append(
-            Prospect(
-                stems=hit.terms if is_indexed else extract_text_stems(text),
-                keywords=keywords,
-                is_long=len(text) > PASSAGE_CHARS,
-                make=partial(make, hit),
-            )
-        )
-    return prospects
+    hits = store.matching(message, MAX_CANDIDATES)
+    return [of_record(hit.record, now, store.describe_drift(hit.record), hit) for hit in hits]
 
 
 def _estimate_tokens(text: str) -> int:

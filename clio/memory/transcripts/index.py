@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.errors import StorageError
+from clio.memory.retrieval.evidence import Transcribed
 from clio.memory.transcripts.database import (
     PASSAGE_BITS,
     ROLES,
@@ -29,7 +30,6 @@ from clio.memory.transcripts.session_text import (
     SessionHit,
     TurnDoc,
     TurnHit,
-    WordCounts,
 )
 from clio.messages import Commit
 from clio.storage.documents import set_file_aside
@@ -150,12 +150,12 @@ class RecallIndex:
         commits = tuple(Commit(hash=name, subject=subject) for _, name, subject in shown)
         return structs.replace(hit, commits=commits, more_commits=len(made) - len(commits))
 
-    def count_words(self, query: str) -> WordCounts:
+    def count_words(self, query: str) -> Transcribed:
         """Return the number of passages that contain each word of a query, in any of its forms."""
         reader, terms = IndexReader(self._database), parse_query(query).terms
         counts = reader.count_terms(terms)
         words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
-        return WordCounts(passages=reader.load_totals().passages, words=words)
+        return Transcribed(passages=reader.load_totals().passages, words=words)
 
     def _put_turns(self, session: int, place: int, turns: Iterable[TurnDoc]) -> None:
         clean = list(map(_replace_surrogates_in_turn, turns))

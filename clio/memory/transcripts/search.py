@@ -9,6 +9,7 @@ from itertools import islice
 
 from msgspec import Struct, structs
 
+from clio.memory.retrieval.evidence import Engine
 from clio.memory.transcripts.database import Candidate, IndexReader
 from clio.memory.transcripts.query import (
     ONLY_ASKS,
@@ -230,6 +231,9 @@ class Search:
             in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
             session = about[turn.session]
             passage = self._get_passage(item, texts[turn.key])
+            # A session without a name is titled by its first message.
+            begin = " ".join(session.title.split()).rstrip("…")[:40]
+            begins_like_title = bool(begin) and " ".join(passage.split()).startswith(begin)
             return TurnHit(
                 session_id=session.id,
                 session_name=session.title,
@@ -238,15 +242,17 @@ class Search:
                 # Messages imported from other programs may have no time.
                 created=turn.created or session.updated,
                 text=passage,
-                share=min(item.score / best, 1.0),
-                # Words that only an output contains count as unknown in `possible`.
-                covered=min(sum(self._rarities[place] * certainty[place] for place in found) / possible, 1.0),
-                words=sum(certainty[place] == 1.0 for place in found),
-                related=sum(self._rarities[place] for place in related) / possible,
-                related_words=len(related),
-                of_session=self._query.of_session,
-                is_dated=any(date.includes(turn.created) for date in self._query.dates),
-                title=0.0 if _begins_like_title(session.title, passage) else in_title / max(len(self._query.terms), 1),
+                engine=Engine(
+                    share=min(item.score / best, 1.0),
+                    # Words that only an output contains count as unknown in `possible`.
+                    covered=min(sum(self._rarities[place] * certainty[place] for place in found) / possible, 1.0),
+                    words=sum(certainty[place] == 1.0 for place in found),
+                    related=sum(self._rarities[place] for place in related) / possible,
+                    related_words=len(related),
+                    of_session=self._query.of_session,
+                    is_dated=any(date.includes(turn.created) for date in self._query.dates),
+                    title=0.0 if begins_like_title else in_title / max(len(self._query.terms), 1),
+                ),
                 only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
             )
 
@@ -711,12 +717,6 @@ def _make_scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
         related=weighing.related,
         tells_change=weighing.tells_change,
     )
-
-
-def _begins_like_title(title: str, passage: str) -> bool:
-    """Whether the passage is the source of the title: a session without a name is titled by its first message."""
-    begin = " ".join(title.split()).rstrip("…")[:40]
-    return bool(begin) and " ".join(passage.split()).startswith(begin)
 
 
 def _keep_best(best: dict[int, Scored], item: Scored) -> None:

@@ -25,6 +25,7 @@ from msgspec import Struct, structs
 
 from clio.errors import SessionNotFound, StorageError, UserError
 from clio.ids import new_id
+from clio.memory.retrieval.evidence import Transcribed
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import find_scope
@@ -35,7 +36,6 @@ from clio.memory.transcripts.session_text import (
     SessionHit,
     TurnHit,
     TurnHits,
-    WordCounts,
     extract_turns,
     get_preview,
     make_session_title,
@@ -661,12 +661,12 @@ class SessionRecall:
             unreadable = tuple(id for id in self._sync.unreadable if id not in skip)
             return found, unreadable, self._sync.count_waiting(skip, outputs=outputs)
 
-    def count_words(self, query: str) -> WordCounts:
+    def count_words(self, query: str) -> Transcribed:
         """Return how often the words of a query occur in the index as it is now. Raises what `search` raises."""
         with self._lock:
             self._sync.scan()
             if self._is_empty():
-                return WordCounts()
+                return Transcribed()
             return self._run_with_rebuild(lambda index: index.count_words(query))
 
     def refresh(self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None) -> int:

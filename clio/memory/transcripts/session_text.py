@@ -15,6 +15,7 @@ from typing import Any, Literal, assert_never, cast
 import msgspec
 from msgspec import Struct
 
+from clio.memory.retrieval.evidence import Engine
 from clio.messages import (
     AssistantMessage,
     Commit,
@@ -155,14 +156,7 @@ class TurnHit(Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: its best passage, up to about 700 characters.
-        share: its score divided by the best score of the search, 0.0 to 1.0.
-        covered: the share of the query words, by rarity, that the message and its neighbours contain, 0.0 to 1.0; if
-            the query asks for a session, all messages found in it.
-        words: the number of query words that these messages contain.
-        related, related_words: the same for query words of which they only contain a related word.
-        of_session: whether the query asks for a session.
-        is_dated: whether it is from a date that the query names.
-        title: the share of the query that the session's title contains, 0.0 to 1.0.
+        engine: how well it fits the query.
         only_asks: whether it is a user message that asks something and states nothing.
     """
 
@@ -172,14 +166,7 @@ class TurnHit(Struct, frozen=True, kw_only=True):
     role: str
     created: float
     text: str
-    share: float
-    covered: float = 0.0
-    words: int = 0
-    related: float = 0.0
-    related_words: int = 0
-    of_session: bool = False
-    is_dated: bool = False
-    title: float = 0.0
+    engine: Engine
     only_asks: bool = False
 
 
@@ -189,13 +176,6 @@ class TurnHits(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnHit, ...] = ()
     unreadable: tuple[str, ...] = ()
     unsearched: int = 0
-
-
-class WordCounts(Struct, frozen=True, kw_only=True):
-    """The number of passages in the index, and the number of them that contain each word of a query."""
-
-    passages: int = 0
-    words: dict[str, int] = {}
 
 
 class Recall(Struct, frozen=True, kw_only=True):

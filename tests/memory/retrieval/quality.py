@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.retrieval.scoring import Scored, rank
-from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_prospects
+from clio.memory.retrieval.turn_memory import MAX_RECALLED, find_memories
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import Kind, MemoryRecord
@@ -165,7 +165,7 @@ def filled(folder: Path, said: Sequence[Said]) -> MemoryStore:
 
 def ask(memories: MemoryStore, question: str) -> list[Scored]:
     """What would enter the brain."""
-    found, _ = rank(question, (), prospects=find_prospects(memories, question, NOW), now=NOW, limit=MAX_RECALLED)
+    found, _ = rank(question, find_memories(memories, question, NOW), now=NOW, limit=MAX_RECALLED)
     return found
 
 

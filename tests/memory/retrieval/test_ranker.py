@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.retrieval.retriever import make_turn_candidates
-from clio.memory.retrieval.scoring import Candidate, Engine, Scored, Transcribed, rank
+from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 
@@ -256,8 +256,7 @@ def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> 
     turns = [TurnDoc(message_id=str(at), role="user", created=1.0, text=text) for at, text in enumerate(talk)]
     index.put([SessionDoc(id="a", title="", updated=1.0, stamp="1", turns=tuple(turns))])
     candidates = make_turn_candidates(index.search_turns(question))
-    counts = index.count_words(question)
-    known = Transcribed(passages=counts.passages, words=counts.words)
+    known = index.count_words(question)
     found, _ = rank(question, candidates, now=NOW, transcribed=known, vectors=False, is_search=True)
     assert [item.candidate.id for item in found][:1] == ["2"] * count
     index.close()

@@ -114,7 +114,9 @@ def test_near_vectors_change_nothing_in_sessions_of_work_for_words_in_quotes_and
     index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(talk)
     near = {("work", "work-0"): 0.9, ("talk", "talk-0"): 0.9}
     with_vectors, without = index.search_turns(query, near=near), index.search_turns(query)
-    assert [(hit.message_id, hit.share) for hit in with_vectors] == [(hit.message_id, hit.share) for hit in without]
+    assert [(hit.message_id, hit.engine.share) for hit in with_vectors] == [
+        (hit.message_id, hit.engine.share) for hit in without
+    ]
 
 
 def test_near_vectors_find_work_that_shares_hardly_a_word_with_the_query() -> None:
@@ -142,7 +144,7 @@ def test_a_question_that_is_near_the_query_lifts_neither_itself_nor_what_follows
 def test_a_query_covers_at_most_all_of_its_words() -> None:
     index = index_of(called("a", "ran the tests → exit 1", "panic: untethered glyph run"), said("b", "hello there"))
     found = index.search_turns("the session with the panic about an untethered glyph")
-    assert found and all(hit.covered <= 1.0 for hit in found)
+    assert found and all(hit.engine.covered <= 1.0 for hit in found)
 
 
 def test_asked_for_a_session_all_its_turns_count_together() -> None:
@@ -153,7 +155,8 @@ def test_asked_for_a_session_all_its_turns_count_together() -> None:
     assert asked[0].session_id == "work"
     # Each turn stands for its session, so all of them are as sure as the session.
     covered = {
-        session: {round(hit.covered, 6) for hit in asked if hit.session_id == session} for session in ("work", "later")
+        session: {round(hit.engine.covered, 6) for hit in asked if hit.session_id == session}
+        for session in ("work", "later")
     }
     assert covered["work"] == {1.0} and max(covered["later"]) < 1.0
 
@@ -447,10 +450,10 @@ def test_texts_come_back_as_they_were_after_many_small_changes() -> None:
 def test_another_spelling_of_a_compound_is_no_missing_word() -> None:
     index = index_of(said("a", "parse_args is in cli.py"), said("b", "the parseargs of the other tool"))
     (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.session_id == "a"]
-    assert hit.words >= 3
+    assert hit.engine.words >= 3
     index.remove(["b"])
     (hit,) = index.search_turns("parse_args cli")
-    assert hit.covered == 1.0
+    assert hit.engine.covered == 1.0
     index.close()
 
 
@@ -619,5 +622,5 @@ def test_a_title_is_found_by_its_rare_word_beside_hundreds_with_the_common_one()
 def test_the_words_of_a_neighbour_count_although_it_is_not_listed() -> None:
     index = index_of(said("a", "Which locksmith did you call?", "The locksmith came at noon and changed both locks."))
     (hit,) = index.search_turns("locksmith call noon", limit=1)
-    assert hit.covered == 1.0 and hit.words == 3
+    assert hit.engine.covered == 1.0 and hit.engine.words == 3
     index.close()

@@ -1,12 +1,8 @@
-"""Memories that are made candidates only if their words are enough: the result is that of ranking all of them."""
+"""The best memories by the formula of the typed-memory document are found without scoring all of them."""
 
 import random
-from pathlib import Path
 
-from clio.memory.retrieval.scoring import Scored, rank
-from clio.memory.retrieval.turn_memory import find_prospects
 from clio.memory.store.memory_index import MemoryIndex, rank_records
-from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord
 from clio.text.scoring import DAY_S, compute_recall_score, compute_recency
 
@@ -43,23 +39,6 @@ def make_questions(rng: random.Random, count: int) -> list[str]:
         " ".join((*rng.choices(WORDS, k=rng.choice((1, 2, 5, 12))), *([f"n{rng.randrange(60)}"] * (number % 3 == 0))))
         for number in range(count)
     ]
-
-
-def describe(found: tuple[list[Scored], int]) -> list[tuple[str, float, str]]:
-    return [(item.candidate.id, item.score, item.reason) for item in found[0]]
-
-
-def test_prospects_give_what_all_candidates_give(tmp_path: Path) -> None:
-    rng = random.Random(8)
-    store = MemoryStore(tmp_path / ".clio", tmp_path / "home", redact=str, clock=lambda: NOW)
-    store.project.put("filled", make_records(rng, 600))
-    recalled = 0
-    for question in make_questions(rng, 150):
-        prospects = find_prospects(store, question, NOW)
-        found = describe(rank(question, (), prospects=prospects, now=NOW, limit=24))
-        assert found == describe(rank(question, [one.make() for one in prospects], now=NOW, limit=24)), question
-        recalled += len(found)
-    assert recalled > 150
 
 
 def test_the_best_records_are_those_of_scoring_all_of_them() -> None:
