@@ -387,6 +387,9 @@ FILLER_WORDS = STOP_WORDS | frozenset(
 _QUESTION_START = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
 
 
+_HOW_MANY = LazyRegex(r"\W*how (?:many|much) (?P<noun>[a-z]+)", re.IGNORECASE)
+
+
 class QuestionWord(Struct, frozen=True, kw_only=True):
     """One word of a question.
 
@@ -435,6 +438,12 @@ def parse_question_words(question: str, *, keep_single: bool = False) -> list[Qu
         )
         known_stems |= synonyms
     return list(found.values())
+
+
+def find_counted_stem(question: str) -> str:
+    """Return the stem of the word whose number a question asks for, "request" in "how many requests"; else ""."""
+    found = _HOW_MANY.match(question)
+    return stem_word(found["noun"].casefold()) if found else ""
 
 
 def is_question(question: str) -> bool:

@@ -8,16 +8,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
+from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import (
     FILLER_WORDS,
     MIN_MISSPELLING_LETTERS,
     QuestionWord,
     SpellingIndex,
     extract_terms,
+    find_counted_stem,
     has_phrase,
     is_common_term,
     is_misspelling,
@@ -101,6 +103,8 @@ class Question(Struct, frozen=True, kw_only=True):
         rare: indices of words that are not everyday words and that few texts contain.
         unknown: the number of words that are not everyday words and that no text contains.
         verb: the stem of the verb that an order begins with, as in "push the branch"; empty without one.
+        objects: indices of the words that an order does something to: "migration" in "write the migration for it".
+        counted: see `find_counted_stem`.
         whole: the sum of the weights.
         is_asking: it begins with a word such as "what" or "where".
     """
@@ -118,6 +122,8 @@ class Question(Struct, frozen=True, kw_only=True):
     rare: frozenset[int]
     unknown: int
     verb: str
+    objects: frozenset[int]
+    counted: str
     whole: float
     is_asking: bool
 
@@ -206,13 +212,22 @@ def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping
         rare=rare,
         unknown=len(unknown),
         verb=_find_verb(question, words),
+        objects=_find_objects(tokens, named),
+        counted=find_counted_stem(question),
         whole=sum(weights),
         is_asking=is_question(question),
     )
 
 
-def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
-    """Return what the question has in common with a text, given as its stems, or with its keywords."""
+def find_evidence(
+    question: Question, text: str, bag: frozenset[str], keywords: Sequence[str], *, is_whole: bool
+) -> Evidence:
+    """Return what the question has in common with a text or its keywords.
+
+    Args:
+        bag: the stems of the text.
+        is_whole: the text is a single statement, and not a part of a conversation or document.
+    """
     # A keyword of which all words are in the question is an alias, or does not count: "what is GitHub's rate limit".
     asked = question.places.keys()
     names = [stems for keyword in keywords if not (stems := _parse_keyword(keyword).stems).isdisjoint(asked)]
@@ -226,9 +241,10 @@ def find_evidence(question: Question, bag: frozenset[str], keywords: Sequence[st
     significant = [place for place in places if not question.words[place].is_common]
     alias, named = _find_alias(keywords, question, bag, significant)
     enough = bool(alias) or (
-        _is_enough(words, places, significant, question, said)
-        and (not keywords or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
+        _is_enough(words, places, significant, question, said, text)
+        and (not is_whole or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
     )
+    enough = enough or (len(places) > 1 and words >= ENOUGH and _tells_number(question, text))
     return Evidence(
         alias=alias,
         named=named,
@@ -251,7 +267,9 @@ def _is_enough_unnamed(
     bag: frozenset[str],
     keywords: Iterable[str],
 ) -> bool:
-    """Whether what is in common is also enough for a text with keywords of which the question contains none."""
+    """Whether what is in common is also enough if the question contains no keyword of the text."""
+    if not keywords:
+        return len(places) > 1 or question.unknown < 2 or words >= _ENOUGH_ONE_WORD
     if len(question.words) == 1:
         return not asks_for_meaning(question)
     if has_names(keywords):
@@ -291,12 +309,22 @@ def _weigh_stems(stems: frozenset[str]) -> float:
 
 
 def _is_enough(
-    words: float, places: Collection[int], significant: Sequence[int], question: Question, said: Collection[str]
+    words: float,
+    places: Sequence[int],
+    significant: Sequence[int],
+    question: Question,
+    said: Collection[str],
+    text: str,
 ) -> bool:
     if not places:
         return False
-    if len(places) == 1 and len(question.words) > 1 and not _names_thing(question, next(iter(places)), said):
-        return False
+    if len(places) == 1 and len(question.words) > 1 and question.verb:
+        # An order is about what it does something to, not about what it only names or how it is called by its verb:
+        # "push the branch" does not ask for "checks run on every push", nor "sort the list of servers" for "the
+        # servers are in Oslo".
+        stem = question.words[places[0]].stem
+        if places[0] not in question.objects or stem not in said or stem not in _list_first_stems(text):
+            return False
     if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
         return words >= _ENOUGH_ONE_WORD if question.is_asking else len(places) > 1 and words >= _ENOUGH_EVERYDAY
     if len(places) > 1 or len(question.words) == 1:
@@ -304,19 +332,34 @@ def _is_enough(
     return words >= (_ENOUGH_RARE if significant[0] in question.rare else _ENOUGH_ONE_WORD)
 
 
-def _names_thing(question: Question, place: int, said: Collection[str]) -> bool:
-    """Whether the only word in common may be what an order is about; true for anything but an order.
+_TOPIC_WORDS = 3
 
-    Its verb is not: "push the branch" is not about "checks run on every push". Nor is a synonym: "copy it to the other
-    host" is not about "the server is closed".
-    """
-    word = question.words[place]
-    return not question.verb or (word.stem in said and word.stem != question.verb)
+
+def _list_first_stems(text: str) -> list[str]:
+    """Return the stems of the first words of a text, which mostly name what it is about, without stop words."""
+    return [stem_word(word) for word in tokenize(text) if word not in FILLER_WORDS][:_TOPIC_WORDS]
+
+
+_NUMBER = LazyRegex(
+    r"\b(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty)\s+(?P<noun>[a-z]+)",
+    re.IGNORECASE,
+)
+
+
+def _tells_number(question: Question, text: str) -> bool:
+    """Whether a text has the number that is asked for, as "120 requests" for "how many requests"."""
+    return bool(question.counted) and any(
+        stem_word(match["noun"].casefold()) == question.counted for match in _NUMBER.finditer(text)
+    )
 
 
 _ARTICLES = ("a", "an")
 _DETERMINERS = (*_ARTICLES, "the", "this", "that", "these", "those", "my", "our", "all")
 _VERB_OF_ORDER = re.compile(rf"\W*(?:please\W+)?(?P<verb>[a-z]+)\s+(?:{'|'.join(_DETERMINERS)}|it)\b", re.IGNORECASE)
+_PREPOSITIONS = frozenset(
+    "about above after as at before behind below by for from in into of on onto over to under with".split()
+)
+_AUXILIARIES = frozenset("are can could did do does has have is may might must should was were will would".split())
 
 
 def _find_verb(question: str, words: Sequence[QuestionWord]) -> str:
@@ -324,6 +367,16 @@ def _find_verb(question: str, words: Sequence[QuestionWord]) -> str:
     found = _VERB_OF_ORDER.match(question)
     stem = stem_word(found["verb"].casefold()) if found and not is_question(question) else ""
     return stem if any(word.stem == stem for word in words) else ""
+
+
+def _find_objects(tokens: Sequence[str], named: Mapping[str, int]) -> frozenset[int]:
+    """Return see `Question.objects`: the last words after a determiner, unless a preposition comes before it."""
+    found: set[int] = set()
+    for at, token in enumerate(tokens):
+        if at and token in _DETERMINERS and tokens[at - 1] not in _PREPOSITIONS:
+            phrase = list(takewhile(named.__contains__, map(stem_word, tokens[at + 1 :])))
+            found.update(named[stem] for stem in phrase[-1:])
+    return frozenset(found)
 
 
 _MIN_QUALIFIER_LETTERS = 4
@@ -341,8 +394,14 @@ def _find_qualifiers(
 
     A word between a determiner and another word makes that one a different thing if no text contains it, in a question
     or after "a": "which video editor", "write an argument parser". An everyday adjective does not: "a new editor".
+    The word itself may be such a qualifier, too: "flash messages do not disappear".
     """
     found: dict[int, str] = {}
+    for word, head, verb in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        place, at = named.get(stem_word(head)), named.get(stem_word(word))
+        is_noun = place in unknown or (head.endswith("s") and is_request_term(stem_word(head)))
+        if verb in _AUXILIARIES and is_noun and at is not None:
+            found[at] = stem_word(head)
     for determiner, qualifier, word in zip(tokens, tokens[1:], tokens[2:], strict=False):
         stem = stem_word(qualifier)
         place, at = named.get(stem), named.get(stem_word(word))

@@ -168,7 +168,7 @@ with an assistant; of the questions asked where nothing was said about them 27 i
 """
 MIN_COVERED_OWN = 0.35
 """The same for one word if the query asks about the user ("which dog do I have"): the answer is in a session then."""
-MIN_SHARE_OF_BEST = 0.5
+MIN_SHARE_OF_BEST, MIN_SHARE_OF_BEST_FOR_SEARCH = 0.6, 0.5
 """Minimum evidence as a share of the best candidate's: if there is a good answer, weak ones are left out."""
 MIN_SHARE_OF_BEST_PASSAGE = 0.2
 """The same for passages of sessions, which the transcript index has already selected by their context."""
@@ -289,7 +289,7 @@ class TextMatcher:
         bag = self._extract_stems(text)
         if question.places.keys().isdisjoint(bag) and not keywords:
             return Fit(share=0.0, text=text)
-        found = find_evidence(question, bag, keywords)
+        found = find_evidence(question, text, bag, keywords, is_whole=whole)
         share = max(found.covered, found.words) if whole else found.covered
         share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
         is_single = len(question.words) == 1
@@ -491,11 +491,12 @@ def rank(
     near = near_distance if vectors else 0.0
     found = _score_candidates(candidates, matcher, now, vectors=vectors, near_distance=near)
     best = max((item.evidence for item in found), default=0.0)
+    least = MIN_SHARE_OF_BEST_FOR_SEARCH if is_search else MIN_SHARE_OF_BEST
     found = [
         item
         for item in found
         if is_near(item.candidate, near)
-        or item.evidence >= best * (MIN_SHARE_OF_BEST if item.candidate.engine is None else MIN_SHARE_OF_BEST_PASSAGE)
+        or item.evidence >= best * (least if item.candidate.engine is None else MIN_SHARE_OF_BEST_PASSAGE)
     ]
     found = _leave_out_partly_named(found)
     if fusion == "rrf":

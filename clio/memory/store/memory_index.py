@@ -14,6 +14,7 @@ from clio.text.vocabulary import (
     QuestionWord,
     SpellingIndex,
     extract_terms,
+    find_counted_stem,
     is_common_term,
     is_stop_word_stem,
     parse_question_words,
@@ -131,13 +132,14 @@ class MemoryIndex:
     def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
         """Return the terms of records that may answer a question: its words in any form, and keywords it may mean.
 
-        Words that occur in requests of every kind count only if there are no others, or in a keyword that is in the
-        question.
+        Words that occur in requests of every kind count only if there are no others, in a keyword that is in the
+        question, or if it asks for their number.
 
         keep_single: see `parse_question_words`.
         """
         words = parse_question_words(question, keep_single=keep_single)
-        telling = [word for word in words if not word.is_common] or words
+        counted = find_counted_stem(question)
+        telling = [word for word in words if not word.is_common or word.stem == counted] or words
         return frozenset(form for word in telling for form in word.forms) | self.find_keyword_terms(question, words)
 
     def find_keyword_terms(self, question: str, words: Sequence[QuestionWord]) -> set[str]:

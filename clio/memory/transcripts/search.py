@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -256,7 +256,13 @@ class Search:
                 only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
             )
 
-        return tuple(map(make_hit, ranked))
+        def is_only_in_title(hit: TurnHit) -> bool:
+            """Whether only the title contains words of the query, and no message around this one."""
+            found = hit.engine
+            is_near = found.is_dated or (hit.session_id, hit.message_id) in self._near
+            return found.title > 0 and not (found.covered or found.related or is_near)
+
+        return tuple(hit for hit in map(make_hit, ranked) if not is_only_in_title(hit))
 
     def _rank_turns(self) -> list[Scored]:
         scored = self._add_outputs(self._favour_work(self._score_turns()))
@@ -482,7 +488,7 @@ class Search:
         near = self._reader.find_neighbours((item.turn for item in best[:EXPANDED_TURNS]), reach=2)
         return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
 
-    def _find_statements(self, best: Sequence[Scored], known: Collection[int]) -> list[Scored]:
+    def _find_statements(self, best: Sequence[Scored], known: Container[int]) -> list[Scored]:
         """Return what users said about themselves in the best sessions, if the query asks about them.
 
         It was often said in passing, in none of the words of the query; the session is about the same subject.

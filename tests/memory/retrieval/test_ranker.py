@@ -270,10 +270,53 @@ def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> 
         ("please merge my branches", "Two approvals come before each merge", False),
         ("restart the staging server", "The staging server listens on port 8443", True),
         ("which db do we use?", "The orders are in a database", True),
+        ("sort the list of servers", "The servers are in Oslo", False),
+        ("port the parser to Rust", "The user gives a talk about parsers in Porto", False),
+        ("add a column and write the migration for it", "Schema migrations are made with alembic", True),
     ],
 )
 def test_an_order_is_about_its_object(order: str, text: str, found: bool) -> None:
     assert ids(order, memory(text, "a"), PORT if not found else memory("Line length 100", "b")) == ["a"] * found
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("wifi password of the office", False),
+        ("which florist delivers to the office", False),
+        ("when does the office close?", True),
+        ("where is our office", True),
+    ],
+)
+def test_a_word_beside_two_unknown_ones_is_not_enough(question: str, found: bool) -> None:
+    assert ids(question, memory("The office closes at six", "a"), PORT, LINT) == ["a"] * found
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("flash messages do not disappear after login, please fix that", False),
+        ("queue trees are too deep", False),
+        ("how do I flash a board?", True),
+        ("is the queue full?", True),
+    ],
+)
+def test_a_name_that_qualifies_another_thing_is_not_meant(message: str, found: bool) -> None:
+    flash = memory("Hold the boot button and run west flash", "a", keywords=("flashing", "queue"))
+    assert ids(message, flash, LINT) == ["a"] * found
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("how many requests can a client make per minute?", True),
+        ("how many requests came from Spain?", False),
+        ("how many clients can we have per minute?", False),
+    ],
+)
+def test_a_question_for_a_number_finds_it(question: str, found: bool) -> None:
+    rate = memory("The public API allows 120 requests per minute and key", "a", keywords=("rate limit",))
+    assert ids(question, rate, PORT, LINT) == ["a"] * found
 
 
 def test_a_passage_of_the_month_that_is_asked_for_needs_no_word() -> None:

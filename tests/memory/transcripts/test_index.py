@@ -447,6 +447,15 @@ def test_texts_come_back_as_they_were_after_many_small_changes() -> None:
         assert f"zorg{number}" in index.search(f"zorg{number}")[0].passages[0].snippet
 
 
+def test_a_message_is_not_found_by_the_title_of_its_session_alone() -> None:
+    zebra = said(
+        "a", "the paper is on the shelf", "noted", "where is the soup", "in the kitchen", title="Zebra stripes"
+    )
+    index = index_of(zebra, said("b", "onions for the soup", title="Lunch"))
+    found = [hit.message_id for hit in index.search_turns("zebra soup")]
+    assert "a-2" in found and "a-0" not in found
+
+
 def test_another_spelling_of_a_compound_is_no_missing_word() -> None:
     index = index_of(said("a", "parse_args is in cli.py"), said("b", "the parseargs of the other tool"))
     (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.session_id == "a"]
