@@ -363,8 +363,8 @@ def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Ca
             for old in merged.replaced
             if new[old.id] != (old.content, old.score)
         ]
-        line = JournalLine(put=merged.put) if merged.put else None
-        store.write(f"imported {len(merged.put):,} memories", line, merged.replaced, [*formers, *replaced])
+        line = JournalLine(put=merged.put)
+        store.write(f"imported {len(merged.put):,} memories", line, [*formers, *replaced])
     return _make_counts(scope, merged, formers, unusable)
 
 

@@ -205,22 +205,18 @@ class NearestMemory(Struct, frozen=True, kw_only=True):
 
 
 class SavePlan(Struct, frozen=True, kw_only=True):
-    """What to write: `after` replaces `before`, matched by id; records only in `before` are removed.
+    """What to write.
 
     Attributes:
+        after: new and changed records.
+        gone: ids of the removed records.
         formers: the versions that end.
     """
 
     remembered: Saved
-    before: tuple[MemoryRecord, ...] = ()
     after: tuple[MemoryRecord, ...] = ()
+    gone: tuple[str, ...] = ()
     formers: tuple[FormerVersion, ...] = ()
-
-    @property
-    def gone(self) -> tuple[str, ...]:
-        """Return the ids of the removed records."""
-        kept = {record.id for record in self.after}
-        return tuple(record.id for record in self.before if record.id not in kept)
 
 
 def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
@@ -291,8 +287,8 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
     weakest = variants[outcome.replaced_index]
     return SavePlan(
         remembered=Saved(record=new, action="replaced_variant", other=old, outweighed=weakest),
-        before=(weakest,),
         after=(new,),
+        gone=(weakest.id,),
         formers=(FormerVersion(record=weakest, ended=now, because="outweighed"),),
     )
 
@@ -320,7 +316,6 @@ def _plan_superseding(new: MemoryRecord, near: NearestMemory, now: float, was: M
     moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)
     return SavePlan(
         remembered=Saved(record=new, action="superseded", other=old),
-        before=(old, *((was,) if was else ()), *others),
         after=(gone, new, *moved),
         formers=(FormerVersion(record=was, ended=now, because="promoted"),) if was else (),
     )
@@ -340,9 +335,7 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
     record = update_since(old, record, new.updated)
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)
-    return SavePlan(
-        remembered=remembered, before=(old,), after=(record,), formers=make_former(old, record, now, "merged")
-    )
+    return SavePlan(remembered=remembered, after=(record,), formers=make_former(old, record, now, "merged"))
 
 
 def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:

@@ -23,7 +23,6 @@ from clio.memory.store.ltm_codec import (
     get_main_text,
     make_handle,
     set_handle,
-    to_number,
     to_raw,
     to_record,
     write_ltm,
@@ -51,7 +50,6 @@ from clio.memory.store.ltm_objects import (
     set_since,
     start_new_version,
 )
-from clio.memory.store.memory_stats import make_memory_stats
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
@@ -60,7 +58,6 @@ from clio.memory.store.record import (
     Kind,
     MemoryDraft,
     MemoryRecord,
-    MemoryStats,
     Provenance,
     Pruned,
     PruneReason,
@@ -451,20 +448,6 @@ class LongTermMemory(LtmReader):
                     with suppress(OSError):  # the files are deleted the next time
                         self.team.tidy()
             return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=dry_run, why=why)
-
-    def stats(self) -> MemoryStats:
-        """Return statistics."""
-        document = self.document()
-        entries = document.knowledge().entries
-        return make_memory_stats(
-            entries,
-            self.freshness(entries),
-            now=self._clock(),
-            archived=len(self.archive.read(document)),
-            file_bytes=self.size(),
-            archive_bytes=self.archive.size(),
-            last_pruned=to_number(document.metadata.get("last_pruned"), 0.0),
-        )
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of all memories, oldest first; archived ones too."""

@@ -1,9 +1,9 @@
 """Statistics of memories: numbers by kind, age, confidence, state of the example files, and author."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from clio.memory.store.record import KEYED_NOTE, PROJECT_KINDS, Bar, Freshness, MemoryRecord, MemoryStats
+from clio.memory.store.record import ALL_KINDS, KEYED_NOTE, Bar, Freshness, MemoryRecord, MemoryStats
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
 
@@ -15,14 +15,13 @@ def make_memory_stats(
     records: Sequence[MemoryRecord],
     freshness: Mapping[str, Freshness],
     *,
-    kinds: Iterable[str] = PROJECT_KINDS,
     now: float,
     archived: int,
     file_bytes: int,
     archive_bytes: int,
     last_pruned: float,
 ) -> MemoryStats:
-    """Return the statistics. Ages count up to `now`. kinds: those that are counted, also where there are none."""
+    """Return the statistics. Ages count up to `now`."""
     counts = Counter(KEYED_NOTE if record.key else record.kind for record in records)
     stated = [record for record in records if not record.key]
     states = Counter(freshness.get(record.id, "unbound") for record in stated)
@@ -30,7 +29,7 @@ def make_memory_stats(
     dated = [record.updated for record in records if record.updated]
     return MemoryStats(
         total=len(records),
-        counts={kind: counts[kind] for kind in kinds},
+        counts={kind: counts[kind] for kind in ALL_KINDS},
         ages=_count_ages(records, now),
         confidences=_count_confidences(stated),
         asserted=dict(sorted(said.items())),

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import Change, ScopeLogs, undo_last
-from clio.memory.store.ltm_codec import ExampleFiles, LtmReader
+from clio.memory.store.ltm_codec import ExampleFiles, LtmReader, to_number
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import (
     ALL_KINDS,
@@ -532,16 +532,15 @@ class MemoryStore:
         """Return the numbers of all memories: those of the project, the user's, and the keyed notes."""
         from clio.memory.store.memory_stats import make_memory_stats
 
-        project, records = self.ltm.stats(), self.records()
+        records, ltm = self.records(), self.ltm
         return make_memory_stats(
             records,
             self.freshness(records),
-            kinds=ALL_KINDS,
             now=self._clock(),
             archived=len(self.archived()),
-            file_bytes=project.file_bytes + sum(store.size() for store in self._typed.values()),
-            archive_bytes=project.archive_bytes + self.logs.user.size(),
-            last_pruned=project.last_pruned,
+            file_bytes=ltm.size() + sum(store.size() for store in self._typed.values()),
+            archive_bytes=ltm.archive.size() + self.logs.user.size(),
+            last_pruned=to_number(ltm.document().metadata.get("last_pruned"), 0.0),
         )
 
     # History

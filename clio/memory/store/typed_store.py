@@ -298,12 +298,8 @@ class TypedStore:
                 beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
                 is_settled = beside is None or beside.id in decided or not may_reword(beside, record)
                 if beside is None or decide is None or is_settled:
-                    self.write(
-                        _describe_save(planned.remembered),
-                        JournalLine(put=planned.after, drop=planned.gone) if planned.after else None,
-                        planned.before if planned.after else (),
-                        planned.formers,
-                    )
+                    line = JournalLine(put=planned.after, drop=planned.gone)
+                    self.write(_describe_save(planned.remembered), line, planned.formers)
                     break
             # Others may write meanwhile, so it is looked at again.
             decided[beside.id] = ask_model(decide, beside.content, record.content)
@@ -352,7 +348,7 @@ class TypedStore:
             )
             after = update_since(before, after, now)
             formers = make_former(before, after, now, "edited")
-            self.write(f"changed “{shorten_content(before)}”", JournalLine(put=(after,)), (before,), formers)
+            self.write(f"changed “{shorten_content(before)}”", JournalLine(put=(after,)), formers)
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
@@ -368,7 +364,7 @@ class TypedStore:
             after = tuple(update_since(known[new.id], new, now) if new.id in known else new for new in changed)
             pairs = [(known[new.id], new) for new in after if new.id in known]
             formers = [former for old, new in pairs for former in make_former(old, new, now, because)]
-            self.write(what, JournalLine(put=after), tuple(known.values()), formers)
+            self.write(what, JournalLine(put=after), formers)
         return after
 
     def adopt(
@@ -433,11 +429,11 @@ class TypedStore:
         chain = [record for record in self.history(id) if record.id in self._index.records]
         ids = {record.id for record in chain}
         with other.changing():
-            other.write("", None, (), [former for former in self.formers() if former.record.id in ids])
+            other.write("", JournalLine(), [former for former in self.formers() if former.record.id in ids])
         other.put(f"moved “{shorten_content(chain[0])}” here", chain)
         with self.changing():
             line = JournalLine(drop=tuple(record.id for record in chain))
-            self.write(f"moved “{shorten_content(chain[0])}” away", line, tuple(chain))
+            self.write(f"moved “{shorten_content(chain[0])}” away", line)
         return other.find(id)
 
     def revert(self, change: Change) -> None:
@@ -471,20 +467,19 @@ class TypedStore:
         former, there = {record.id: record for record in before}, self.index.records
         return not all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after))
 
-    def write(
-        self, what: str, line: JournalLine | None, before: Sequence[MemoryRecord], formers: Sequence[FormerVersion] = ()
-    ) -> None:
+    def write(self, what: str, line: JournalLine, formers: Sequence[FormerVersion] = ()) -> None:
         """Log a change, then carry it out. The lock must be held and the index be up to date.
 
         Args:
-            line: the change of the file; None if only versions are kept.
-            before: the records it changes, as they were.
+            line: the change of the file; an empty one if only versions are kept.
             formers: the versions that end with it.
         """
-        after = line.put if line else ()
-        changes = logged_changes(what, at=self._clock(), scope=self.scope, before=before, after=after, formers=formers)
+        ids = (*(record.id for record in line.put), *line.drop)
+        before = [record for id in dict.fromkeys(ids) if (record := self._index.records.get(id)) is not None]
+        now = self._clock()
+        changes = logged_changes(what, at=now, scope=self.scope, before=before, after=line.put, formers=formers)
         with self._log.write_ahead(*changes):
-            if line is not None:
+            if ids:
                 self._append(line)
 
     @contextmanager
@@ -504,7 +499,6 @@ class TypedStore:
             self.write(
                 what or (faded if because == "faded" else f"forgot “{shorten_content(gone[0])}”"),
                 JournalLine(drop=tuple(record.id for record in gone)),
-                gone,
                 [FormerVersion(record=record, ended=now, because=because) for record in gone],
             )
         return len(gone)
@@ -546,7 +540,7 @@ class TypedStore:
             away = FormerVersion(record=new, ended=now, because="joined")
             formers = (*make_former(old, one, now, "merged"), away)
             line = JournalLine(put=(one,), drop=(new.id,))
-            self.write(f"merged “{shorten_content(new)}” with one like it", line, (old, new), formers)
+            self.write(f"merged “{shorten_content(new)}” with one like it", line, formers)
         return True
 
     # The files

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, Provenance, Saved
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, MemoryStats, Provenance, Saved
 
 PERL = Path(__file__).parents[2] / "fixtures" / "perl"
 NOW = 1_800_000_000.0
@@ -20,6 +21,12 @@ def said_by(who: AssertedBy) -> Provenance:
 def ltm(path: Path, now: float = NOW) -> LongTermMemory:
     """The memory in that file, its change log beside it, at that time."""
     return LongTermMemory(path, project=path.parent.parent, clock=lambda: now)
+
+
+def stats(path: Path, now: float = NOW) -> MemoryStats:
+    """Return the statistics of the memory in `path`, as another process sees them."""
+    folder = path.parent
+    return MemoryStore(folder, folder.parent / "home", project=folder.parent, redact=str, clock=lambda: now).stats()
 
 
 def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Saved:

@@ -9,9 +9,9 @@ from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.store import change_log, ltm_store
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import read_ltm
-from clio.memory.store.record import AssertedBy, Bar
+from clio.memory.store.record import ALL_KINDS, AssertedBy, Bar
 from clio.memory.store.versions import LtmArchive
-from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, write_json
+from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, stats, write_json
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_who_is_pruned(path: Path, who: AssertedBy, confidence: float, days: flo
     done = ltm(path).prune()
     assert (done.removed, done.kept, done.why, done.dry_run) == (dry.removed, dry.kept, dry.why, False)
     assert ltm(path).archived() == done.removed
-    assert ltm(path).stats().last_pruned == NOW
+    assert stats(path).last_pruned == NOW
 
 
 def test_age_counts_from_the_last_confirmation(path: Path) -> None:
@@ -199,22 +199,23 @@ def test_stats_count_everything(path: Path) -> None:
     gone = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).record
     add(ltm(path, NOW - 3 * DAY), "pattern", "p", said_by("model"), examples=("a.py",))
     ltm(path).forget([gone.id])
-    stats = ltm(path, 1795229650 + 5 * DAY).stats()
-    assert stats.counts == {"discovery": 2, "solution": 1, "pattern": 2, "workflow": 1, "failure": 1, "rule": 2}
-    assert stats.total == 9
-    assert stats.ages[:2] == (Bar(label="within a day", count=1), Bar(label="within a week", count=6))
-    assert stats.ages[-1] == Bar(label="undated", count=2)
-    assert sum(bar.count for bar in stats.ages) == 9
-    assert [bar.count for bar in stats.confidences] == [0, 0, 0, 0, 9]
-    assert [bar.label for bar in stats.confidences][-1] == "0.8 to 1.0"
-    assert stats.asserted == {"model": 1, "unknown": 8}
-    assert stats.freshness == {"fresh": 1, "drifted": 0, "gone": 0, "unbound": 8}
-    assert (stats.archived, stats.oldest, stats.newest) == (1, 1795229650, NOW - 3 * DAY)
-    assert stats.file_bytes == path.stat().st_size
-    assert stats.archive_bytes == path.with_name(LOG_NAME).stat().st_size
+    found = stats(path, 1795229650 + 5 * DAY)
+    project = {"discovery": 2, "solution": 1, "pattern": 2, "workflow": 1, "failure": 1, "rule": 2}
+    assert found.counts == dict.fromkeys(ALL_KINDS, 0) | project
+    assert found.total == 9
+    assert found.ages[:2] == (Bar(label="within a day", count=1), Bar(label="within a week", count=6))
+    assert found.ages[-1] == Bar(label="undated", count=2)
+    assert sum(bar.count for bar in found.ages) == 9
+    assert [bar.count for bar in found.confidences] == [0, 0, 0, 0, 9]
+    assert [bar.label for bar in found.confidences][-1] == "0.8 to 1.0"
+    assert found.asserted == {"model": 1, "unknown": 8}
+    assert found.freshness == {"fresh": 1, "drifted": 0, "gone": 0, "unbound": 8}
+    assert (found.archived, found.oldest, found.newest) == (1, 1795229650, NOW - 3 * DAY)
+    assert found.file_bytes == path.stat().st_size
+    assert found.archive_bytes == path.with_name(LOG_NAME).stat().st_size
 
 
 def test_stats_of_nothing_are_noughts_and_make_no_file(path: Path) -> None:
-    stats = ltm(path).stats()
-    assert (stats.total, stats.archived, stats.file_bytes, stats.oldest, stats.newest) == (0, 0, 0, 0.0, 0.0)
+    found = stats(path)
+    assert (found.total, found.archived, found.file_bytes, found.oldest, found.newest) == (0, 0, 0, 0.0, 0.0)
     assert not path.parent.exists()

@@ -58,11 +58,11 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from clio.errors import StorageError
-from tests.memory.store.ltm_support import add, ltm
+from tests.memory.store.ltm_support import add, ltm, stats
 memory = ltm(Path(sys.argv[1]))
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
-print(len(memory.read().entries), len(memory.stats().ages))
+print(len(memory.read().entries), len(stats(Path(sys.argv[1])).ages))
 for change in (lambda: add(memory, "discovery", "new"), lambda: memory.forget([memory.read().entries[0].id])):
     try:
         change()
