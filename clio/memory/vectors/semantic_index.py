@@ -200,7 +200,7 @@ class ArchivedTurns:
     def _expand(self, item: VectorItem) -> tuple[int, str]:
         """Return the index of the piece in its turn, and its text with as many adjacent pieces as fit in 60 words."""
         all_pieces = self._vectors.pieces_of(item.id)
-        at = next((place for place, piece in enumerate(all_pieces) if piece is item), None)
+        at = next((place for place, piece in enumerate(all_pieces) if piece == item), None)
         if at is None:  # another process has deleted them meanwhile
             return 0, item.text
         first = last = at

@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from operator import mul
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
-from clio.storage.files import open_regular, read_regular, write_atomic
+from clio.storage.files import read_regular, write_atomic
 from clio.text.embedding import EMBEDDING_DIMENSIONS, ROW_BYTES, Row
 from clio.threads import start_daemon_thread
 
@@ -59,12 +59,12 @@ class RowMatrix(Protocol):
         """Append vectors."""
         ...
 
-    def read(self, file: BinaryIO, count: int) -> bool:
-        """Append `count` rows from a file; return whether all of them are there and valid. Raises OSError."""
+    def make_room(self, more: int) -> None:
+        """Prepare for so many further rows."""
         ...
 
-    def copy(self, places: Sequence[int]) -> list[Row]:
-        """Return copies of the rows with these numbers."""
+    def read(self, data: bytes, count: int) -> bool:
+        """Append `count` rows; return whether all of them are there and valid."""
         ...
 
     def find_nearest(
@@ -107,18 +107,16 @@ class PlainRows:
         for vector in vectors:
             self._numbers.extend(vector)
 
-    def read(self, file: BinaryIO, count: int) -> bool:
+    def make_room(self, more: int) -> None:
+        """See `RowMatrix`; an array grows by itself."""
+
+    def read(self, data: bytes, count: int) -> bool:
         """See `RowMatrix`."""
-        data = file.read(count * ROW_BYTES)
         if len(data) != count * ROW_BYTES:
             return False
         first = len(self)
         self._numbers.frombytes(data)
         return all(_is_valid_square(_dot(row, row)) for row in map(self._row, range(first, len(self))))
-
-    def copy(self, places: Sequence[int]) -> list[Row]:
-        """See `RowMatrix`."""
-        return [self._row(place) for place in places]
 
     def find_nearest(
         self,
@@ -189,24 +187,31 @@ class NumpyRows:
     def append(self, vectors: Iterable[Sequence[float]]) -> None:
         """See `RowMatrix`; takes whatever numpy can read."""
         new: Any = self._numpy.asarray(vectors, dtype=self._numpy.float32).reshape(-1, EMBEDDING_DIMENSIONS)
-        self._make_room(len(new))
+        self.make_room(len(new))
         self._matrix[self._count : self._count + len(new)] = new
         self._count += len(new)
 
-    def read(self, file: BinaryIO, count: int) -> bool:
+    def make_room(self, more: int) -> None:
         """See `RowMatrix`."""
-        numpy = self._numpy
-        self._make_room(count)
-        rows: Any = self._matrix[self._count : self._count + count]
-        if file.readinto(memoryview(rows).cast("B")) != rows.nbytes:  # type: ignore[attr-defined]
+        needed = self._count + more
+        if needed > len(self._matrix):
+            # Doubling keeps the average cost of appending constant.
+            grown = max(needed, 2 * len(self._matrix)) if self._count else needed
+            larger: Any = self._numpy.empty((grown, EMBEDDING_DIMENSIONS), dtype=self._numpy.float32)
+            larger[: self._count] = self._matrix[: self._count]
+            self._matrix = larger
+
+    def read(self, data: bytes, count: int) -> bool:
+        """See `RowMatrix`."""
+        if len(data) != count * ROW_BYTES:
             return False
+        numpy = self._numpy
+        self.make_room(count)
+        rows: Any = self._matrix[self._count : self._count + count]
+        rows[:] = numpy.frombuffer(data, dtype=numpy.float32).reshape(count, EMBEDDING_DIMENSIONS)
         squares: Any = numpy.einsum("ij,ij->i", rows, rows)
         self._count += count
         return bool(((numpy.abs(squares - 1.0) < _LENGTH_TOLERANCE) | (squares == 0.0)).all())
-
-    def copy(self, places: Sequence[int]) -> list[Row]:
-        """See `RowMatrix`."""
-        return [array("f", row.tobytes()) for row in self._matrix[list(places)]]
 
     def find_nearest(
         self,
@@ -253,15 +258,6 @@ class NumpyRows:
         cosines: Any = (rows @ exact_query) / numpy.maximum(lengths, _LENGTH_TOLERANCE)  # 0 for a text without a word
         distances: list[float] = numpy.sqrt(numpy.maximum(0.0, 2.0 - 2.0 * cosines)).tolist()
         return sorted(zip(close, distances, strict=True), key=_by_distance)[:count]
-
-    def _make_room(self, more: int) -> None:
-        needed = self._count + more
-        if needed > len(self._matrix):
-            # Doubling keeps the average cost of appending constant.
-            grown = max(needed, 2 * len(self._matrix)) if self._count else needed
-            larger: Any = self._numpy.empty((grown, EMBEDDING_DIMENSIONS), dtype=self._numpy.float32)
-            larger[: self._count] = self._matrix[: self._count]
-            self._matrix = larger
 
 
 def _find_threshold(numpy: Any, values: Any, count: int) -> Any:
@@ -403,25 +399,20 @@ class VectorIndex:
         """Append vectors of 384 numbers."""
         self._rows.append(vectors)
 
-    def read(self, path: Path, count: int) -> bool:
-        """Append rows from a file until there are `count` in total; return whether they are valid.
+    def read(self, data: bytes, count: int) -> bool:
+        """Append rows as they are stored, 384 float32 numbers each; return whether all are there and valid.
 
-        A valid row has length one, or zero for a text without a word. Raises OSError.
+        A valid row has length one, or zero for a text without a word.
         """
-        known = len(self._rows)
-        if count <= known:
-            return True
-        with open_regular(path) as file:
-            file.seek(ROW_BYTES * known)
-            return self._rows.read(file, count - known)
+        return self._rows.read(data, count)
+
+    def make_room(self, more: int) -> None:
+        """Prepare for so many further rows."""
+        self._rows.make_room(more)
 
     def remove(self, places: Sequence[int]) -> None:
         """Exclude vectors from all searches; the row numbers of the others do not change."""
         self._deleted.update(places)
-
-    def rows(self, places: Sequence[int]) -> list[Row]:
-        """Return copies of the vectors with these row numbers."""
-        return self._rows.copy(places)
 
     def keep_graph(self, folder: Path, generation: str) -> None:
         """Load the graph saved in a folder, if there is one, and save graphs built later there."""

@@ -1,43 +1,72 @@
-"""Vectors on disk, with a record of what each row represents; in memory if files cannot be used.
+"""Vectors in one SQLite file for each embedder, with what each of them represents.
 
-Each embedder has a folder of its own with two files that only grow:
-
-    items.jsonl                  a header with the version and the generation, then one record per line
-    vectors-<generation>.f32     the rows, 384 float32 numbers each, in the order of the `VectorItem` records
-
-Rewriting the files starts a new generation, by which other processes notice that what they have read is void.
+The file is a cache: it is deleted and made again if it is damaged, and vectors stay in memory if it cannot be used.
 """
 
 import logging
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
-from clio.storage.locks import FileLock
-from clio.text.embedding import ROW_BYTES, Embedder, EmbeddingFailed, HashedEmbedder, Row
-from clio.text.json_data import JsonDecoder
+from clio.storage.files import NO_FOLLOW, make_ignored_folder
+from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from clio.memory.vectors.vector_index import NearRow, VectorIndex
 
-
-VERSION = 2
+VERSION = 1
 DOCUMENT_LIST = "documents.json"
 """The list of documents the user added. It is outside the cache folder, because it cannot be recomputed."""
-_ITEMS = "items.jsonl"
-_MAX_HEADER_BYTES = 200
+DATABASE_NAME = "vectors.db"
+BATCH = 64
+COMPACT_FROM = 1_000
+"""Number of deleted rows from which they are removed from the file, if more rows are deleted than used."""
+GRAPH_FROM = 50_000
+"""Number of vectors from which a graph of neighbours is faster than comparing all of them."""
+_INITIAL_CANDIDATES = 64
+_ROWS_PER_READ = 4_096
+_BUSY_TIMEOUT_S = 10.0
+_UNUSABLE = ("SQLITE_READONLY", "SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_PERM")
+"""Errors that do not mean that the file is damaged."""
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+# Deleted rows stay as rows without a group until the file is compacted, so that the numbers of rows in memory and in
+# graphs stay valid; their text is erased at once (secure_delete). The generation changes when rows are removed.
+_SCHEMA = f"""
+CREATE TABLE pieces (
+    row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, owner TEXT NOT NULL, text TEXT NOT NULL,
+    role TEXT NOT NULL, created REAL NOT NULL, line INTEGER NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX pieces_by_id ON pieces (id);
+CREATE INDEX pieces_by_owner ON pieces (owner, id);
+CREATE TABLE marks (owner TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE generation (name TEXT NOT NULL);
+PRAGMA user_version = {VERSION};
+"""
+_SETTINGS = (
+    "page_size = 8192",
+    "auto_vacuum = FULL",
+    "journal_mode = TRUNCATE",
+    "synchronous = NORMAL",
+    "secure_delete = ON",
+)
+_COLUMNS = "id, owner, text, role, created, line"
 
 
-class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is", tag="piece"):
+class VectorItem(Struct, frozen=True, kw_only=True):
     """What a vector represents: a piece of a turn or of a document.
 
     Attributes:
@@ -56,321 +85,6 @@ class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     line: int = 0
 
 
-class Gone(Struct, frozen=True, kw_only=True, tag_field="is", tag="gone"):
-    """A record that deletes all earlier rows of a group, and its mark."""
-
-    group: str
-
-
-class Mark(Struct, frozen=True, kw_only=True, tag_field="is", tag="mark"):
-    """A record that a group is complete: all of its source, in the state of the stamp, is embedded."""
-
-    group: str
-    stamp: str
-
-
-class _Head(Struct, frozen=True, kw_only=True, tag_field="is", tag="clio.vectors"):
-    version: int
-    generation: str
-
-
-Record = VectorItem | Gone | Mark
-_decoder: JsonDecoder[VectorItem | Gone | Mark | _Head] = JsonDecoder(VectorItem | Gone | Mark | _Head)
-_encoder = msgspec.json.Encoder()
-
-
-class NewRecords(Struct, frozen=True, kw_only=True):
-    """The records added since the last read. is_new: the files were replaced, so all earlier records are void."""
-
-    records: list[Record]
-    is_new: bool = False
-
-
-class _Damaged(Exception):
-    """The files are unreadable or inconsistent."""
-
-
-class VectorFiles:
-    """The files in one folder, and how far this process has read them. Methods raise OSError.
-
-    folder: created when needed; it is excluded from git from the folder `root` down.
-    """
-
-    def __init__(self, folder: Path, root: Path) -> None:
-        self.folder = folder
-        self.generation = ""
-        self.rows = 0
-        self._root = root
-        self._bytes = 0
-        self._last_stat: tuple[int, int, int] | None = None
-
-    @property
-    def exist(self) -> bool:
-        """Whether there are files."""
-        return (self.folder / _ITEMS).exists()
-
-    @property
-    def vectors(self) -> Path:
-        """The path of the file of rows."""
-        return self.folder / f"vectors-{self.generation}.f32"
-
-    def lock(self) -> FileLock:
-        """Return the lock to hold while records are added or deleted; creates the folder."""
-        make_ignored_folder(self.folder, self._root)
-        return FileLock(self.folder / "items.lock")
-
-    def read_new(self, *, locked: bool = False) -> NewRecords:
-        """Return the records that any process added since the last call. Damaged files are deleted.
-
-        locked: whether the caller holds the lock.
-        """
-        try:
-            return self._read()
-        except _Damaged:
-            if locked:
-                return self._read_again()
-        with self.lock():
-            return self._read_again()
-
-    def append(self, records: Sequence[Record], rows: bytes) -> None:
-        """Append records, with the rows of their `VectorItem`s. Call it with the lock held, right after `read_new`."""
-        head = b""
-        if not self.generation:
-            # Random, so that two processes never append to the same file of rows.
-            self.generation = secrets.token_hex(6)
-            head = _encoder.encode(_Head(version=VERSION, generation=self.generation)) + b"\n"
-        if rows:
-            # Rows first, and synced: a record without its row would be damage; a row without a record is cut off by
-            # the next append.
-            _write_at(self.vectors, rows, self.rows * ROW_BYTES, durable=True)
-        lines = b"".join(_encoder.encode(record) + b"\n" for record in records)
-        _write_at(self.folder / _ITEMS, head + lines, self._bytes, durable=False)
-
-    def clear(self, *, locked: bool = False) -> None:
-        """Delete the files of all generations."""
-        if not self.folder.is_dir():
-            return
-        if not locked:
-            with self.lock():
-                self.clear(locked=True)
-            return
-        # The records first: rows without records are cut off by the next writer, records without rows would be damage.
-        (self.folder / _ITEMS).unlink(missing_ok=True)
-        for path in self.folder.iterdir():
-            if path.name.startswith(("vectors-", "graph-")):
-                path.unlink(missing_ok=True)
-
-    def forget(self) -> None:
-        """Reset to the state before the first read."""
-        self.generation, self.rows, self._bytes, self._last_stat = "", 0, 0, None
-
-    def _read(self) -> NewRecords:
-        path = self.folder / _ITEMS
-        known = bool(self.generation)
-        try:
-            with open_regular(path) as file:
-                stat = os.fstat(file.fileno())
-                state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-                # Asked before each search; without a change this is one look at the file.
-                if state == self._last_stat:
-                    return NewRecords(records=[])
-                head = _decode_header(file.read(_MAX_HEADER_BYTES))
-                # A smaller file is a rewritten one even if its generation were the same.
-                is_new = head.generation != self.generation or stat.st_size < self._bytes
-                if is_new:
-                    self.forget()
-                    self.generation = head.generation
-                file.seek(self._bytes)
-                data = file.read(stat.st_size - self._bytes)
-        except FileNotFoundError:
-            self.forget()
-            return NewRecords(records=[], is_new=known)
-        whole = data[: data.rfind(b"\n") + 1]  # the last line may be incomplete: another process is writing it
-        records = _decode_lines(whole, first=not self._bytes)
-        rows = self.rows + sum(isinstance(record, VectorItem) for record in records)
-        # Rows are written first, so a record without its row means damage, as after a power failure.
-        if rows > self.rows and _get_size(self.vectors) < rows * ROW_BYTES:
-            raise _Damaged
-        self.rows = rows
-        self._bytes += len(whole)
-        self._last_stat = state
-        return NewRecords(records=records, is_new=known and is_new)
-
-    def _read_again(self) -> NewRecords:
-        """Read everything from the beginning, with the lock held; delete the files if they are still damaged.
-
-        Another process may have replaced damaged files meanwhile.
-        """
-        self.forget()
-        try:
-            records = self._read().records
-        except _Damaged:
-            self.clear(locked=True)
-            self.forget()
-            records = []
-        return NewRecords(records=records, is_new=True)
-
-
-def _decode_header(start: bytes) -> _Head:
-    try:
-        head = _decoder.decode(start.partition(b"\n")[0])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Damaged from error
-    if not isinstance(head, _Head) or head.version != VERSION or not head.generation.isalnum():
-        raise _Damaged
-    return head
-
-
-def _decode_lines(lines: bytes, *, first: bool) -> list[Record]:
-    """Decode lines. first: whether they begin with the header, which must be there exactly then."""
-    try:
-        found = [_decoder.decode(line) for line in lines.split(b"\n") if line]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Damaged from error
-    records = [record for record in found if not isinstance(record, _Head)]
-    if len(found) - len(records) != first:
-        raise _Damaged
-    return records
-
-
-def _get_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _write_at(path: Path, data: bytes, at: int, *, durable: bool) -> None:
-    """Write at an offset, after cutting off everything behind it: remains of a process that died while writing."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW, 0o600)
-    try:
-        # Remains of a process that was killed while writing would shift all later rows.
-        os.ftruncate(fd, at)
-        os.lseek(fd, at, os.SEEK_SET)
-        write_all(fd, data, path)
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-class RecordTable:
-    """The records of a store in the order they were written, accessible by row, by id and by group. No vectors."""
-
-    def __init__(self) -> None:
-        self._items: list[VectorItem | None] = []
-        self._ids: dict[str, int] = {}
-        self._groups: dict[str, list[int]] = {}
-        self._marks: dict[str, str] = {}
-
-    def __len__(self) -> int:
-        """The number of pieces that are not deleted."""
-        return sum(len(places) for places in self._groups.values())
-
-    def __bool__(self) -> bool:
-        return bool(self._ids)
-
-    def __contains__(self, id: str) -> bool:
-        return id in self._ids
-
-    @property
-    def rows(self) -> int:
-        """The number of rows, including deleted ones."""
-        return len(self._items)
-
-    @property
-    def groups(self) -> set[str]:
-        """The groups that have pieces or a mark."""
-        return self._groups.keys() | self._marks.keys()
-
-    @property
-    def marks(self) -> dict[str, str]:
-        """A copy of the stamps by group."""
-        return dict(self._marks)
-
-    def stamp_of(self, group: str) -> str | None:
-        """Return the stamp of a group, or None if it has no mark."""
-        return self._marks.get(group)
-
-    def at(self, place: int) -> VectorItem | None:
-        """Return what a row represents, or None if it is deleted."""
-        return self._items[place]
-
-    def pieces(self) -> Iterator[tuple[int, VectorItem]]:
-        """Return (row number, piece) of all rows that are not deleted, ascending."""
-        return ((place, item) for place, item in enumerate(self._items) if item is not None)
-
-    def list_deleted(self) -> list[int]:
-        """Return the numbers of the deleted rows."""
-        return [place for place, item in enumerate(self._items) if item is None]
-
-    def ids_of(self, group: str) -> list[str]:
-        """Return the ids of a group, in the order they were added."""
-        items = [self._items[place] for place in self._groups.get(group, ())]
-        return list(dict.fromkeys(item.id for item in items if item))
-
-    def pieces_of(self, id: str) -> list[VectorItem]:
-        """Return all pieces of a turn or document passage, in the order they were added."""
-        place = self._ids.get(id)
-        found: list[VectorItem] = []
-        while place is not None and place < len(self._items):
-            item = self._items[place]
-            if item is None or item.id != id:
-                break
-            found.append(item)
-            place += 1
-        return found
-
-    def has_any_of(self, groups: Iterable[str]) -> bool:
-        """Whether at least one of these groups has pieces."""
-        return not self._groups.keys().isdisjoint(groups)
-
-    def places_of(self, groups: Iterable[str]) -> list[int]:
-        """Return the row numbers of the pieces of these groups."""
-        return [place for group in groups for place in self._groups.get(group, ())]
-
-    def filter_new(self, records: Sequence[Record], rows: Sequence[Row]) -> tuple[list[Record], list[Row]]:
-        """Return the records whose ids are not in the table, and their rows; without rows, all records."""
-        if not rows:
-            return list(records), []
-        pairs = [
-            (record, row)
-            for record, row in zip(records, rows, strict=True)
-            if not isinstance(record, VectorItem) or record.id not in self._ids
-        ]
-        return [record for record, _ in pairs], [row for _, row in pairs]
-
-    def apply(self, records: Iterable[Record]) -> list[int]:
-        """Add records in the order they were written; return the numbers of the rows they delete."""
-        deleted: list[int] = []
-        for record in records:
-            if isinstance(record, VectorItem):
-                self._groups.setdefault(record.group, []).append(len(self._items))
-                self._ids.setdefault(record.id, len(self._items))
-                self._items.append(record)
-            elif isinstance(record, Mark):
-                self._marks[record.group] = record.stamp
-            else:
-                self._marks.pop(record.group, None)
-                places = self._groups.pop(record.group, [])
-                for place in places:
-                    item = self._items[place]
-                    if item is not None:
-                        self._ids.pop(item.id, None)
-                        self._items[place] = None
-                deleted += places
-        return deleted
-
-
-BATCH = 64
-COMPACT_FROM = 1_000
-"""Number of deleted rows from which the files are rewritten without them, if more rows are deleted than used."""
-GRAPH_FROM = 50_000
-"""Number of vectors from which a graph of neighbours is faster than comparing all of them."""
-_INITIAL_CANDIDATES = 64
-_log = logging.getLogger(__name__)
-
-
 class VectorStore:
     """The vectors of one folder and one embedder. Safe for several threads and processes.
 
@@ -385,17 +99,22 @@ class VectorStore:
         self.embedder = embedder
         self.trouble = ""
         self._folder = folder
-        self._files = self._files_of(embedder)
+        self._path = self._choose_path()
         self._graph_from = graph_from
         # Never held while embedding, which can take seconds if a server does it.
         self._lock = threading.RLock()
-        self._records = RecordTable()
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+        self._state: tuple[int, int] | None = None
+        self._generation = ""
+        self._rows: list[int] = []
+        """The numbers of the rows in the index, ascending; their places in this list are those of the index."""
         self._index: VectorIndex | None = None
 
     @property
     def exists(self) -> bool:
         """Whether there may be anything to search; known without reading it."""
-        return bool(self._records) or (self._files is not None and self._files.exist)
+        return self._path.exists() if self._path else self._connection is not None
 
     @property
     def lacks_graph(self) -> bool:
@@ -408,46 +127,34 @@ class VectorStore:
         return self._index is not None and self._index.lacks_numpy
 
     def __len__(self) -> int:
-        with self._lock:
-            self._catch_up()
-            return len(self._records)
+        return self._select("SELECT count(*) FROM pieces WHERE owner != ''")[0][0] if self.exists else 0
 
     def has(self, id: str) -> bool:
         """Whether a turn or document passage is embedded."""
-        with self._lock:
-            self._catch_up()
-            return id in self._records
+        return bool(self._select("SELECT 1 FROM pieces WHERE id = ? LIMIT 1", (id,)))
 
     def groups(self) -> set[str]:
         """Return the groups that have vectors or a mark."""
-        with self._lock:
-            self._catch_up()
-            return self._records.groups
+        rows = self._select("SELECT DISTINCT owner FROM pieces WHERE owner != '' UNION SELECT owner FROM marks")
+        return {group for (group,) in rows}
 
     def marks(self) -> dict[str, str]:
         """Return the stamp of each complete group."""
-        with self._lock:
-            self._catch_up()
-            return self._records.marks
+        return dict(self._select("SELECT owner, stamp FROM marks"))
 
     def mark(self, group: str, stamp: str) -> None:
         """Record that a group is complete: all of its source, in the state of the stamp, is embedded."""
-        with self._lock:
-            self._catch_up()
-            # The files only grow, so an equal mark is not written again.
-            if self._records.stamp_of(group) != stamp:
-                self._add([Mark(group=group, stamp=stamp)], [])
+        if self.marks().get(group) != stamp:
+            self._change(lambda run: run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (group, stamp)))
 
     def ids_of(self, group: str) -> list[str]:
         """Return the ids of a group, in the order they were added."""
-        with self._lock:
-            self._catch_up()
-            return self._records.ids_of(group)
+        rows = self._select("SELECT id FROM pieces WHERE owner = ? GROUP BY id ORDER BY min(row)", (group,))
+        return [id for (id,) in rows]
 
     def pieces_of(self, id: str) -> list[VectorItem]:
         """Return all pieces of a turn or document passage, in the order they were added."""
-        with self._lock:
-            return self._records.pieces_of(id)
+        return list(map(_make_item, self._select(f"SELECT {_COLUMNS} FROM pieces WHERE id = ? ORDER BY row", (id,))))
 
     def put(self, items: Iterable[VectorItem]) -> int:
         """Embed and store the pieces whose ids are not stored yet; return the number of pieces added.
@@ -455,11 +162,9 @@ class VectorStore:
         Pieces with the same id must be adjacent; either all of them are stored or none.
         """
         given = list(items)
-        with self._lock:
-            self._catch_up()
-            new = [item for item in given if item.id not in self._records and item.text.strip()]
+        known = self._find_known(item.id for item in given)
         added = 0
-        for batch in _batches(new):
+        for batch in _batches([item for item in given if item.id not in known and item.text.strip()]):
             embedder = self.embedder
             try:
                 rows = [row for part in _slices(batch) for row in embedder.embed([item.text for item in part])]
@@ -470,27 +175,32 @@ class VectorStore:
             with self._lock:
                 if self.embedder is not embedder:  # another thread has replaced it meanwhile
                     return self.put(given)
-                added += self._add(batch, rows)
+                added += self._change(lambda run, batch=batch, rows=rows: self._insert(run, batch, rows))
         return added
 
     def remove(self, groups: Iterable[str], *, wipe: bool = False) -> int:
-        """Delete groups; return how many of them existed.
+        """Delete groups with their text; return how many of them existed.
 
-        wipe: rewrite the files at once, so that the deleted text is in no file any more.
+        wipe: remove the rows from the file at once, with their vectors.
         """
-        with self._lock:
-            self._catch_up()
-            known = self._records.groups
-            gone = [Gone(group=group) for group in dict.fromkeys(groups) if group in known]
-            if not gone:
-                return 0
-            # Recorded before the rewrite, which may fail: the group counts as deleted in any case.
-            self._add(gone, [])
-            living = len(self._records)
-            # Rewriting takes time in proportion to the file, so it waits until most rows are unused; a wipe must not.
-            if wipe or self._records.rows - living > max(COMPACT_FROM, living):
-                self._compact()
-            return len(gone)
+        known = self.groups() if self.exists else set[str]()
+        gone = [group for group in dict.fromkeys(groups) if group in known]
+        if not gone:
+            return 0
+
+        def delete(run: "_Run") -> None:
+            for group in gone:
+                run("UPDATE pieces SET id = '', owner = '', text = '', role = '' WHERE owner = ?", (group,))
+                run("DELETE FROM marks WHERE owner = ?", (group,))
+            ((deleted,),) = run("SELECT count(*) FROM pieces WHERE owner = ''").fetchall()
+            ((rows,),) = run("SELECT count(*) FROM pieces").fetchall()
+            # Removing rows makes every process read all of them again, so it waits until most are unused.
+            if wipe or deleted > max(COMPACT_FROM, rows - deleted):
+                run("DELETE FROM pieces WHERE owner = ''")
+                run("UPDATE generation SET name = ?", (secrets.token_hex(6),))
+
+        self._change(delete)
+        return len(gone)
 
     def search(
         self, question: str, count: int, *, groups: Sequence[str] | None = None, without: frozenset[str] = frozenset()
@@ -503,10 +213,8 @@ class VectorStore:
             groups: search only these groups.
             without: ids to leave out.
         """
-        with self._lock:
-            self._catch_up()
-            if count <= 0 or not (self._records if groups is None else self._records.has_any_of(groups)):
-                return []
+        if count <= 0 or not self._has_any_of(groups):
+            return []
         embedder = self.embedder
         try:
             [vector] = embedder.embed([question])
@@ -516,174 +224,291 @@ class VectorStore:
         if not any(vector):
             return []
         with self._lock:
-            self._catch_up()
             if self.embedder is not embedder:
                 return self.search(question, count, groups=groups, without=without)
-            places = None if groups is None else self._records.places_of(groups)
-            return self._nearest_ids(vector, count, places, without)
+            return self._find_nearest(vector, count, groups, without)
 
     def clear(self) -> None:
         """Delete all vectors; they are computed again from their texts."""
         with self._lock:
-            self._forget()
-            if self._files is not None:
-                try:
-                    self._files.clear()
-                    self._files.forget()
-                except OSError as error:
-                    self._continue_in_memory(error)
+            self._delete_file()
 
     def close(self) -> None:
-        """Stop the thread that builds the graph."""
+        """Close the file, and stop the thread that builds the graph."""
         with self._lock:
-            if self._index is not None:
-                self._index.close()
+            self._disconnect()
+
+    def _choose_path(self) -> Path | None:
+        return self._folder / self.embedder.name / DATABASE_NAME if self._folder else None
 
     def _fall_back(self, embedder: Embedder, reason: str) -> None:
         """Replace an embedder that failed by the hashed one; its vectors stay on disk for the next start."""
         with self._lock:
-            if self.embedder is not embedder:
-                return
-            self.trouble = reason
-            self.embedder = HashedEmbedder()
-            self._files = self._files_of(self.embedder)
-            self._forget()
+            if self.embedder is embedder:
+                self._disconnect()
+                self.trouble, self.embedder = reason, HashedEmbedder()
+                self._path = self._choose_path()
 
-    def _files_of(self, embedder: Embedder) -> VectorFiles | None:
-        return VectorFiles(self._folder / embedder.name, self._folder.parents[1]) if self._folder else None
+    def _find_known(self, ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that are stored."""
+        if not self.exists:
+            return set()
+        sql = "SELECT DISTINCT id FROM pieces WHERE id IN (SELECT value FROM json_each(?))"
+        return {id for (id,) in self._select(sql, (_encode_list(ids),))}
 
-    def _nearest_ids(
-        self, vector: Sequence[float], count: int, places: Sequence[int] | None, without: frozenset[str]
+    def _has_any_of(self, groups: Sequence[str] | None) -> bool:
+        if groups is None:
+            return bool(self._select("SELECT 1 FROM pieces WHERE owner > '' LIMIT 1"))
+        return any(self._select("SELECT 1 FROM pieces WHERE owner = ? LIMIT 1", (group,)) for group in groups)
+
+    def _insert(self, run: "_Run", items: Sequence[VectorItem], rows: Sequence[Row]) -> int:
+        """Insert pieces, except those whose ids another process has stored meanwhile; return their number."""
+        known = {id for id in {item.id for item in items} if run("SELECT 1 FROM pieces WHERE id = ?", (id,)).fetchone()}
+        new = [(item, row) for item, row in zip(items, rows, strict=True) if item.id not in known]
+        for item, row in new:
+            run(
+                f"INSERT INTO pieces ({_COLUMNS}, vector) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*structs.astuple(item), row.tobytes()),
+            )
+        return len(new)
+
+    # Searching
+
+    def _find_nearest(
+        self, vector: Sequence[float], count: int, groups: Sequence[str] | None, without: frozenset[str]
     ) -> list[tuple[VectorItem, float]]:
         """Return the nearest ids, each with its nearest piece: many of the nearest pieces may belong to one id.
 
         So four times as many pieces are searched for until they have enough different ids.
         """
-        all_there = self._records.rows if places is None else len(places)
+        index = self._load_index()
+        if index is None:
+            return []
+        places = None if groups is None else self._list_places(groups)
+        all_there = len(index) if places is None else len(places)
         most = max(_INITIAL_CANDIDATES, 4 * count)
         while True:
+            near = index.search(vector, most, places=places)
+            items = self._read_items(near)
             found: dict[str, tuple[VectorItem, float]] = {}
-            near = self._nearest(vector, most, places)
             for place, distance in near:
-                item = self._records.at(place)
+                item = items.get(self._rows[place])
                 if item is not None and item.id not in without:
                     found.setdefault(item.id, (item, distance))
             if len(found) >= count or most >= all_there or not near:
                 return list(found.values())[:count]
             most *= 4
 
-    def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> "list[NearRow]":
-        try:
-            index = self._load_index()
-        except OSError as error:
-            self._continue_in_memory(error)
-            return []
-        return index.search(vector, count, places=places) if index else []
+    def _list_places(self, groups: Sequence[str]) -> list[int]:
+        rows = [row for group in groups for (row,) in self._select("SELECT row FROM pieces WHERE owner = ?", (group,))]
+        return self._find_places(rows)
+
+    def _find_places(self, rows: Sequence[int]) -> list[int]:
+        """Return the places of rows in the index, without rows that it does not have yet."""
+        places = [bisect_left(self._rows, row) for row in sorted(rows)]
+        return [place for place in places if place < len(self._rows)]
+
+    def _read_items(self, near: "Sequence[NearRow]") -> dict[int, VectorItem]:
+        """Return what the rows found represent, by row number, without deleted ones."""
+        rows = [self._rows[place] for place, _ in near]
+        sql = f"SELECT row, {_COLUMNS} FROM pieces WHERE owner != '' AND row IN (SELECT value FROM json_each(?))"
+        return {row: _make_item(values) for row, *values in self._select(sql, (_encode_list(rows),))}
 
     def _load_index(self) -> "VectorIndex | None":
-        """Return the index of all rows, or None if they were damaged and have been deleted."""
-        if self._index is None:
-            self._index = self._new_index()
-            self._index.remove(self._records.list_deleted())
-        if self._files is not None and len(self._index) < self._records.rows:
-            if not self._index.read(self._files.vectors, self._records.rows):
-                _log.info("the vectors in %s are damaged and will be computed again", self._files.folder)
-                self.clear()
-                return None
-            self._index.keep_graph(self._files.folder, self._files.generation)
-        return self._index
+        """Return the index of all rows in the file, as other processes have left it; None if there is none."""
+        if not self.exists:
+            return None
+        index = self._use(self._update_index)
+        if index is None:
+            _log.info("the vectors in %s are damaged and will be computed again", self._path)
+            self._delete_file()
+        return index
 
-    def _new_index(self, rows: Sequence[Row] = ()) -> "VectorIndex":
+    def _update_index(self, connection: "sqlite3.Connection") -> "VectorIndex | None":
+        """Bring the index up to date with the file; return it, or None if a row in the file is damaged."""
         from clio.memory.vectors.vector_index import VectorIndex
 
-        return VectorIndex(rows, graph_from=self._graph_from)
+        run = connection.execute
+        # They differ after any change of the file, by another process or by this one; asking is one look at the file.
+        state = run("PRAGMA data_version").fetchone()[0], connection.total_changes
+        if self._index is not None and state == self._state:
+            return self._index
+        (generation,) = run("SELECT name FROM generation").fetchone() or ("",)
+        if self._index is None or generation != self._generation:
+            self._forget_index()
+            self._index, self._generation = VectorIndex(graph_from=self._graph_from), generation
+        index = self._index
+        index.make_room(run("SELECT count(*) FROM pieces").fetchone()[0] - len(self._rows))
+        sql = "SELECT row, vector FROM pieces WHERE row > ? ORDER BY row LIMIT ?"
+        while new := run(sql, (self._rows[-1] if self._rows else 0, _ROWS_PER_READ)).fetchall():
+            if not index.read(b"".join(vector for _, vector in new), len(new)):
+                return None
+            self._rows += [row for row, _ in new]
+        index.remove(self._find_places([row for (row,) in run("SELECT row FROM pieces WHERE owner = ''")]))
+        if self._path is not None:
+            index.keep_graph(self._path.parent, generation)
+        self._state = state
+        return index
 
-    def _add(self, records: Sequence[Record], rows: Sequence[Row]) -> int:
-        """Store records with the rows of their pieces, except ids that were added meanwhile; return their number."""
-        if self._files is not None:
-            try:
-                with self._files.lock():
-                    # Other processes may have added the same turn meanwhile; it must not be stored twice.
-                    self._apply_new(self._files.read_new(locked=True))
-                    added, added_rows = self._records.filter_new(records, rows)
-                    self._files.append(added, b"".join(row.tobytes() for row in added_rows))
-                    self._apply_new(self._files.read_new(locked=True))
-            except OSError as error:
-                self._continue_in_memory(error)
-            else:
-                return len(added)
-        added, added_rows = self._records.filter_new(records, rows)
-        if self._index is None:
-            self._index = self._new_index()
-        if added_rows:
-            self._index.add(added_rows)
-        self._apply(added)
-        return len(added)
-
-    def _compact(self) -> None:
-        """Rewrite the files without the deleted rows."""
-        index = self._load_index()
-        if index is None:
-            return
-        items: list[Record] = [item for _, item in self._records.pieces()]
-        items += [Mark(group=group, stamp=stamp) for group, stamp in self._records.marks.items()]
-        rows = index.rows([place for place, _ in self._records.pieces()])
-        if self._files is None:
-            self._forget()
-            self._index = self._new_index(rows)
-            self._apply(items)
-            return
-        try:
-            with self._files.lock():
-                new = self._files.read_new(locked=True)
-                if new.records or new.is_new:
-                    self._apply_new(new)  # another process has just written: the list of items is outdated
-                    return
-                self._files.clear(locked=True)
-                self._files.forget()
-                self._files.append(items, b"".join(row.tobytes() for row in rows))
-                self._forget()
-                # Read back from the file, so that memory holds exactly what other processes will read.
-                self._files.forget()
-                self._apply_new(self._files.read_new(locked=True))
-        except OSError as error:
-            self._continue_in_memory(error)
-
-    def _catch_up(self) -> None:
-        """Read the records that other processes added."""
-        if self._files is None:
-            return
-        try:
-            self._apply_new(self._files.read_new())
-        except OSError as error:
-            self._continue_in_memory(error)
-
-    def _apply_new(self, new: NewRecords) -> None:
-        if new.is_new:
-            self._forget()
-        self._apply(new.records)
-
-    def _continue_in_memory(self, error: OSError) -> None:
-        """Stop using files; keep the records in memory if their rows could be read."""
-        assert self._files is not None
-        _log.info("the vectors in %s are kept in memory from now on: %s", self._files.folder, error)
-        try:
-            is_loaded = self._load_index() is not None
-        except OSError:
-            is_loaded = False
-        self._files = None
-        if not is_loaded:
-            self._forget()
-
-    def _apply(self, records: Iterable[Record]) -> None:
-        deleted = self._records.apply(records)
-        if self._index is not None and deleted:
-            self._index.remove(deleted)
-
-    def _forget(self) -> None:
+    def _forget_index(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._records, self._index = RecordTable(), None
+        self._index, self._rows, self._state, self._generation = None, [], None, ""
+
+    # The file
+
+    def _select(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none if nothing was ever stored."""
+        with self._lock:
+            if not self.exists:
+                self._disconnect()
+                return []
+            return self._use(lambda connection: connection.execute(sql, values).fetchall())
+
+    def _change(self, change: "Callable[[_Run], _T]") -> _T:
+        """Run a change as one transaction."""
+
+        def run_all(connection: "sqlite3.Connection") -> _T:
+            with connection:  # commits, or rolls back after an exception
+                connection.execute("BEGIN IMMEDIATE")
+                return change(connection.execute)
+
+        with self._lock:
+            return self._use(run_all)
+
+    def _use(self, work: "Callable[[sqlite3.Connection], _T]") -> _T:
+        """Do some work with the file. It is made again if damaged; if it cannot be used, all is kept in memory."""
+        import sqlite3
+
+        try:
+            return work(self._connect())
+        except (sqlite3.DatabaseError, OSError) as error:
+            if self._path is None:
+                raise
+            # Errors of the module itself, such as text that is not UTF-8, have no name: the file is damaged.
+            if isinstance(error, OSError) or getattr(error, "sqlite_errorname", "").startswith(_UNUSABLE):
+                self._continue_in_memory(error)
+                return work(self._connect())
+            _log.info("the vectors in %s are damaged and will be computed again: %s", self._path, error)
+            self._delete_file()
+        return work(self._connect())
+
+    def _connect(self) -> "sqlite3.Connection":
+        import sqlite3
+
+        if self._connection is not None and (self._path is None or self._inode == _read_inode(self._path)):
+            return self._connection
+        self._disconnect()
+        if self._path is None:
+            self._connection = _open("")
+            return self._connection
+        make_ignored_folder(self._path.parent, self._path.parents[3])
+        if self._path.is_symlink():
+            self._path.unlink()  # SQLite would write to the file it leads to
+        if not self._path.exists():
+            _delete_former_files(self._path.parent)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
+        connection = _open(str(self._path))
+        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        if version != VERSION:
+            connection.close()
+            raise sqlite3.DatabaseError("written by another version")
+        self._connection, self._inode = connection, _read_inode(self._path)
+        return connection
+
+    def _disconnect(self) -> None:
+        self._forget_index()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._inode = None, 0
+
+    def _delete_file(self) -> None:
+        """Delete the file, and graphs of its rows."""
+        self._disconnect()
+        if self._path is None:
+            return
+        try:
+            for path in [*self._path.parent.glob(f"{DATABASE_NAME}*"), *self._path.parent.glob("graph-*")]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            self._continue_in_memory(error)
+
+    def _continue_in_memory(self, error: Exception) -> None:
+        """Stop using the file; go on with a copy of it in memory if it can be read."""
+        import sqlite3
+
+        assert self._path is not None
+        _log.info("the vectors in %s are kept in memory from now on: %s", self._path, error)
+        memory = _open("")
+        try:
+            # Where a folder cannot be written, the file can be read only without its journal.
+            source = self._connection or sqlite3.connect(f"{self._path.as_uri()}?mode=ro&immutable=1", uri=True)
+            with closing(source):
+                source.backup(memory)
+        except sqlite3.Error:
+            memory = _open("")
+        self._disconnect()
+        self._path, self._connection = None, memory
+
+
+_Run = Callable[..., Any]
+"""`execute` of a connection."""
+
+
+def _open(path: str) -> "sqlite3.Connection":
+    """Open a file, or a database in memory for "", and make the tables. Raises sqlite3.Error."""
+    import sqlite3
+
+    connection = sqlite3.connect(
+        path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        run = connection.execute
+        for setting in (
+            "page_size = 8192",
+            "auto_vacuum = FULL",
+            "journal_mode = TRUNCATE",
+            "synchronous = NORMAL",
+            "secure_delete = ON",
+        ):
+            run(f"PRAGMA {setting}").fetchall()
+        if run("PRAGMA user_version").fetchone() == (0,):
+            with connection:
+                run("BEGIN IMMEDIATE")
+                # Another process may have created the tables while this one waited for the lock.
+                if run("PRAGMA user_version").fetchone() == (0,):
+                    for statement in filter(str.strip, _SCHEMA.split(";")):
+                        run(statement)
+                    run("INSERT INTO generation VALUES (?)", (secrets.token_hex(6),))
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _delete_former_files(folder: Path) -> None:
+    """Delete files of earlier versions: they contain texts, which nothing would delete with their sessions."""
+    for pattern in ("items.*", "vectors-*.f32", "graph-*"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def _read_inode(path: Path) -> int:
+    """Return the number of the file, 0 if there is none: a file that was replaced has another one."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _make_item(values: Sequence[Any]) -> VectorItem:
+    id, group, text, role, created, line = values
+    return VectorItem(id=id, group=group, text=text, role=role, created=created, line=line)
+
+
+def _encode_list(values: Iterable[str] | Iterable[int]) -> str:
+    """Return the values as the JSON that `json_each` reads: a statement has room for any number of them."""
+    return msgspec.json.encode(list(values)).decode()
 
 
 def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:

@@ -112,7 +112,7 @@ def test_clios_own_words_recalled_text_and_outputs_of_tools_are_never_embedded(t
         ],
     )
     turns(tmp_path).index(session)
-    stored = (folder(tmp_path) / "items.jsonl").read_text(encoding="utf-8")
+    stored = (folder(tmp_path) / "vectors.db").read_bytes().decode("latin-1")
     assert "giraffe" not in stored
     assert "zebra" in stored and "zoo.py" in stored  # a call is told by its line
 

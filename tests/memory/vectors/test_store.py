@@ -4,15 +4,18 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from clio.memory.vectors.vector_store import BATCH, ROW_BYTES, VectorItem, VectorStore
+from clio.memory.vectors.vector_store import BATCH, VectorItem, VectorStore
+from clio.text.embedding import ROW_BYTES
 from tests.memory.vectors.support import NAME, Counting, Failing, folder, vectors
 
 ANIMALS = "zebra giraffe lion tiger walrus".split()
@@ -26,9 +29,15 @@ def found(store: VectorStore, question: str, count: int = 3, **options: list[str
     return [item.id for item, _ in store.search(question, count, **options)]
 
 
-def rows_file(project: Path) -> Path:
-    [path] = folder(project).glob("vectors-*.f32")
-    return path
+def database(project: Path) -> Path:
+    return folder(project) / "vectors.db"
+
+
+def run_sql(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
 
 
 @pytest.mark.usefixtures("engine")
@@ -86,52 +95,33 @@ def test_ids_can_be_passed_over(tmp_path: Path) -> None:
     assert [hit.id for hit, _ in store.search("zebra number 0", 1, without=frozenset({"g/0"}))] == ["g/5"]
 
 
-@pytest.mark.parametrize("bytes_too_many", [1, ROW_BYTES, 3 * ROW_BYTES + 7])
-def test_rows_of_a_process_that_died_before_it_named_them_are_cut_off(tmp_path: Path, bytes_too_many: int) -> None:
-    vectors(tmp_path).put([item(0)])
-    with rows_file(tmp_path).open("ab") as file:
-        file.write(b"\x7f" * bytes_too_many)
-    store = vectors(tmp_path)
-    assert store.put([item(1)]) == 1
-    assert found(vectors(tmp_path), "giraffe", 1) == ["g/1"]
-    assert rows_file(tmp_path).stat().st_size == 2 * ROW_BYTES
-
-
-def test_a_line_cut_short_counts_as_never_written(tmp_path: Path) -> None:
-    vectors(tmp_path).put([item(0)])
-    whole = (folder(tmp_path) / "items.jsonl").read_bytes()
-    vectors(tmp_path).put([item(1)])
-    longer = (folder(tmp_path) / "items.jsonl").read_bytes()
-    for cut in range(len(whole), len(longer)):
-        (folder(tmp_path) / "items.jsonl").write_bytes(longer[:cut])
-        assert len(vectors(tmp_path)) == 1, cut
-    store = vectors(tmp_path)
-    assert store.put([item(2)]) == 1
-    assert found(vectors(tmp_path), "lion", 1) == ["g/2"]
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda files: files["items"].write_bytes(b"garbage\n" + files["items"].read_bytes()),
-        lambda files: files["items"].write_bytes(files["items"].read_bytes().replace(b'"id"', b'"di"', 1)),
-        lambda files: files["items"].write_bytes(files["items"].read_bytes().replace(b'"version":2', b'"version":9')),
-        lambda files: files["items"].write_bytes(b"\xff\xfe\n"),
-        lambda files: files["items"].write_bytes(b""),
-        lambda files: files["rows"].write_bytes(files["rows"].read_bytes()[:-1]),
-        lambda files: files["rows"].write_bytes(b"\x41" * files["rows"].stat().st_size),
-        lambda files: files["rows"].unlink(),
+        lambda path: path.write_bytes(b"garbage\n" + path.read_bytes()),
+        lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+        lambda path: path.write_bytes(b"\xff" * path.stat().st_size),
+        lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\x41" * (path.stat().st_size - 4096)),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.unlink(),
+        lambda path: run_sql(path, "PRAGMA user_version = 9"),
+        lambda path: run_sql(path, "PRAGMA user_version = 0"),
+        lambda path: run_sql(path, "DROP TABLE marks"),
+        lambda path: run_sql(path, "UPDATE pieces SET vector = x'00' WHERE row = 2"),
+        lambda path: run_sql(path, "UPDATE pieces SET vector = zeroblob(4) || substr(vector, 5) WHERE row = 2"),
     ],
-    ids="first-line middle-line newer-version no-text empty short-rows wrong-rows no-rows".split(),
+    ids="first-bytes half no-database pages empty none newer-version no-version no-table short-row wrong-row".split(),
 )
 @pytest.mark.usefixtures("engine")
 def test_damaged_files_are_begun_again(tmp_path: Path, damage: object) -> None:
     vectors(tmp_path).put([item(number) for number in range(3)])
     assert callable(damage)
-    damage({"items": folder(tmp_path) / "items.jsonl", "rows": rows_file(tmp_path)})
-    assert found(vectors(tmp_path), "zebra") == []
+    damage(database(tmp_path))
+    reader = vectors(tmp_path)
+    reader.search("zebra", 3)
+    reader.marks()
     store = vectors(tmp_path)
-    assert store.put([item(number) for number in range(3)]) == 3
+    store.put([item(number) for number in range(3)])
     assert found(vectors(tmp_path), "lion number 2", 1) == ["g/2"]
 
 
@@ -189,7 +179,7 @@ def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
         store.put([item(number) for number in range(600)])
         store.remove(["g"])
     store.put([item(0)])
-    assert rows_file(tmp_path).stat().st_size < 1_000 * ROW_BYTES
+    assert database(tmp_path).stat().st_size < 1_000 * ROW_BYTES
     assert found(vectors(tmp_path), "zebra") == ["g/0"]
 
 
@@ -255,13 +245,26 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     vectors(tmp_path).put([item(0)])
     elsewhere = tmp_path / "precious.txt"
     elsewhere.write_text("precious", encoding="utf-8")
-    path = rows_file(tmp_path)
+    path = database(tmp_path)
     path.unlink()
     path.symlink_to(elsewhere)
     store = vectors(tmp_path)
     store.put([item(number) for number in range(5)])
     assert elsewhere.read_text(encoding="utf-8") == "precious"
     assert len(found(store, "zebra giraffe lion", 9)) == 5
+
+
+def test_files_of_earlier_versions_are_deleted(tmp_path: Path) -> None:
+    folder(tmp_path).mkdir(parents=True)
+    for name in ("items.jsonl", "items.lock", "vectors-0a1b2c.f32", "graph-0a1b2c-9-1"):
+        (folder(tmp_path) / name).write_text("a confidential zebra", encoding="utf-8")
+    vectors(tmp_path).put([item(1)])
+    assert {path.name for path in folder(tmp_path).iterdir()} <= {"vectors.db", "vectors.db-journal"}
+
+
+def test_only_the_user_may_read_the_file(tmp_path: Path) -> None:
+    vectors(tmp_path).put([item(0)])
+    assert stat.S_IMODE(database(tmp_path).stat().st_mode) == 0o600
 
 
 def test_git_does_not_see_the_vectors(tmp_path: Path) -> None:
@@ -288,7 +291,6 @@ def test_several_processes_add_at_once_and_none_of_it_is_lost(tmp_path: Path) ->
         worker.join()
     store = vectors(tmp_path)
     assert len(store) == 30 + 20
-    assert rows_file(tmp_path).stat().st_size == 50 * ROW_BYTES
     for number in range(30):
         [(hit, distance)] = store.search(f"{ANIMALS[number % 5]} number {number}", 1, groups=["a"])
         assert (hit.id, round(distance, 3)) == (f"a/{number}", 0.0)
@@ -348,8 +350,7 @@ def test_many_are_put_in_steps_and_all_pieces_of_an_id_in_the_same(tmp_path: Pat
         for part in "abcdefghijkl"
     ]
     assert store.put(pieces) == len(pieces) == 108 > BATCH
-    lines = (tmp_path / "v" / NAME / "items.jsonl").read_bytes().splitlines()
-    assert len(lines) == 109
+    assert [len(store.pieces_of(f"g/{number}")) for number in range(9)] == [12] * 9
 
 
 def test_a_graph_is_kept_beside_the_rows_and_taken_up_again(tmp_path: Path) -> None:
