@@ -51,7 +51,6 @@ READS_DIRECTLY = {
     "mcp/client.py": "a log of clio's own",
     "memory/portability/import_bundle.py": "the user's own styles",
     "memory/preferences/rule_files.py": "part of clio",
-    "memory/store/ltm_codec.py": "without waiting",
     "memory/store/typed_store.py": "its journal, opened to be changed",
     "memory/styles/selection.py": "part of clio",
     "memory/statement_words.py": "part of clio",

@@ -54,7 +54,15 @@ from clio.memory.store.record import (
     shorten_content,
 )
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, read_formers
-from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
+from clio.memory.store.typed_store import (
+    DEFAULT_LIMIT,
+    MIN_PREFIX_CHARS,
+    Compacted,
+    Decide,
+    Scope,
+    TypedStore,
+    may_mean,
+)
 from clio.memory.store.versions import Version, find_lineage, list_typed_versions
 from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
@@ -444,25 +452,11 @@ class DatabaseTypedStore(TypedStore):
     def use(self, ids: Sequence[str]) -> None:
         count_uses(self._work.connection, ids, self._clock())
 
-    def find(self, prefix: str) -> MemoryRecord:
-        found = self.like(prefix)
-        if len(found) != 1:
-            raise UserError(
-                tr("there is no memory {id!r}; `/memory list` shows the ids", id=prefix)
-                if not found
-                else tr(
-                    "{count} memories have an id that begins with {prefix!r}; type more of it",
-                    count=len(found),
-                    prefix=prefix,
-                )
-            )
-        return self._rows.records[found[0]]
-
     def like(self, prefix: str) -> tuple[str, ...]:
         wanted = prefix.strip().lower()
         if self._rows.records.get(prefix.strip()) is not None:
             return (prefix.strip(),)
-        if len(wanted) < SHORT_ID // 2 or "\x00" in wanted:
+        if len(wanted) < MIN_PREFIX_CHARS or "\x00" in wanted:
             return ()
         end = wanted[-SHORT_ID:]
         rows = self._work.connection.execute(
@@ -471,9 +465,7 @@ class DatabaseTypedStore(TypedStore):
             (self.owner, wanted, wanted + "\x7f", end, end + "\x7f"),
         ).fetchall()
         ids = (str(id) for (id,) in rows)
-        return tuple(
-            id for id in ids if id.startswith(wanted) or id.endswith(wanted) or id[-SHORT_ID:].startswith(wanted)
-        )
+        return tuple(id for id in ids if may_mean(wanted, id))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
@@ -528,20 +520,15 @@ class DatabaseTypedStore(TypedStore):
             one: records[one] for one in chain if one in records
         }
 
-    def read_archived(self, id: str) -> list[FormerVersion]:
-        """Return the versions with which a memory left for the archive, oldest first."""
+    def _list_archived(self, id: str) -> list[MemoryRecord]:
         if id in self._rows.records:
             return []
-        return [one for one in self.read_formers("ids && %s", ([id],)) if one.record.id == id and one.left]
+        formers = self.read_formers("ids && %s", ([id],))
+        return [one.record for one in formers if one.record.id == id and one.left]
 
-    def restore(self, id: str) -> MemoryRecord:
-        ended = self.read_archived(id)
-        if not ended:
-            raise UserError(tr("the archive has no memory {id!r}", id=id))
-        now = self._clock()
-        record = structs.replace(ended[-1].record, accessed=now, since=now, superseded_by=None, variants_of=None)
-        self.put(f"restored “{shorten_content(record)}”", (record,))
-        return record
+    def has_archived(self, id: str) -> bool:
+        """Return whether a memory is only in the archive."""
+        return bool(self._list_archived(id))
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = lambda: False) -> Compacted:
         """Archive faded memories, at most 2,000 in one call; what has the same meaning was merged when it was saved."""
@@ -745,14 +732,14 @@ class DatabaseMemoryStore(MemoryStore):
     def restore(self, id: str) -> MemoryRecord:
         whole = self._resolve(id)
         for store in self._stores.values():
-            if store.read_archived(whole):
+            if store.has_archived(whole):
                 return store.restore(whole)
         raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
 
     def _resolve(self, id: str) -> str:
         """Return the whole id of a memory that exists or existed."""
         wanted = id.strip().lower()
-        if len(wanted) >= 36 or len(wanted) < SHORT_ID // 2:
+        if len(wanted) >= 36 or len(wanted) < MIN_PREFIX_CHARS:
             return id.strip()
         rows = self._work.connection.execute(
             'select distinct one from clio.change, unnest(ids) one where owner = any(%s) and "right"(one, %s) = %s '

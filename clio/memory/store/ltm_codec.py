@@ -8,7 +8,6 @@ import hashlib
 import math
 import os
 import re
-import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +31,7 @@ from clio.memory.store.record import (
     Provenance,
 )
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
-from clio.storage.files import read_regular, write_atomic
+from clio.storage.files import open_regular, read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
@@ -80,23 +79,14 @@ class ExampleFiles:
     def _hash(self, path: Path) -> str:
         """Return the hash of a regular file; "" if it has none."""
         try:
-            # A pipe that took the file's place between the look and the opening must not make clio wait.
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        except OSError:
-            return ""
-        try:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
-                return ""
-            key = (str(path), info.st_ino, info.st_size, info.st_mtime_ns)
-            if key not in self._known:
-                with os.fdopen(os.dup(fd), "rb") as file:
+            with open_regular(path, MAX_FILE_BYTES) as file:
+                info = os.fstat(file.fileno())
+                key = (str(path), info.st_ino, info.st_size, info.st_mtime_ns)
+                if key not in self._known:
                     self._known[key] = hashlib.sha256(file.read(MAX_FILE_BYTES)).hexdigest()[:_HASH_CHARS]
-            return self._known[key]
+                return self._known[key]
         except OSError:
             return ""
-        finally:
-            os.close(fd)
 
 
 def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:

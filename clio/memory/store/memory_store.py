@@ -1,6 +1,7 @@
 """All memories of one project and of its user, of every kind, behind one class."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
@@ -21,6 +22,7 @@ from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
     TYPED_KINDS,
+    Bar,
     Freshness,
     Kind,
     MemoryDraft,
@@ -37,8 +39,9 @@ from clio.memory.store.record import (
     redact_value,
     shorten_content,
 )
-from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
+from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore, choose_id
 from clio.text.formatting import format_count
+from clio.text.scoring import DAY_S
 from clio.text.translation import tr
 
 if TYPE_CHECKING:
@@ -169,8 +172,9 @@ class MemoryStore:
     def get(self, id: str) -> MemoryRecord:
         """Return the memory with this id, or the only one whose id begins or ends with it, or the note of this key."""
         # A key is looked for first: it is exact, while an id may be shortened.
-        if (note := self._find_note(id)) is not None:
-            return note
+        with suppress(ValueError):  # a text that cannot be a key
+            if (note := self.get_note(id)) is not None:
+                return note
         if is_project_id(id):
             return self.ltm.find(id)
         try:
@@ -530,16 +534,25 @@ class MemoryStore:
 
     def stats(self) -> MemoryStats:
         """Return the numbers of all memories: those of the project, the user's, and the keyed notes."""
-        from clio.memory.store.memory_stats import make_memory_stats
-
-        records, ltm = self.records(), self.ltm
-        return make_memory_stats(
-            records,
-            self.freshness(records),
-            now=self._clock(),
+        records, ltm, now = self.records(), self.ltm, self._clock()
+        stated = [record for record in records if not record.key]
+        freshness = self.freshness(records)
+        counts = Counter(KEYED_NOTE if record.key else record.kind for record in records)
+        states = Counter(freshness.get(record.id, "unbound") for record in stated)
+        said = Counter(record.provenance.asserted_by if record.provenance else "unknown" for record in stated)
+        dated = [record.updated for record in records if record.updated]
+        return MemoryStats(
+            total=len(records),
+            counts={kind: counts[kind] for kind in ALL_KINDS},
+            ages=_count_ages(records, now),
+            confidences=_count_confidences(stated),
+            asserted=dict(sorted(said.items())),
+            freshness={state: states[state] for state in _STATES},
             archived=len(self.archived()),
             file_bytes=ltm.size() + sum(store.size() for store in self._typed.values()),
             archive_bytes=ltm.archive.size() + self.logs.user.size(),
+            oldest=min(dated, default=0.0),
+            newest=max(dated, default=0.0),
             last_pruned=to_number(ltm.document().metadata.get("last_pruned"), 0.0),
         )
 
@@ -638,12 +651,6 @@ class MemoryStore:
         record = _note_record(key, content, round(self._clock(), 3))
         return Saved(record=record, action="new" if is_new else "replaced")
 
-    def _find_note(self, key: str) -> MemoryRecord | None:
-        """Return the note of this key; None also for a text that cannot be a key."""
-        with suppress(ValueError):
-            return self.get_note(key)
-        return None
-
     def _logging_note(self, key: str, content: str | None) -> AbstractContextManager[None]:
         """Log that a note gets this content, or is deleted if it is None; the body then does it."""
         from clio.memory.store.notes import note_change
@@ -653,14 +660,11 @@ class MemoryStore:
 
     def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
         """Return the one fact, event, note or preference that an id names, and its store."""
-        holding = [(store, known) for store in self._typed.values() for known in store.like(id)]
-        if len({known for _, known in holding}) > 1:
-            raise UserError(
-                tr("{count} memories have an id that begins with {id!r}; type more of it", count=len(holding), id=id)
-            )
-        for store, known in holding:
-            return store, store.find(known)
-        return self.project, self.project.find(id)  # raises the error that there is none
+        holding: dict[str, TypedStore] = {}
+        for store in self._typed.values():
+            holding = dict.fromkeys(store.like(id), store) | holding  # one that is being moved may be in both
+        known = choose_id(id, holding)
+        return holding[known], holding[known].find(known)
 
 
 _SAME_TO_THE_USER: dict[Kind, Kind] = {"discovery": "fact", "fact": "discovery"}
@@ -677,3 +681,25 @@ _STATEMENTS: tuple[Kind, ...] = ("discovery", "fact", "note")
 
 def _note_record(key: str, content: str, at: float) -> MemoryRecord:
     return MemoryRecord(id=key, kind="note", content=content, key=key, created=at, updated=at)
+
+
+_AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a year", 365))
+_STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
+
+
+def _count_ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
+    labels = [*(tr("within {name}", name=name) for name, _ in _AGES), "older", "undated"]
+    counts = Counter[str]()
+    for entry in entries:
+        days = (now - entry.updated) / DAY_S
+        fits = (label for label, (_, limit) in zip(labels, _AGES, strict=False) if days <= limit)
+        counts["undated" if not entry.updated else next(fits, "older")] += 1
+    return tuple(Bar(label=label, count=counts[label]) for label in labels)
+
+
+def _count_confidences(entries: Sequence[MemoryRecord]) -> tuple[Bar, ...]:
+    fifths = Counter(min(int(entry.confidence * 5 + 1e-9), 4) for entry in entries)
+    return tuple(
+        Bar(label=tr("{low:.1f} to {high:.1f}", low=fifth / 5, high=(fifth + 1) / 5), count=fifths[fifth])
+        for fifth in range(5)
+    )

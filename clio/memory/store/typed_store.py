@@ -71,7 +71,7 @@ Scope = Literal["project", "user"]
 DEFAULT_LIMIT = 10
 FOLD_BYTES = 1_000_000
 """The journal is folded when it is longer than this and than the snapshot."""
-_MIN_PREFIX_CHARS = 4
+MIN_PREFIX_CHARS = 4
 _EVERYTHING = 1 << 60
 
 
@@ -192,8 +192,7 @@ class TypedStore:
 
     def find(self, prefix: str) -> MemoryRecord:
         """Return the memory that an id names, whole or shortened as `like` accepts it. Raises UserError."""
-        records = self.index.records
-        return records[_resolve_id(prefix, records)]
+        return self.index.records[choose_id(prefix, self.like(prefix))]
 
     def like(self, prefix: str) -> tuple[str, ...]:
         """Return the ids that this may mean: itself, otherwise all that begin or end with it.
@@ -227,7 +226,8 @@ class TypedStore:
         found = list_typed_versions(records.values(), formers)
         if not prefix:
             return tuple(found)
-        id = _resolve_id(prefix, dict.fromkeys((*records, *(former.record.id for former in formers))))
+        known = dict.fromkeys((*records, *(former.record.id for former in formers)))
+        id = choose_id(prefix, _find_ids(prefix, known))
         related = {record.id for record in self._lineage(id, formers)} | {id}
         return tuple(version for version in found if version.record.id in related)
 
@@ -248,6 +248,9 @@ class TypedStore:
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the memories that were forgotten or compacted, oldest first."""
         return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
+
+    def _list_archived(self, id: str) -> list[MemoryRecord]:
+        return [record for record in self.archived() if record.id == id]
 
     def ended_ids(self) -> frozenset[str]:
         """Return the ids of the memories that ended by a change that the log or the archive records."""
@@ -416,7 +419,7 @@ class TypedStore:
 
     def restore(self, id: str) -> MemoryRecord:
         """Restore a memory from the archive. Raises UserError if it is not there."""
-        found = [record for record in self.archived() if record.id == id]
+        found = self._list_archived(id)
         if not found:
             raise UserError(tr("the archive has no memory {id!r}", id=id))
         now = self._clock()
@@ -767,29 +770,31 @@ class TypedStore:
         return (stamp[:2], stamp[2]) if stamp else (None, 0)
 
 
-def _resolve_id(prefix: str, ids: Collection[str]) -> str:
-    """Return the only id that this may mean. Raises UserError if there is none, or several."""
-    found = _find_ids(prefix, ids)
+def choose_id(typed: str, found: Collection[str]) -> str:
+    """Return the only id that a text may mean, of those found. Raises UserError if there is none, or several."""
     if len(found) > 1:
         raise UserError(
             tr(
                 "{count} memories have an id that begins with {prefix!r}; type more of it",
                 count=len(found),
-                prefix=prefix,
+                prefix=typed,
             )
         )
     if not found:
-        raise _make_unknown_id_error(prefix)
-    return found[0]
+        raise _make_unknown_id_error(typed)
+    return next(iter(found))
 
 
 def _find_ids(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
     wanted = prefix.strip().lower()
     if wanted in ids:
         return (wanted,)
-    if len(wanted) < _MIN_PREFIX_CHARS:
-        return ()
-    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted) or id[-SHORT_ID:].startswith(wanted))
+    return tuple(id for id in ids if may_mean(wanted, id)) if len(wanted) >= MIN_PREFIX_CHARS else ()
+
+
+def may_mean(typed: str, id: str) -> bool:
+    """Return whether an id begins or ends with a text in lower case, or its shown end begins with it."""
+    return id.startswith(typed) or id.endswith(typed) or id[-SHORT_ID:].startswith(typed)
 
 
 def _make_unknown_id_error(id: str) -> UserError:
