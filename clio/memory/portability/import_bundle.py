@@ -31,7 +31,7 @@ from clio.memory.portability.export import (
 )
 from clio.memory.preferences.preferences import extract_subject
 from clio.memory.preferences.task_types import parse_task_types
-from clio.memory.store.change_log import ScopeLogs
+from clio.memory.store.change_log import End, ScopeLogs
 from clio.memory.store.deduplication import find_nearest_memory, get_trust
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
@@ -54,7 +54,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_codec import FormerVersion, JournalLine, decode_former
 from clio.memory.store.typed_store import Scope, TypedStore
-from clio.memory.store.versions import EndedVersion, make_archive_changes, make_version_changes
+from clio.memory.store.versions import EndedVersion, make_ended_change
 from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.memory.styles.trajectories import RatingLine, Trajectories
 from clio.storage.documents import load_document, update_document
@@ -423,7 +423,12 @@ def _merge_history(setup: ImportSetup, store: LongTermMemory, part: KnowledgePar
             new.append(structs.replace(ending, entry=entry, ended=setup.limit_time(ending.ended)))
     if new:
         with store.changing():
-            store.log.append(*make_version_changes(new))
+            store.log.append(
+                *(
+                    make_ended_change(one.kind, one.id, one.entry, one.ended, End(because=one.because, is_version=True))
+                    for one in new
+                )
+            )
 
 
 def _merge_archive(setup: ImportSetup, store: LongTermMemory, part: KnowledgePart) -> int:
@@ -434,7 +439,13 @@ def _merge_archive(setup: ImportSetup, store: LongTermMemory, part: KnowledgePar
         return len(_find_new_archived(setup, part, store.document(), store))
     with store.changing() as (document, _):
         new = _find_new_archived(setup, part, document, store)
-        store.log.append(*make_archive_changes(new))
+        store.log.append(
+            *(
+                make_ended_change(kind, get_handle(kept.entry), kept.entry, kept.archived, End(because=kept.because))
+                for kept in new
+                if (kind := kept.known_kind)
+            )
+        )
     return len(new)
 
 

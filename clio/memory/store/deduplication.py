@@ -7,7 +7,7 @@ docs/architecture.md) apply to the rest.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
@@ -36,7 +36,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_codec import FormerVersion, make_former
 from clio.prompt_files import fill_prompt
-from clio.text.consolidate import Reconsolidation, decide_reconsolidation
+from clio.text.consolidate import decide_reconsolidation
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, decay_confidence, smooth_score
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
@@ -113,22 +113,6 @@ def is_successor(old: str, new: str) -> bool:
         or announces_change(new)
         or differ_in_numbers(old, new)
         or compute_jaccard(extract_distinctive_words(old), words) >= _MIN_SIMILARITY
-    )
-
-
-def decide_contradiction(
-    new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float
-) -> Reconsolidation:
-    """Return what becomes of `new`, which contradicts `known`.
-
-    Args:
-        variants: of the known one; each is replaced only by a statement with more confidence.
-    """
-    if is_overruling(new, known, now):
-        return Reconsolidation(action="updated")
-    # What is not weaker has won above, so that this decides only among the variants.
-    return decide_reconsolidation(
-        _get_faded_confidence(new, now), 1.0, [_get_faded_confidence(variant, now) for variant in variants]
     )
 
 
@@ -276,9 +260,13 @@ def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision 
 def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> SavePlan:
     """Return the plan for a contradiction: the new one replaces the old one, becomes a variant, or is dropped."""
     old, variants = near.record, near.variants
-    outcome = decide_contradiction(new, old, variants, now)
-    if outcome.action == "updated":
+    if is_overruling(new, old, now):
         return _plan_superseding(structs.replace(new, keywords=_merge_tags(new.keywords, old.keywords)), near, now)
+    # What is not weaker has won above, so that this decides only among the variants: each is replaced only by a
+    # statement with more confidence.
+    outcome = decide_reconsolidation(
+        _get_faded_confidence(new, now), 1.0, [_get_faded_confidence(variant, now) for variant in variants]
+    )
     new = structs.replace(new, variants_of=old.id)
     if outcome.action == "created_variant":
         return SavePlan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
@@ -328,7 +316,9 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
         return SavePlan(remembered=Saved(record=old, action="merged", other=near.main or old))
     record = _merge_records(old, new, decision, max(old.updated, new.updated))
     record = structs.replace(record, accessed=now, seen=max(old.seen, new.seen))
-    if near.main is not None and is_overruling(_as_said(record, new), near.main, now):
+    by_more_trusted = new if get_trust(new) > get_trust(record) else record
+    stated = structs.replace(record, provenance=by_more_trusted.provenance)
+    if near.main is not None and is_overruling(stated, near.main, now):
         return _plan_superseding(structs.replace(record, variants_of=None, since=now), near, now, was=old)
     if near.main is None:
         record = structs.replace(record, variants_of=None)  # the memory it contradicted is gone
@@ -356,11 +346,6 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
     adds_file = not {*new.examples} <= {*old.examples} or not new.hashes.items() <= old.hashes.items()
     adds = adds_file or not {*new.keywords} <= {*old.keywords}
     return is_same_session and not adds and _has_same_text_but_now(new.content, old.content)
-
-
-def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
-    """Return the record with the provenance of the more trusted of its source and the new one."""
-    return structs.replace(record, provenance=new.provenance) if get_trust(new) > get_trust(record) else record
 
 
 def merge_duplicates(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:

@@ -67,7 +67,8 @@ class MemoryIndex:
         if session := _session_of(record):
             self._by_session.setdefault(session, {})[record.id] = None
         self._live += record.is_live - (before is not None and before.is_live)
-        if before is not None and before.is_live and record.is_live and _is_indexed_alike(before, record):
+        texts = [(one.content, one.keywords, one.kind) for one in (before, record) if one is not None and one.is_live]
+        if len(texts) == 2 and texts[0] == texts[1]:
             return
         self._unindex(before)
         self._index(record)
@@ -113,7 +114,8 @@ class MemoryIndex:
         terms = frozenset(query)
         found = self._word_index().matches(terms)
         if not found and len(terms) == 1 and all(map(is_stop_word_stem, terms)):
-            return {record.id: 1 for record in self.live() if not terms.isdisjoint(map(stem_word, _all_words(record)))}
+            words = {record.id: tokenize(" ".join((record.content, *record.keywords))) for record in self.live()}
+            return {id: 1 for id, spelt in words.items() if not terms.isdisjoint(map(stem_word, spelt))}
         return found
 
     @property
@@ -285,18 +287,10 @@ def indexed_terms(record: MemoryRecord) -> frozenset[str]:
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
 
-def _all_words(record: MemoryRecord) -> list[str]:
-    return tokenize(" ".join((record.content, *record.keywords)))
-
-
 def _signature(content: str) -> tuple[int, ...]:
     from clio.text.similarity import compute_signature, extract_distinctive_words
 
     return compute_signature(extract_distinctive_words(content))
-
-
-def _is_indexed_alike(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.content == other.content and one.keywords == other.keywords and one.kind == other.kind
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
@@ -380,8 +374,4 @@ def rank_without_query(
 
 
 def _best(found: list[Ranked], limit: int) -> tuple[Ranked, ...]:
-    return tuple(sorted(found, key=_order)[:limit])
-
-
-def _order(hit: Ranked) -> tuple[float, float, str]:
-    return -hit.score, -hit.record.updated, hit.record.id
+    return tuple(sorted(found, key=lambda hit: (-hit.score, -hit.record.updated, hit.record.id))[:limit])

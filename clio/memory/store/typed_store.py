@@ -560,20 +560,18 @@ class TypedStore:
         damaged journal was copied (its valid lines are read, and the next change writes them to the snapshot);
         NewerDocument; OSError.
         """
-        self._read_changes()
-        error, self._damage_error = self._damage_error, None
-        if error is not None:
-            raise error
-
-    def _read_changes(self) -> None:
         for _ in range(100):
             if self._is_current():
-                return
+                break
             if self._stamp() != self._snapshot_stamp or not self._goes_on():
                 self._read_snapshot()
             if self._read_journal():
-                return
-        raise OSError(f"{str(self.path)!r} changes faster than it can be read")
+                break
+        else:
+            raise OSError(f"{str(self.path)!r} changes faster than it can be read")
+        error, self._damage_error = self._damage_error, None
+        if error is not None:
+            raise error
 
     def _append(self, line: JournalLine, *, durable: bool = True) -> None:
         """Write one change and apply it to the index. The lock must be held and the index be up to date.

@@ -221,33 +221,9 @@ class LtmArchive:
             del self._handles[item.handle]
 
 
-def make_archive_changes(found: Iterable[ArchivedMemory]) -> list[Change]:
-    """Return log lines that add memories of another archive to this one."""
-    return [
-        new_change(
-            "ltm",
-            "",
-            at=kept.archived,
-            before=[ObjectState(kind=kind, id=get_handle(kept.entry), entry=kept.entry)],
-            ended={get_handle(kept.entry): End(because=kept.because)},
-        )
-        for kept in found
-        if (kind := kept.known_kind)
-    ]
-
-
-def make_version_changes(found: Iterable[EndedVersion]) -> list[Change]:
-    """Return log lines that store former versions which archiving does not."""
-    return [
-        new_change(
-            "ltm",
-            "",
-            at=one.ended,
-            before=[ObjectState(kind=one.kind, id=one.id, entry=one.entry)],
-            ended={one.id: End(because=one.because, is_version=True)},
-        )
-        for one in found
-    ]
+def make_ended_change(kind: Kind, id: str, entry: Json, at: float, end: End) -> Change:
+    """Return the log line that adds a memory of another archive to this one, or a former version."""
+    return new_change("ltm", "", at=at, before=[ObjectState(kind=kind, id=id, entry=entry)], ended={id: end})
 
 
 def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
