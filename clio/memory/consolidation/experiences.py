@@ -548,7 +548,6 @@ class Experience(Struct, frozen=True, kw_only=True):
         message: the id of the user message that began the turn.
         at: its time, in seconds since the epoch.
         importance: 0.0 to 1.0, see `compute_importance`.
-        rewards: the user's ratings of the turn; the caller sets them.
         messages: all messages of the turn.
         before: the end of the user's message of the turn before; the caller sets it.
     """
@@ -557,7 +556,6 @@ class Experience(Struct, frozen=True, kw_only=True):
     message: str
     at: float
     importance: float
-    rewards: tuple[float, ...] = ()
     messages: tuple[Message, ...]
     before: str = ""
 

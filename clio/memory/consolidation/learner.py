@@ -82,22 +82,21 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
         """Limits that apply to the session without being saved."""
         return (*(one.content for one in self.doubtful if one.kind == "rule"), *self.for_task)
 
-    def without(self, sentences: Collection[str]) -> "FoundStatements":
-        """Return the same without what these sentences state, except prohibitions: they corrected memories instead."""
-        return FoundStatements(
-            certain=tuple(one for one in self.certain if one.quote not in sentences or _FORBIDS.match(one.content)),
-            doubtful=tuple(one for one in self.doubtful if one.quote not in sentences or _FORBIDS.match(one.content)),
-            for_task=tuple(
-                one for one in self.for_task if _FORBIDS.match(one) or not any(one in quote for quote in sentences)
-            ),
-        )
+    def without(self, sentences: Collection[str], *, keeps_prohibitions: bool = False) -> "FoundStatements":
+        """Return the same without what these sentences of the message state.
 
-    def outside(self, sentences: Collection[str]) -> "FoundStatements":
-        """Return the same without all that these sentences state: they take something back."""
+        keeps_prohibitions: for sentences that correct a memory; those that take something back prohibit nothing.
+        """
+
+        def stays(content: str) -> bool:
+            return keeps_prohibitions and _FORBIDS.match(content) is not None
+
         return FoundStatements(
-            certain=tuple(one for one in self.certain if one.quote not in sentences),
-            doubtful=tuple(one for one in self.doubtful if one.quote not in sentences),
-            for_task=tuple(one for one in self.for_task if not any(one in quote for quote in sentences)),
+            certain=tuple(one for one in self.certain if one.quote not in sentences or stays(one.content)),
+            doubtful=tuple(one for one in self.doubtful if one.quote not in sentences or stays(one.content)),
+            for_task=tuple(
+                limit for limit in self.for_task if stays(limit) or not any(limit in one for one in sentences)
+            ),
         )
 
 
@@ -109,38 +108,49 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     if memory.is_silent:
         return FoundStatements()
     language = detect_language(text)
-    statements = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
-    statements += (fact for code, part in list_foreign_texts(text) for fact in _facts_in(part, code))
-    facts = [one for one in statements if one.kind == "fact" and one.certain]
-    noticed = [one for one in statements if one.kind != "fact"]
+    found = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
+    found += (
+        StatedPreference(kind="fact", content=one.content, score=None, certain=True, quote=one.quote)
+        for code, part in list_foreign_texts(text)
+        for one in read_statements(part, code)
+        if one.kind == "remember"
+    )
+    facts = [one for one in found if one.kind == "fact" and one.certain]
+    statements = [one for one in found if one.kind != "fact"]
     for_task: list[str] = []
     for limit in find_limits(text):
         if _PERMITS.match(limit.content):
             continue
         if not _PROHIBITS.search(limit.quote) and any(_says_same(fact, limit) for fact in facts):
             continue
-        same = [one for one in noticed if _says_same(one, limit)]
-        rule = next((one for one in same if one.kind in ("rule", "dislike")), None)
-        if rule is not None:
-            is_project = limit.scope == "project"
-            certain = rule.certain or limit.term == "lasting"
-            noticed[noticed.index(rule)] = structs.replace(rule, certain=certain, in_project=is_project)
-            continue
-        soft = next((one for one in same if one.kind == "preference" and one.content.startswith("prefer ")), None)
-        if soft is not None and not _PROHIBITS.search(limit.quote):
-            is_project = soft.in_project or limit.scope == "project"
-            certain = soft.certain or limit.term == "lasting"
-            noticed[noticed.index(soft)] = structs.replace(soft, certain=certain, in_project=is_project)
+        same = [one for one in statements if _says_same(one, limit)]
+        stated = next((one for one in same if one.kind in ("rule", "dislike")), None)
+        if stated is None and not _PROHIBITS.search(limit.quote):
+            stated = next((one for one in same if one.kind == "preference" and one.content.startswith("prefer ")), None)
+        if stated is not None:
+            is_project = limit.scope == "project" or (stated.kind == "preference" and stated.in_project)
+            certain = stated.certain or limit.term == "lasting"
+            statements[statements.index(stated)] = structs.replace(stated, certain=certain, in_project=is_project)
             continue
         for liking in same:
-            noticed.remove(liking)
+            statements.remove(liking)
             if not liking.content.startswith("use ") and (rest := _AND_A_LIMIT.sub("", liking.content)):
-                noticed.append(structs.replace(liking, content=rest))
+                statements.append(structs.replace(liking, content=rest))
         if limit.term == "task":
             for_task.append(limit.content)
         else:
-            noticed.append(_as_noticed(limit))
-    clean = memory.redacted_notices([*facts, *noticed])
+            certain, is_project = limit.term == "lasting", limit.scope == "project"
+            statements.append(
+                StatedPreference(
+                    kind="rule",
+                    content=limit.content,
+                    score=NEVER,
+                    certain=certain,
+                    quote=limit.quote,
+                    in_project=is_project,
+                )
+            )
+    clean = memory.redacted_notices([*facts, *statements])
     return FoundStatements(
         certain=tuple(one for one in clean if one.certain),
         doubtful=tuple(one for one in clean if not one.certain),
@@ -148,23 +158,14 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
 
 
-def _facts_in(text: str, language: str) -> tuple[StatedPreference, ...]:
-    """Return what the user asks to remember in another language than English."""
-    return tuple(
-        StatedPreference(kind="fact", content=one.content, score=None, certain=True, quote=one.quote)
-        for one in read_statements(text, language)
-        if one.kind == "remember"
-    )
-
-
-def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], session: str) -> str:
+def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference], session: str) -> str:
     """Save statements, and return the line that reports it or why they were not saved; "" for no statements."""
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
     said = Provenance(session=session, asserted_by="user")
-    title = "; ".join(one.content for one in noticed[:MAX_SHOWN])
-    with memory.store.group(f"saved {title}") if len(noticed) > 1 else nullcontext():
-        for one in noticed:
+    title = "; ".join(one.content for one in statements[:MAX_SHOWN])
+    with memory.store.group(f"saved {title}") if len(statements) > 1 else nullcontext():
+        for one in statements:
             try:
                 [clean] = memory.redacted_notices([one])
                 if clean.kind == "fact":
@@ -195,10 +196,10 @@ def describe_session_limits(held: Sequence[str]) -> str:
     return tr("Applied to this session: {shown} · /memory undo", shown=shown)
 
 
-def question(noticed: Sequence[StatedPreference]) -> str:
+def question(statements: Sequence[StatedPreference]) -> str:
     """Return the question to ask the user before doubtful statements are saved."""
-    where = tr("later work in this project") if noticed[0].in_project else tr("all later work")
-    return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in noticed)}?"
+    where = tr("later work in this project") if statements[0].in_project else tr("all later work")
+    return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in statements)}?"
 
 
 def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
@@ -211,17 +212,6 @@ def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
 
 def _word_set(text: str) -> set[str]:
     return set(re.findall(r"[^\s,.:;!?]+", text.casefold()))
-
-
-def _as_noticed(limit: StatedLimit) -> StatedPreference:
-    return StatedPreference(
-        kind="rule",
-        content=limit.content,
-        score=NEVER,
-        certain=limit.term == "lasting",
-        quote=limit.quote,
-        in_project=limit.scope == "project",
-    )
 
 
 def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> str:
@@ -268,7 +258,7 @@ class Learner:
         self._auto_remember = auto_remember
         self._may_consolidate = may_consolidate
         self._asks_model = asks_model
-        self._unconfirmed: tuple[StatedPreference, ...] = ()
+        self._doubtful: tuple[StatedPreference, ...] = ()
         self._session = ""
         self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
 
@@ -277,23 +267,24 @@ class Learner:
         self._memory.forgotten_now = ()
         if not self._auto_remember:
             return
-        heard = find_statements(self._memory, text)
-        corrected, swapped = self._correct(session, text)
-        heard = heard.without(corrected).outside(swapped).outside(self._lift(session, text))
-        self._remember(session.id, heard.certain)
-        self._unconfirmed, self._session = heard.doubtful, session.id
-        if heard.held:
-            self._memory.hold_limits(heard.held)
-            self._tell(describe_session_limits(heard.held))
+        statements = find_statements(self._memory, text)
+        restating, correcting = self._correct(session, text)
+        statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
+        statements = statements.without(self._lift(session, text))
+        self._remember(session.id, statements.certain)
+        self._doubtful, self._session = statements.doubtful, session.id
+        if statements.held:
+            self._memory.hold_limits(statements.held)
+            self._tell(describe_session_limits(statements.held))
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
-        earlier = self._unconfirmed
+        earlier = self._doubtful
         self.before_turn(session, text)
-        self._unconfirmed = (*earlier, *(one for one in self._unconfirmed if one not in earlier))
+        self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
     def _correct(self, session: Session, text: str) -> tuple[set[str], set[str]]:
-        """Replace the memories that the message refutes, and report it.
+        """Replace the memories that the text refutes, and report it.
 
         Returns the sentences that state something else instead, and those that say little more than the new value.
         """
@@ -309,39 +300,33 @@ class Learner:
             learn_corrected,
         )
 
-        messages = [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
-        before = messages[-CONTEXT_MESSAGES:]
+        before = _list_messages(session)[-CONTEXT_MESSAGES:]
         context = "\n".join(one.content for one in before)
         try:
-            swapped = correct_values(self._memory, text, session.id, context)
-            done = {one.quote for one in swapped}
-            replaced = apply_corrections(self._memory, text, session.id, context, done)
-            done = {one.quote for one in (*swapped, *replaced) if isinstance(one, Replaced) or one.candidates}
-            swapped += learn_corrected(self._memory, text, session.id, before, done)
+            by_value = correct_values(self._memory, text, session.id, context)
+            replaced = apply_corrections(self._memory, text, session.id, context, {one.quote for one in by_value})
+            done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
+            by_value += learn_corrected(self._memory, text, session.id, before, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()
-        for one in (*replaced, *swapped):
+        for one in (*replaced, *by_value):
             if isinstance(one, Replaced) or len(one.candidates) > 1:
                 self._tell(one.describe())
             elif one.candidates:
                 self._unclear = (*self._unclear, one)
-        about_memory = (one for one in swapped if isinstance(one, Replaced) or one.candidates)
+        about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
-    def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
-        """Do what the user confirmed that a correction or a request to forget is about."""
-        self._tell(one.apply(self._memory).describe())
-
     def _lift(self, session: Session, text: str) -> set[str]:
-        """Lift what the message takes back, report it, and return the sentences that take something back."""
+        """Lift what the text takes back, report it, and return the sentences that take something back."""
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
         from clio.memory.consolidation.live_corrections import Lifted, forget_stated, lift_limits
 
-        before = [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
-        context = "\n".join(one.content for one in before[-CONTEXT_MESSAGES:])
-        own = [one.content for one in before if isinstance(one, UserMessage) and one.origin == "user"]
+        messages = _list_messages(session)
+        context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
+        own = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
         try:
             lifted: list[Lifted | UnclearRequest] = [*lift_limits(self._memory, text, session.id)]
             done = {one.quote for one in lifted if isinstance(one, Lifted) and one.describe()}
@@ -410,10 +395,10 @@ class Learner:
 
     def pop_suggestions(self) -> tuple[Suggestion, ...]:
         """Return and clear the questions about statements of the last turn, at most one for each scope."""
-        unconfirmed, self._unconfirmed = self._unconfirmed, ()
+        doubtful, self._doubtful = self._doubtful, ()
         unclear, self._unclear = self._unclear, ()
         corrections = ((one.question(), partial(self._confirm, one)) for one in unclear)
-        return (*corrections, *self._questions(unconfirmed, self._session))
+        return (*corrections, *self._questions(doubtful, self._session))
 
     def defer_suggestions(self) -> None:
         """Save the questions for the next interactive start, because the user cannot be asked now.
@@ -423,15 +408,15 @@ class Learner:
         unclear, self._unclear = self._unclear, ()
         for one in unclear:
             self._tell(one.describe())
-        unconfirmed, self._unconfirmed = self._unconfirmed, ()
-        if not unconfirmed:
+        doubtful, self._doubtful = self._doubtful, ()
+        if not doubtful:
             return
         try:
-            self._memory.pending_limits.add(unconfirmed, self._session)
+            self._memory.pending_limits.add(doubtful, self._session)
         except (StorageError, OSError) as error:
             self._warn(tr("not saved for the next start: {error}", error=error))
             return
-        contents = "; ".join(one.content for one in unconfirmed)
+        contents = "; ".join(one.content for one in doubtful)
         self._tell(tr("clio will ask at the next interactive start whether to remember: {contents}", contents=contents))
 
     def pop_deferred_suggestions(self) -> tuple[Suggestion, ...]:
@@ -445,11 +430,20 @@ class Learner:
             return ()
         return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
 
-    def _questions(self, unconfirmed: Sequence[StatedPreference], session: str) -> tuple[Suggestion, ...]:
-        groups = [[one for one in unconfirmed if one.in_project is scope] for scope in (True, False)]
+    def _questions(self, doubtful: Sequence[StatedPreference], session: str) -> tuple[Suggestion, ...]:
+        groups = [[one for one in doubtful if one.in_project is scope] for scope in (True, False)]
         return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
 
-    def _remember(self, session: str, noticed: Sequence[StatedPreference]) -> None:
-        if line := save_statements(self._memory, noticed, session):
-            self._memory.forget_held([one.content for one in noticed])
+    def _remember(self, session: str, statements: Sequence[StatedPreference]) -> None:
+        if line := save_statements(self._memory, statements, session):
+            self._memory.forget_held([one.content for one in statements])
             self._tell(line)
+
+    def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
+        """Do what the user confirmed that a correction or a request to forget is about."""
+        self._tell(one.apply(self._memory).describe())
+
+
+def _list_messages(session: Session) -> "list[UserMessage | AssistantMessage]":
+    """Return what the user and the model wrote in a session."""
+    return [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]

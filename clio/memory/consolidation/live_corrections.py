@@ -28,6 +28,7 @@ from clio.memory.consolidation.stated_facts import (
     read_correctable_statements,
     read_corrections,
 )
+from clio.memory.consolidation.stores import archive_refuted
 from clio.memory.consolidation.value_changes import ValueChange, find_value_change
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
@@ -92,6 +93,7 @@ _CONDITION = _EN.pattern("condition")
 _FILLERS = _EN.word_set("fillers")
 _VERB_GROUPS = {word: group for group, lines in _EN.maps["verb_groups"].items() for word in lines.split()}
 _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
+_BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
@@ -226,24 +228,9 @@ def _verbs(text: str) -> frozenset[str]:
         verb = _verb_of(word)
         if takes and verb:
             found.add(verb)
-        elif word not in (
-            "or",
-            "and",
-            "to",
-            "ever",
-            "just",
-            "please",
-            "now",
-            "any",
-            "more",
-            "not",
-            "never",
-            "dont",
-            "be",
-        ):
+        elif word not in _BEFORE_VERBS:
             takes = False
-        if word in ("or", "and"):
-            takes = True
+        takes = takes or word in ("or", "and")
     return frozenset(found)
 
 
@@ -700,13 +687,7 @@ def _replace(
             said = Provenance(session=correction.session, asserted_by="user")
             draft = MemoryDraft(kind="fact", content=content, explicit=True)
             record = memory.store.add(draft, said, scope=scope).record
-        gone = [one for one in refuted if record is None or one.id != record.id]
-        for store in (memory.store.project, memory.store.user):
-            if live := [one.id for one in store.live([one.id for one in gone])]:
-                store.forget_all(live, f"replaced by “{shorten_content(record)}”" if record else "", "outweighed")
-        if entries := [one.id for one in gone if one.kind in PROJECT_KINDS]:
-            if record is None:
-                memory.store.forget(*entries)
-            else:
-                memory.store.ltm.supersede(dict.fromkeys(entries, record.id))
+        gone = [one.id for one in refuted if record is None or one.id != record.id]
+        title = f"replaced by “{shorten_content(record)}”" if record else ""
+        archive_refuted(memory.store, gone, record, title)
     return Replaced(refuted=tuple(refuted), record=record, quote=correction.quote, scope=scope)

@@ -37,6 +37,7 @@ from clio.memory.consolidation.stores import (
     Progress,
     copied,
     digest,
+    fold_text,
     promote,
     read_state,
     tidy,
@@ -200,7 +201,7 @@ def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
 
 def _is_quoted(quote: str, turn: Digest) -> bool:
     """Whether the turn contains the quotation, which must be long enough; white space and case are ignored."""
-    return len(_plain(quote)) >= _LEAST_QUOTE and _has((turn.person, turn.agent), quote)
+    return len(fold_text(quote)) >= _LEAST_QUOTE and _has((turn.person, turn.agent), quote)
 
 
 def _asserted_by(said: _Said, turn: Digest) -> AssertedBy:
@@ -212,12 +213,8 @@ def _asserted_by(said: _Said, turn: Digest) -> AssertedBy:
 
 
 def _has(texts: Sequence[str], quote: str) -> bool:
-    words = _plain(quote)
-    return any(words in _plain(text) for text in texts)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    words = fold_text(quote)
+    return any(words in fold_text(text) for text in texts)
 
 
 class Replayed:
@@ -342,7 +339,16 @@ class Sessions:
             began = messages[start]
             turn = wanted.get(began.id)
             if turn is not None:
-                found.append(self._with_words(turn, messages[start:end], before))
+                found.append(
+                    Experience(
+                        session=turn.session,
+                        message=turn.message,
+                        at=turn.at,
+                        importance=turn.importance,
+                        messages=messages[start:end],
+                        before=before,
+                    )
+                )
             before = began.content[-_BEFORE_CHARS:] if isinstance(began, UserMessage) else ""
         return found
 
@@ -350,18 +356,6 @@ class Sessions:
         days = max(now - turn.at, 0.0) / DAY_S
         priority = compute_replay_priority(turn.importance, days, turn.message in self._rewards)
         return Turn(turn.session, turn.message, priority, turn.at, turn.importance)
-
-    def _with_words(self, turn: Turn, messages: tuple[Message, ...], before: str) -> Experience:
-        reward = self._rewards.get(turn.message)
-        return Experience(
-            session=turn.session,
-            message=turn.message,
-            at=turn.at,
-            importance=turn.importance,
-            rewards=() if reward is None else (reward,),
-            messages=messages,
-            before=before,
-        )
 
     def _read(self, session: str) -> tuple[Message, ...] | None:
         """Return the messages, or None if they cannot be read or the session was deleted meanwhile."""

@@ -41,7 +41,13 @@ from clio.memory.preferences.foreign_statements import (
     read_statements,
     swap_value,
 )
-from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
+from clio.memory.preferences.rule_files import (
+    FILLER,
+    MAX_SENTENCE,
+    WrittenSentence,
+    english_rules,
+    read_own_sentences,
+)
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.statement_parser import announces_change
@@ -215,13 +221,17 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
         return
     for language, part in list_foreign_texts(text):
         yield from ((one.content, one.quote) for one in read_statements(part, language) if one.kind == "correction")
-    language = detect_language(text)
-    for said in read_own_sentences(text, _MAX_SENTENCE):
-        if said.is_question or not is_own_english(said.text, text, language):
-            continue
-        correcting = _strip_correction(said.text, said.masked)
-        if correcting:
+    for said in _read_english_sentences(text, _MAX_SENTENCE):
+        if correcting := _strip_correction(said.text, said.masked):
             yield correcting, said.text
+
+
+def _read_english_sentences(text: str, max_chars: int = MAX_SENTENCE) -> Iterator[WrittenSentence]:
+    """Yield the user's own sentences that are English and no questions."""
+    language = detect_language(text)
+    for said in read_own_sentences(text, max_chars):
+        if not said.is_question and is_own_english(said.text, text, language):
+            yield said
 
 
 def _strip_correction(text: str, masked: str) -> str:
@@ -492,15 +502,10 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         return
     if LISTED.search(text) and TO_BUILD.search(text):
         return
-    for said in read_own_sentences(text):
-        if said.is_question or said.text in taken or len(said.text) > _MAX_SENTENCE:
+    for said in _read_english_sentences(text):
+        if said.text in taken or len(said.text) > _MAX_SENTENCE or not STATEMENT_LIKE.search(said.masked):
             continue
-        if not is_own_english(said.text, text, language):
-            continue
-        if not STATEMENT_LIKE.search(said.masked):
-            continue
-        stating = _classify_sentence(said)
-        if stating is not None:
+        if stating := _classify_sentence(said):
             yield (*stating, said.text, CONFIDENCE)
 
 

@@ -7,7 +7,7 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -210,6 +210,23 @@ Source = tuple[str, str, str]
 """The session and message of a finding, and its text in comparable form."""
 
 
+def archive_refuted(memories: MemoryStore, ids: Collection[str], new: MemoryRecord | None, title: str) -> int:
+    """Archive the memories that a statement refutes, and return their number.
+
+    new: what takes their place; None if it only says that they no longer hold.
+    """
+    gone = 0
+    for store in (memories.project, memories.user):
+        if live := [record.id for record in store.live(ids)]:
+            gone += store.forget_all(live, title, "outweighed")
+    entries = [id for id in ids if id[1:2] == "-"]
+    if entries and new is not None:
+        gone += len(memories.ltm.supersede(dict.fromkeys(entries, new.id)))
+    elif entries:
+        gone += len(memories.ltm.forget(entries))
+    return gone
+
+
 class Changes:
     """What a run has changed so far.
 
@@ -274,7 +291,7 @@ class FindingSaver:
             record.provenance is not None
             and record.provenance.session == session
             and record.provenance.asserted_by == "user"
-            and _plain(record.content) != _plain(text)
+            and fold_text(record.content) != fold_text(text)
             and is_restated(text, record.content)
             for store in stores
             for record in store.each("fact")
@@ -282,9 +299,9 @@ class FindingSaver:
 
     def knows(self, finding: Finding) -> bool:
         """Whether project memory contains the finding at present."""
-        kind, text = _KINDS.get(finding.kind), _plain(self._stores.redact(finding.text))
+        kind, text = _KINDS.get(finding.kind), fold_text(self._stores.redact(finding.text))
         return any(
-            entry.kind == kind and _plain(entry.content) == text
+            entry.kind == kind and fold_text(entry.content) == text
             for entry in self._stores.memories.records(PROJECT_KINDS)
         )
 
@@ -354,19 +371,13 @@ class FindingSaver:
                 )
             )
         memories = self._stores.memories
-        plain = _plain(self._stores.redact(text))
-        new = next((one for one in memories.project.records() if _plain(one.content) == plain), None) if text else None
+        plain = fold_text(self._stores.redact(text))
+        new = (
+            next((one for one in memories.project.records() if fold_text(one.content) == plain), None) if text else None
+        )
         ids = [one.id for one in refuted if new is None or one.id != new.id]
         title = f"replaced by “{truncate_line(correction.text, 80)}”"
-        gone = 0
-        for store in (memories.project, memories.user):
-            if live := [record.id for record in store.live(ids)]:
-                gone += store.forget_all(live, title, "outweighed")
-        entries = [id for id in ids if id[1:2] == "-"]
-        if entries and new is not None:
-            gone += len(self._stores.memories.ltm.supersede(dict.fromkeys(entries, new.id)))
-        elif entries:
-            gone += len(self._stores.memories.ltm.forget(entries))
+        gone = archive_refuted(memories, ids, new, title)
         if new is not None:
             self._forget_short_form(correction, new)
         self._done.counts["superseded"] += gone
@@ -451,7 +462,7 @@ class FindingSaver:
             self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
-        return (finding.session, finding.message, _plain(self._stores.redact(finding.text)))
+        return (finding.session, finding.message, fold_text(self._stores.redact(finding.text)))
 
     def _sources(self) -> set[Source]:
         """Return what was saved before, by where it came from; read once, before this run saves anything.
@@ -468,7 +479,7 @@ class FindingSaver:
             current = (*store.records(superseded=True), *self._stores.memories.records(PROJECT_KINDS))
             saved = (*current, *store.archived(), *undone)
             self._known = {
-                (said.session, said.message, _plain(record.content))
+                (said.session, said.message, fold_text(record.content))
                 for record in saved
                 if (said := record.provenance) is not None and said.session
             }
@@ -507,7 +518,7 @@ class _TakenBack(Struct, frozen=True, kw_only=True):
 
 def _find_taken_back(stores: ConsolidationStores) -> _TakenBack:
     """Read from both logs what the user undid or forgot."""
-    live = {(one.id, _plain(one.content)) for one in stores.memories.records()}
+    live = {(one.id, fold_text(one.content)) for one in stores.memories.records()}
     statements = [
         (version.record, version.until)
         for version in stores.memories.versions()
@@ -520,7 +531,7 @@ def _find_taken_back(stores: ConsolidationStores) -> _TakenBack:
             if at is None or change.store not in ("memory", "ltm"):
                 continue
             before, after = (_read_changed(change.store, side) for side in (change.before, change.after))
-            statements += [(one, at) for one in after if (one.id, _plain(one.content)) not in live]
+            statements += [(one, at) for one in after if (one.id, fold_text(one.content)) not in live]
             restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
     return _TakenBack(statements=tuple(statements), restored=restored)
 
@@ -534,7 +545,7 @@ def _read_changed(store: str, side: msgspec.Raw) -> list[MemoryRecord]:
 def digest(finding: Finding) -> str:
     """Return a hash of a finding's content, independent of where it was found."""
     parts = (finding.kind, finding.text, finding.solution, *finding.steps)
-    return hashlib.sha256("\0".join(map(_plain, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256("\0".join(map(fold_text, parts)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _contents(hits: Iterable[Ranked]) -> Iterator[str]:
@@ -545,7 +556,8 @@ def _provenance(finding: Finding) -> Provenance:
     return Provenance(session=finding.session, message=finding.message, asserted_by=finding.asserted_by)
 
 
-def _plain(text: str) -> str:
+def fold_text(text: str) -> str:
+    """Return a text in a form in which case and white space make no difference."""
     return " ".join(text.casefold().split())
 
 
