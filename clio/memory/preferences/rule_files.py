@@ -91,13 +91,14 @@ class RuleSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def pattern(self, name: str) -> LazyRegex:
         """Return a regular expression, which is compiled when it is first used."""
-        return self._compile(self.patterns[name])
+        return self.make_regex(self.patterns[name])
 
     def cue_patterns(self) -> dict[str, tuple[tuple[float, LazyRegex], ...]]:
         """Return the weights and regular expressions of all cues."""
-        return {name: tuple((weight, self._compile(cue)) for weight, cue in cues) for name, cues in self.cues.items()}
+        return {name: tuple((weight, self.make_regex(cue)) for weight, cue in cues) for name, cues in self.cues.items()}
 
-    def _compile(self, node: Node) -> LazyRegex:
+    def make_regex(self, node: Node) -> LazyRegex:
+        """Return a regular expression with the flags of the section, which is compiled when it is first used."""
         flags, needs = (node.flags, node.needs) if isinstance(node, Pattern) else (None, "")
         combined = 0
         for letter in self.flags if flags is None else flags:

@@ -7,11 +7,21 @@ for the current task only, `certain` is false and the user is asked. English onl
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.rule_files import FILLER, WrittenSentence, english_rules, read_own_sentences
+from clio.memory.preferences.rule_files import (
+    FILLER,
+    Node,
+    RuleSection,
+    WrittenSentence,
+    english_rules,
+    load_rule_file,
+    read_own_sentences,
+)
+from clio.memory.preferences.rule_interpreter import ConditionReader, Conditions, Definition, RuleList
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
@@ -107,17 +117,22 @@ class Sentence(Struct, frozen=True, kw_only=True):
         end += len(rest) - len(rest.lstrip())
         return structs.replace(self, text=self.text[end:], masked=self.masked[end:], **changes)
 
+    def before(self, end: int) -> "Sentence":
+        """Return the sentence up to an offset."""
+        return structs.replace(self, text=self.text[:end], masked=self.masked[:end])
+
+    def replace(self, start: int, end: int, new: str) -> "Sentence":
+        """Return the sentence with a part of it replaced."""
+        text, masked = (f"{one[:start]}{new}{one[end:]}" for one in (self.text, self.masked))
+        return structs.replace(self, text=text, masked=masked)
+
     def without_tail(self, tail: LazyRegex) -> "Sentence":
         """Return the sentence without an ending that matches, such as ", please"."""
         found = tail.search(self.masked)
-        end = found.start() if found else len(self.masked)
-        return structs.replace(self, text=self.text[:end], masked=self.masked[:end])
+        return self.before(found.start()) if found else self
 
 
-Rule = Callable[[Sentence], StatedPreference | None]
-
-
-def first(part: Sentence, rules: tuple[Rule, ...]) -> StatedPreference | None:
+def first(part: Sentence, rules: tuple[Callable[[Sentence], StatedPreference | None], ...]) -> StatedPreference | None:
     """Return the result of the first rule that applies to a sentence, or None."""
     return next((found for rule in rules if (found := rule(part)) is not None), None)
 
@@ -138,21 +153,152 @@ def lower_first_letter(text: str) -> str:
     )
 
 
+class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One rule for a liking, a dislike, an order or an opinion about answers, or several of one form.
+
+    Attributes:
+        example: a message that states this.
+        when: regular expression for the beginning of a text.
+        of: the text; "line" is the sentence without words such as "please" at its end.
+        needs, unless: conditions; see `rule_interpreter`.
+        kind, score: of the statement.
+        content: what is stored, with names of texts in braces.
+        certain: conditions on which it is saved at once; None: the user is always asked.
+        rules: tried in order if this rule applies, which states nothing itself then.
+    """
+
+    example: str = ""
+    when: Node = ""
+    of: str = "line"
+    needs: Conditions = ()
+    unless: Conditions = ()
+    kind: Kind = "rule"
+    score: float = 0.0
+    content: str = ""
+    certain: Conditions | None = None
+    rules: "tuple[StatementRule, ...]" = ()
+
+
+class PreferenceRules(RuleSection, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `en_preferences.json`: named conditions, and rules in groups, in the order they are tried."""
+
+    conditions: dict[str, Definition]
+    groups: dict[str, tuple[StatementRule, ...]]
+
+
+@cache
+def load_preference_rules() -> PreferenceRules:
+    """Return the rules, with the words and patterns of the section of `en.json`; "{talk}" is any key of that map."""
+    rules = load_rule_file("en_preferences", PreferenceRules)
+    keys = {name: tuple(words) for name, words in _EN.maps.items()}
+    parts = {**_EN.parts, **_EN.patterns, **keys, **rules.patterns}
+    return structs.replace(rules, parts=parts, words=_EN.words, flags=_EN.flags)
+
+
+_CHANGED_NOW = LazyRegex(
+    r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
+)
+"""A "now" that announces a changed preference."""
+
+
+_OUR_OUTPUT = _EN.pattern("our_output")
+_OUTPUTS = _EN.word_set("manners") | _EN.word_set("outputs")
+"""What clio itself writes, of which "the terse answers" means all, and not certain ones."""
+
+
+class _Reading:
+    """The texts of a sentence that rules are about."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        self.subject = sentence
+        line = sentence.without_tail(TAIL)
+        self.texts = {"sentence": sentence, "line": line, "predicate": line.after(line.masked.find(" ") + 1)}
+        self.named: dict[str, str] = {}
+
+    def __getitem__(self, name: str, /) -> str:
+        return self.named[name] if name in self.named else self.texts[name].masked
+
+    def divide(self, found: re.Match[str]) -> "_Reading":
+        """Return these texts and those after a match.
+
+        "rest" is without the end of the sentence and "behind" with it, "object" without a "now" that announces a
+        change ("change"), "liked" moreover without the article of what clio writes, and "more" without the first word.
+        """
+        rest = self.texts["line"].after(found.end())
+        change = _CHANGED_NOW.search(rest.masked)
+        thing = rest.replace(change.start(), change.end(), "") if change else rest
+        output = _OUR_OUTPUT.match(thing.masked)
+        is_article = output is not None and output["thing"].lower() in _OUTPUTS
+        reading = _Reading(self.subject)
+        reading.texts = {
+            **self.texts,
+            "rest": rest,
+            "behind": self.subject.after(found.end()),
+            "object": thing,
+            "liked": thing.after(thing.masked.index(" ") + 1) if is_article else thing,
+            "more": rest.after(len(rest.masked.partition(" ")[0])),
+        }
+        reading.named = {name: text or "" for name, text in found.groupdict().items()}
+        reading.named["change"] = change[0] if change else ""
+        return reading
+
+    def fill(self, content: str) -> str:
+        """Return the content of a rule with texts in place of their names in braces."""
+        return re.sub(r"\{(\w+)\}", lambda name: self._write(name[1]), content)
+
+    def _write(self, name: str) -> str:
+        if name in self.named:
+            return _EN.maps[name][self.named[name].lower()] if self.named[name] else ""
+        text = self.texts[name].text
+        if name in ("line", "predicate"):
+            return lower_first_letter(text)
+        # "when you guess" for "it when you guess"
+        return re.sub(r"^it (?=(?:when|how|that)\b)", "", text, flags=re.I)
+
+
+@cache
+def _reader() -> ConditionReader:
+    rules = load_preference_rules()
+    properties: dict[str, Callable[[Sentence], bool]] = {
+        "sure": lambda sentence: sentence.sure,
+        "beside rule": lambda sentence: sentence.beside_rule,
+    }
+    tests: dict[str, Callable[[str], bool]] = {
+        "is order": lambda text: is_order(text) is True,
+        "is pointing": is_pointing,
+    }
+    return ConditionReader(rules, properties, tests, rules.conditions)
+
+
+@cache
+def _get_rules(group: str) -> RuleList[StatementRule]:
+    return RuleList(load_preference_rules().groups[group], _reader())
+
+
+def find_rule(group: str, part: Sentence) -> tuple[StatementRule, StatedPreference] | None:
+    """Return the first rule of a group that applies to a sentence, with what it states; None if none does."""
+    found = _get_rules(group).find(_Reading(part))
+    if found is None:
+        return None
+    rule, reading = found
+    certain = rule.certain is not None and _reader().read(rule.certain)(reading)
+    return rule, make_stated(rule.kind, reading.fill(rule.content), rule.score, certain=certain)
+
+
+def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
+    found = find_rule(group, part)
+    return found[1] if found is not None else None
+
+
 _SUBJECT = _EN.pattern("subject")
 _SCOPE = _EN.pattern("scope")
 _NEVER = _EN.pattern("never")
 _ALWAYS = _EN.pattern("always")
 _DONT = _EN.pattern("dont")
 _AGAIN = _EN.pattern("again")
-_STOP = _EN.pattern("stop")
-_SO_MUCH = _EN.pattern("so_much")
-_AT_WORK = _EN.pattern("at_work")
-"""Requests that code, or the current work, should stop doing something."""
-_NO = _EN.pattern("no")
 _WANT_NEVER = _EN.pattern("want_never")
 ASKED_TO_STOP = _EN.pattern("asked_to_stop")
 """Questions that are orders, such as "could you stop …?"."""
-MANNERS = _EN.word_set("manners")
 
 
 def order(part: Sentence) -> StatedPreference | None:
@@ -166,7 +312,7 @@ def order(part: Sentence) -> StatedPreference | None:
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
     part = _strip_standing(part)
-    noticed = _never(part) or _always(part) or _stop(part) or _no(part) or _plain_order(part)
+    noticed = _never(part) or _always(part) or _find_by_rules("orders", part) or _plain_order(part)
     if noticed is None:
         return None
     return structs.replace(noticed, content=lower_first_letter(prefix) + noticed.content, scenario=scenario)
@@ -242,129 +388,6 @@ def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) ->
     return make_stated("rule", content, score, certain=certain and not doubtful)
 
 
-def _stop(part: Sentence) -> StatedPreference | None:
-    found = _STOP.match(part.masked)
-    if found is None:
-        return None
-    rest = part.without_tail(TAIL)
-    more = rest.masked[found.end() :]
-    if (more.strip() and is_pointing(more)) or NOW.search(more) or found["what"].lower() == "doing":
-        return None
-    if (
-        not MANNER_GERUNDS.fullmatch(found["what"])
-        or _SO_MUCH.match(more)
-        or _AT_WORK.match(rest.masked)
-        or HERE.search(more)
-    ):
-        return None
-    return make_stated("rule", lower_first_letter(rest.text), NEVER, certain=part.sure)
-
-
-def _no(part: Sentence) -> StatedPreference | None:
-    rest = part.without_tail(TAIL)
-    found = _NO.fullmatch(rest.masked)
-    if found is None or found["what"].split()[0].lower() not in MANNERS:
-        return None
-    return make_stated("rule", lower_first_letter(rest.text), NEVER, certain=False)
-
-
-_ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
-_MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
-_TALK = _EN.maps["talk"]
-"""Adjectives that apply only to answers, each with the word to save."""
-_SIZE = _EN.maps["size"]
-"""Adjectives that apply to code as well, so that the sentence must mention the answer."""
-_GOOD = _EN.maps["good"]
-_TALK_WORDS, _ALL_WORDS = "|".join(_TALK), "|".join(_TALK | _SIZE)
-_GOOD_WORDS = "|".join(_GOOD)
-_THINGS = _EN.maps["things"]
-_END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
-
-
-def _complaint(pattern: str) -> LazyRegex:
-    return LazyRegex(pattern, re.I, needs="too")
-
-
-def _praise(pattern: str, needs: str) -> LazyRegex:
-    return LazyRegex(pattern, re.I, needs=needs)
-
-
-_COMPLAINTS = (
-    _complaint(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
-    _complaint(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*"),
-    _complaint(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
-    _complaint(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
-    _complaint(
-        rf"your (?:last |previous |first )?{_ANSWERS} (?:is|are|was|were|get|got) {_MUCH}"
-        rf"too (?P<talk>{_ALL_WORDS}){_END}"
-    ),
-    _complaint(
-        rf"(?:you (?:write|add|use|put|ask|make|have) (?:way |far )?)?too many (?P<thing>{'|'.join(_THINGS)})"
-        rf"(?: in (?:your|the) (?:code|answers?|output))?{_END}"
-    ),
-    _complaint(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}"),
-)
-_DEEDS = _EN.maps["deeds"]
-_LEAD = r"(?:(?:thanks?(?: you)?|thx|great|perfect|nice|cool|good|yes|wow|ok(?:ay)?|lovely|excellent)[\s,!.]+)*"
-_VERY = r"(?:(?:nice|nicely|very|really|so|wonderfully|pleasantly|good|great|lovely|and|a|an) )*"
-_IS = r"(?:that|this|it|your (?:last )?" + _ANSWERS + r")(?: (?:was|is|were|are))?"
-_ANSWERS_NEED = "answer explanation repl response summar message output writing prose"
-_PRAISES = (
-    _praise(
-        rf"{_LEAD}i (?:really )?(?:like|love|liked|loved|appreciate)d? how {_VERY}(?P<good>{_GOOD_WORDS}) {_IS}{_END}",
-        "how",
-    ),
-    _praise(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", "nice"),
-    _praise(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", "point"),
-    _praise(
-        rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED
-    ),
-    _praise(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED),
-)
-
-
-def complaint(masked: str) -> tuple[Literal["complaint"], str] | None:
-    """Return the complaint about answers that a sentence states, or None."""
-    for pattern in _COMPLAINTS:
-        found = pattern.fullmatch(masked)
-        if found is None:
-            continue
-        named = found.groupdict()
-        if named.get("talk"):
-            return "complaint", f"{(_TALK | _SIZE)[named['talk'].lower()]} answers"
-        if named.get("thing"):
-            return "complaint", _THINGS[named["thing"].lower()]
-        return "complaint", _DEEDS.get(named["deed"].lower(), "verbose answers")
-    return None
-
-
-def praise(masked: str) -> tuple[Literal["praise"], str] | None:
-    """Return the praise of answers that a sentence states, or None."""
-    for pattern in _PRAISES:
-        found = pattern.fullmatch(masked)
-        if found is not None:
-            return "praise", f"{_GOOD[found['good'].lower()]} answers"
-    return None
-
-
-_CHANGED_NOW = LazyRegex(
-    r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
-)
-"""A "now" that announces a changed preference."""
-_PREFER = _EN.pattern("prefer")
-_LIKE = _EN.pattern("like")
-_OUR_OUTPUT = _EN.pattern("our_output")
-OUTPUTS = MANNERS | _EN.word_set("outputs")
-"""What clio itself writes, of which "the terse answers" means all, and not certain ones."""
-_DISLIKE = _EN.pattern("dislike")
-_BARE_DISLIKE = _EN.pattern("bare_dislike")
-_NO_WISH = _EN.pattern("no_wish")
-_HABIT = _EN.pattern("habit")
-_WE = _EN.pattern("we")
-_RATHER = _EN.pattern("rather")
-_SPECIFIC = _EN.pattern("specific")
-_WHEN_YOU = _EN.pattern("when_you")
-_GENERAL = _EN.pattern("general")
 _PREFER_IN_PROJECT = _EN.pattern("prefer_in_project")
 _PREFERRED = _EN.pattern("preferred")
 _PROJECT_LEAD = _EN.pattern("project_lead")
@@ -373,14 +396,12 @@ _GUESS = _EN.pattern("guess")
 _ONE_OF_MANY = _EN.pattern("one_of_many")
 _MOST_WORDS = 8
 """Maximum number of words of a preference for a project; longer ones describe the current task."""
-_POINTED = _EN.pattern("pointed")
-_NO_HABITS = _EN.word_set("no_habits")
 
 
 def taste(part: Sentence) -> StatedPreference | None:
     """Return the liking or dislike that a sentence begins with, or None."""
     part = part.without_tail(STANDING_END)
-    return _prefers_in_project(part) or _prefers(part) or _likes(part) or _dislikes(part) or _reports_habit(part)
+    return _prefers_in_project(part) or _find_by_rules("tastes", part)
 
 
 def _prefers_in_project(part: Sentence) -> StatedPreference | None:
@@ -394,13 +415,13 @@ def _prefers_in_project(part: Sentence) -> StatedPreference | None:
     rest = part.after(lead.end()) if lead else part
     rest = rest.without_tail(TAIL)
     if lead is None and (place := _PROJECT_END.search(rest.masked)):
-        rest = structs.replace(rest, text=rest.text[: place.start()], masked=rest.masked[: place.start()])
+        rest = rest.before(place.start())
     if place is None:
         return None
     if found := _PREFER_IN_PROJECT.match(rest.masked):
         thing = rest.after(found.end())
     elif found := _PREFERRED.fullmatch(rest.masked):
-        thing = structs.replace(rest, text=rest.text[: found.end("what")], masked=rest.masked[: found.end("what")])
+        thing = rest.before(found.end("what"))
     else:
         return None
     if not thing.masked or _ONE_OF_MANY.match(thing.masked) or is_pointing(thing.masked) or NOW.search(thing.masked):
@@ -412,131 +433,9 @@ def _prefers_in_project(part: Sentence) -> StatedPreference | None:
     return structs.replace(make_stated("preference", f"prefer {text}", LIKED, certain=certain), in_project=True)
 
 
-def _prefers(part: Sentence) -> StatedPreference | None:
-    found = _PREFER.match(part.masked)
-    if found is None:
-        return None
-    rest, _ = _without_changed_now(part.after(found.end()).without_tail(TAIL))
-    if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
-        return None
-    if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
-        return None
-    general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
-    certain = part.sure and bool(general) and not HERE.search(rest.masked)
-    return make_stated("preference", f"prefer {rest.text}", LIKED, certain=certain)
-
-
-def _without_changed_now(part: Sentence) -> tuple[Sentence, bool]:
-    """Return a preference without the "now" that announces a change, and whether it has one."""
-    changed = _CHANGED_NOW.search(part.masked)
-    if changed is None:
-        return part, False
-    text = part.text[: changed.start()] + part.text[changed.end() :]
-    masked = part.masked[: changed.start()] + part.masked[changed.end() :]
-    return structs.replace(part, text=text, masked=masked), True
-
-
-def _likes(part: Sentence) -> StatedPreference | None:
-    found = _LIKE.match(part.masked)
-    if found is None:
-        return None
-    rest, is_change = _without_changed_now(part.after(found.end()).without_tail(TAIL))
-    output = _OUR_OUTPUT.match(rest.masked)
-    if output and output["thing"].lower() in OUTPUTS:
-        rest = rest.after(rest.masked.index(" ") + 1)  # "the terse answers"
-    about_clio = _WHEN_YOU.match(rest.masked) is not None
-    if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
-        return None
-    articles = "" if part.beside_rule else "|a|an"
-    if re.match(rf"(?:to|how|the|my|our{articles})\b", rest.masked, re.I) and not about_clio:
-        return None
-    if NOW.search(rest.masked) or HERE.search(rest.masked):
-        return None
-    certain = part.sure and (about_clio or part.beside_rule or is_change)
-    return make_stated("preference", _without_it(rest.text), LIKED, certain=certain)
-
-
-def _dislikes(part: Sentence) -> StatedPreference | None:
-    found = _DISLIKE.match(part.masked)
-    # Without "I" only a strong verb states an opinion, and only of a thing: "hate speech is filtered" is a fact.
-    if found is not None and not found["i"] and (not _BARE_DISLIKE.match(part.masked) or FINITE.search(part.masked)):
-        return None
-    if found is not None:
-        rest, _ = _without_changed_now(part.after(found.end()).without_tail(TAIL))
-        about_clio = _WHEN_YOU.match(rest.masked) is not None
-        if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
-            return None
-        if NOW.search(rest.masked) or re.match(r"(?:to|how|the|my|our)\b", rest.masked, re.I):
-            return None
-        is_hated = found["verb"].lower().startswith(("hate", "detest", "despise", "loathe", "can't", "cant"))
-        score = HATED if is_hated else DISLIKED
-        if HERE.search(rest.masked):
-            return None
-        return make_stated("dislike", _without_it(rest.text), score, certain=part.sure)
-    wish = _NO_WISH.match(part.masked)
-    if wish is None or wish["thing"].lower() not in MANNERS:
-        return None
-    rest = part.after(wish.start("what")).without_tail(TAIL)
-    if NOW.search(rest.masked):
-        return None
-    return make_stated(
-        "dislike", lower_first_letter(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked)
-    )
-
-
-def _without_it(text: str) -> str:
-    """Return the thing that is liked or disliked: "when you guess" for "it when you guess"."""
-    return re.sub(r"it (?=(?:when|how|that)\b)", "", text, count=1, flags=re.I) if text[:3].lower() == "it " else text
-
-
-def _reports_habit(part: Sentence) -> StatedPreference | None:
-    """Return the habit of the user or team that a sentence reports. Never certain, because it is not a request."""
-    rest = part.without_tail(TAIL)
-    rather = _RATHER.match(rest.masked)
-    if rather is not None:
-        more = rest.after(rather.end())
-        points = _SPECIFIC.match(more.masked) or is_pointing(more.masked.partition(" ")[2]) or HERE.search(more.masked)
-        stays = re.search(r"\bthan\b", more.masked) and not points and not more.masked.startswith(("not ", "you "))
-        return make_stated("preference", f"rather {more.text}", LIKED, certain=False) if stays else None
-    habit, team = _HABIT.match(rest.masked), _WE.match(rest.masked)
-    found = habit or team
-    if found is None:
-        return None
-    verb, more = found["verb"].lower(), rest.masked[found.end() :]
-    if (
-        is_order(verb) is not True
-        or verb in _NO_HABITS
-        or is_pointing(more)
-        or _POINTED.search(more)
-        or NOW.search(more)
-        or HERE.search(more)
-    ):
-        return None
-    if team is not None:
-        score = NEVER if team["how"].lower() == "never" else ALWAYS
-        return make_stated("rule", lower_first_letter(rest.text), score, certain=False)
-    return make_stated("preference", lower_first_letter(rest.text[2:].strip()), LIKED, certain=False)
-
-
-_SWAP = _EN.pattern("swap")
-_NAME = _EN.pattern("name")
-
-
-def swap(part: Sentence) -> StatedPreference | None:
-    """Return the preference "use X instead of Y", if both are plain names and so it is permanent; else None."""
-    rest = part.without_tail(TAIL)
-    found = _SWAP.fullmatch(rest.masked)
-    if found is None or is_pointing(found["this"]) or is_pointing(found["that"]) or NOW.search(rest.masked):
-        return None
-    names = _NAME.fullmatch(found["this"]) and _NAME.fullmatch(found["that"]) and not HERE.search(rest.masked)
-    if not names or found["this"][0].isdigit() or found["that"][0].isdigit():
-        return None
-    return make_stated("preference", lower_first_letter(rest.text), LIKED, certain=part.sure)
-
-
 MAX_NOTICED = 8
 """Maximum number of statements in one message; a message with more is a document."""
-_RULES = (order, taste, swap)
+_RULES = (order, taste, partial(_find_by_rules, "swaps"))
 _ONE_THING = _EN.pattern("one_thing")
 """Rules about "the …", which may concern only the task named before them."""
 _TURN = _EN.pattern("turn")
@@ -582,10 +481,9 @@ def _read_sentence(
         return
     if said.is_question and not ASKED_TO_STOP.match(whole.masked):
         return
-    style = complaint(whole.masked) or praise(whole.masked)
+    style = _find_by_rules("styles", whole)
     if style is not None:
-        kind, content = style
-        yield make_stated(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
+        yield style
         return
     opinions = _split_opinions(whole)
     if opinions:
@@ -645,28 +543,22 @@ def _split_opinions(whole: Sentence) -> list[Sentence]:
             return []
         if FINITE.search(rest.masked, opinion.end(), turn.start()):
             return []  # "love letters are stored in …"
-        rest = _with_subject(rest)
+        rest = rest.replace(0, 0, "i ")
     parts: list[Sentence] = []
     while (turn := (_THEN_OPINION if is_order else _NEXT_OPINION).search(rest.masked, 3)) is not None:
-        parts.append(structs.replace(rest, text=rest.text[: turn.start()], masked=rest.masked[: turn.start()]))
+        parts.append(rest.before(turn.start()))
         rest = rest.after(turn.end())
         if _BARE_OPINION.match(rest.masked) and not rest.masked.lower().startswith(("don't ", "do not ")):
-            rest = _with_subject(rest)
+            rest = rest.replace(0, 0, "i ")
     if is_order and parts and first(parts[0], _RULES) is None:
         return []  # "never mind the tests, i prefer …"
     return [*parts, rest] if parts else []
 
 
-def _with_subject(part: Sentence) -> Sentence:
-    return structs.replace(part, text=f"i {part.text}", masked=f"i {part.masked}")
-
-
 def _read_opinion(liked: Sentence, part: Sentence, *, is_first: bool) -> StatedPreference | None:
     """Return what one part of a sentence of opinions and limits states."""
     if (wish := _RATHER_HAVE.match(part.masked)) is not None:
-        part = structs.replace(
-            part, text=f"i prefer {part.text[wish.end() :]}", masked=f"i prefer {part.masked[wish.end() :]}"
-        )
+        part = part.replace(0, wish.end(), "i prefer ")
     noticed = first(part if is_first else _resolve_pronoun(liked, part), _RULES)
     return noticed if noticed is not None else _exception(liked, part)
 
@@ -705,11 +597,7 @@ def _resolve_pronoun(liked: Sentence, part: Sentence) -> Sentence:
     thing, pronoun = _get_opinion_subject(liked), _PRONOUN_END.search(part.masked)
     if not thing or FILLER in thing or pronoun is None:
         return part
-    return structs.replace(
-        part,
-        text=part.text[: pronoun.start()] + thing + part.text[pronoun.end() :],
-        masked=part.masked[: pronoun.start()] + thing + part.masked[pronoun.end() :],
-    )
+    return part.replace(pronoun.start(), pronoun.end(), thing)
 
 
 def _list_parts(whole: Sentence) -> Iterator[Sentence]:
@@ -771,9 +659,7 @@ _LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$"
 def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPreference | None:
     """Return what the sentence asks to remember, or None. is_alone: it is the whole message."""
     if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
-        stated = _without_lead(
-            structs.replace(whole, text=whole.text[: behind.start()], masked=whole.masked[: behind.start()])
-        )
+        stated = _without_lead(whole.before(behind.start()))
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
             return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
     found = _ASKED.match(whole.masked)
@@ -782,7 +668,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     rest = whole.after(found.end()).without_tail(TAIL)
     order = _ORDER_BEHIND.search(rest.masked)
     if order is not None and _STATED_OF_ONE.fullmatch(rest.masked[: order.start()]):
-        rest = structs.replace(rest, text=rest.text[: order.start()], masked=rest.masked[: order.start()])
+        rest = rest.before(order.start())
     if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _CLAUSE.match(rest.masked)):
         return None  # "note that the test …" describes the task at hand; a name stands for itself
     to = re.match(r"to\b\s*", rest.masked, re.I)

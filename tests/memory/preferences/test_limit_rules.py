@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sentences, split_clauses
-from clio.memory.preferences.limit_rules import Conditions, Rule, decide, load_group, load_limit_rules
+from clio.memory.preferences.limit_rules import LimitRule, find_rule, load_group, load_limit_rules
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.rule_files import english_rules
+from clio.memory.preferences.rule_interpreter import Conditions
 
 GROUPS = sorted(load_limit_rules().groups)
 
@@ -23,7 +24,7 @@ def list_clauses(text: str) -> Iterator[Clause]:
                 yield clause
 
 
-def list_rules(rule: Rule) -> Iterator[Rule]:
+def list_rules(rule: LimitRule) -> Iterator[LimitRule]:
     """A rule and those in it."""
     yield rule
     for one in rule.rules:
@@ -46,8 +47,7 @@ def test_each_rule_decides_about_its_example(group: str) -> None:
     for rule in list_rules(load_group(group)):
         if rule.rules:
             continue
-        decisions = [decision for clause in list_clauses(rule.example) if (decision := decide(group, clause))]
-        if rule not in [decision.rule for decision in decisions]:
+        if rule not in [find_rule(group, clause) for clause in list_clauses(rule.example)]:
             wrong.append(rule.example)
     assert wrong == []
 
@@ -68,7 +68,7 @@ def test_every_condition_word_list_and_pattern_is_used() -> None:
     conditions = {
         condition.removeprefix("not ")
         for one in [*rules.conditions.values(), *(rule for group in groups for rule in list_rules(group))]
-        for part in (one.needs, one.unless, one.policy_if if isinstance(one, Rule) else ())
+        for part in (one.needs, one.unless, one.policy_if if isinstance(one, LimitRule) else ())
         for condition in list_conditions(part)
     }
     text = msgspec.json.encode(groups).decode() + msgspec.json.encode(rules.conditions).decode()

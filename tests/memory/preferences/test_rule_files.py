@@ -1,6 +1,7 @@
 """The English rules in `languages/en.json`: each rule is valid and used, and each rule that a module uses exists.
 
-For the rules of limits in `en_limits.json`, which use some of them, see `test_limit_rules`.
+For `en_limits.json` and `en_preferences.json`, which use some of them, see `test_limit_rules` and
+`test_preference_rules`.
 """
 
 import re
@@ -23,10 +24,12 @@ def used_names() -> set[tuple[str, str]]:
         text = path.read_text(encoding="utf-8")
         sections = dict(re.findall(r"""^(_[A-Z]+) = english_rules\("(\w+)"\)""", text, re.MULTILINE))
         found.update((sections[variable], name) for variable, name in USED.findall(text) if variable in sections)
-    limit_rules = (MEMORY / "preferences" / "languages" / "en_limits.json").read_text(encoding="utf-8")
-    names = {*re.findall(r"\{([a-z][a-z_]*)\}", limit_rules), *re.findall(r'"(?:not )?\w+ in (\w+)"', limit_rules)}
-    common = english_rules("limits")
-    return found | {("limits", name) for name in names if name in common.patterns or name in common.words}
+    for section in ("limits", "preferences"):
+        text = (MEMORY / "preferences" / "languages" / f"en_{section}.json").read_text(encoding="utf-8")
+        names = {*re.findall(r"\{([a-z][a-z_]*)\}", text), *re.findall(r'"(?:not )?\w+ in (\w+)"', text)}
+        rules = english_rules(section)
+        found.update((section, name) for name in names if name in {**rules.patterns, **rules.words, **rules.maps})
+    return found
 
 
 def test_every_rule_is_used_and_every_used_rule_exists() -> None:
