@@ -5,7 +5,9 @@ changes within a session, because that would invalidate the prompt cache; change
 """
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from itertools import groupby, takewhile
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
@@ -95,29 +97,26 @@ def make_knowledge_block(
         chars_per_token: fewer if the model's tokens are known to be shorter, so that nothing cuts the block later.
         is_foreign: the knowledge came with the project and is not trusted; the block says so.
     """
-    memories, headings = list_block_memories(knowledge, rules), {kind: heading for kind, heading, _ in SECTIONS}
+    headings = {kind: heading for kind, heading, _ in SECTIONS}
     newest = max((entry.updated for entry in knowledge.entries), default=0.0)
     lines = [
-        make_line(headings[entry.kind], entry, freshness, compute_memory_score(entry, newest)) for entry in memories
+        make_line(headings[entry.kind], entry, freshness, compute_memory_score(entry, newest))
+        for entry in list_block_memories(knowledge, rules)
     ]
     total = len(knowledge.entries)
-    introduction = _FOREIGN_INTRODUCTION if is_foreign else _INTRODUCTION
-    ranked = sorted(lines, key=lambda line: (-line.score, line.entry.id, line.text))
-    chosen = select_fitting_lines(
-        lines, ranked, lambda kept: _render_block(kept, total, introduction), cap_tokens * chars_per_token
-    )
-    if not chosen:
-        return None
-    return make_injected_block(
+    return _make_block(
         "repository_statements" if is_foreign else "project_knowledge",
-        _render_block(chosen, total, introduction),
-        chosen,
+        lines,
+        ranked=sorted(lines, key=lambda line: (-line.score, line.entry.id, line.text)),
+        introduction=_FOREIGN_INTRODUCTION if is_foreign else _INTRODUCTION,
         source=source,
         reason="came with the repository, not verified by the user"
         if is_foreign
-        else f"{len(chosen)} of {total} memories, the newest and most certain",
+        else f"{{shown}} of {total} memories, the newest and most certain",
+        total=total,
+        more="more",
         cap_tokens=cap_tokens,
-        left_out=total - len(chosen),
+        chars_per_token=chars_per_token,
         newest=newest,
     )
 
@@ -165,40 +164,49 @@ def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshne
     return Line(heading=heading, entry=entry, text=f"- {text}{note}{freshness_note}", score=score)
 
 
-def select_fitting_lines(
-    lines: Sequence[Line], ranked: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_units: float
-) -> list[Line]:
-    """Return as many of the lines as fit, in their order; the last in `ranked` are left out first.
+def _make_block(
+    name: str,
+    lines: Sequence[Line],
+    *,
+    ranked: Sequence[Line],
+    introduction: str = "",
+    source: str,
+    reason: str,
+    total: int,
+    more: str,
+    cap_tokens: int,
+    chars_per_token: float,
+    newest: float | None = None,
+) -> Injected | None:
+    """Return as many of the lines as fit, in their order, as a block with its memories; None if nothing fits.
 
-    cap_units: maximum weight of the rendered block (see `clio.tokens`), which is never less than its characters.
+    Args:
+        ranked: the same lines; the last are left out first.
+        reason: with "{shown}" for the number of lines.
+        total: the number of all memories, of which the lines are the best.
+        more: says in the last line of the block what was left out.
+        newest: when any memory was confirmed last; None takes the newest of the block.
     """
 
     def take_best(count: int) -> list[Line]:
         kept = {id(line) for line in ranked[:count]}
         return [line for line in lines if id(line) in kept]
 
-    def fits(count: int) -> bool:
-        return text_units(render(take_best(count))) <= cap_units
+    def render(chosen: Sequence[Line]) -> str:
+        parts = [introduction] if introduction else []
+        for heading, group in groupby(chosen, key=lambda line: line.heading):
+            parts += [f"{heading}:", *(line.text for line in group)]
+        if left := total - len(chosen):
+            parts.append(f'{left} {more}: memory_operations(operation="recall", query=…) finds them.')
+        return "\n".join(parts)
 
-    fitting_count, too_many = 0, len(ranked) + 1
-    while too_many - fitting_count > 1:
-        middle = (fitting_count + too_many) // 2
-        fitting_count, too_many = (middle, too_many) if fits(middle) else (fitting_count, middle)
-    return take_best(fitting_count)
-
-
-def make_injected_block(
-    name: str,
-    text: str,
-    lines: Sequence[Line],
-    *,
-    source: str,
-    reason: str,
-    cap_tokens: int,
-    left_out: int,
-    newest: float,
-) -> Injected:
-    """Return a block with its memories. newest: when any of them was confirmed last."""
+    # The weight of a text (see `clio.tokens`) is never less than its characters.
+    sizes = range(1, len(ranked) + 1)
+    count = bisect_right(sizes, cap_tokens * chars_per_token, key=lambda size: text_units(render(take_best(size))))
+    chosen = take_best(count)
+    if not chosen:
+        return None
+    newest = max(line.entry.updated for line in chosen) if newest is None else newest
     items = tuple(
         InjectedItem(
             entry=line.entry,
@@ -206,10 +214,16 @@ def make_injected_block(
             reason=_describe_reason(line.entry),
             tokens=math.ceil((text_units(line.text) + 1) / CHARS_PER_TOKEN),
         )
-        for line in lines
+        for line in chosen
     )
-    fragment = Fragment(name=name, text=text, source=source, reason=reason, cap_tokens=cap_tokens)
-    return Injected(fragment=fragment, items=items, left_out=left_out)
+    fragment = Fragment(
+        name=name,
+        text=render(chosen),
+        source=source,
+        reason=reason.format(shown=len(chosen)),
+        cap_tokens=cap_tokens,
+    )
+    return Injected(fragment=fragment, items=items, left_out=total - len(chosen))
 
 
 def _describe_reason(entry: MemoryRecord) -> str:
@@ -236,24 +250,6 @@ def describe_trust(record: MemoryRecord) -> str:
     return "" if is_users or record.confirmations else "unverified"
 
 
-def render_lines(lines: Sequence[Line]) -> list[str]:
-    """Return the texts of the lines, each heading before its first line."""
-    parts, heading = list[str](), ""
-    for line in lines:
-        if line.heading != heading:
-            heading = line.heading
-            parts.append(f"{heading}:")
-        parts.append(line.text)
-    return parts
-
-
-def _render_block(lines: Sequence[Line], total: int, introduction: str) -> str:
-    parts = [introduction, *render_lines(lines)]
-    if total > len(lines):
-        parts.append(f'{total - len(lines)} more: memory_operations(operation="recall", query=…) finds them.')
-    return "\n".join(parts)
-
-
 _WILDCARDS = frozenset("*?[")
 
 
@@ -262,13 +258,13 @@ def find_matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Pat
 
     Of a glob, the folders before its first wildcard must exist. A rule for a path outside the project never applies.
     """
-    root = project.resolve()
-    here = _split_relative_path(start.resolve(), root)
+    root, folder = project.resolve(), start.resolve()
+    here = folder.relative_to(root).parts if folder.is_relative_to(root) else ()
     found: list[tuple[int, MemoryRecord]] = []
     for rule in sort_best_first(rules):
         fixed = _split_before_wildcard(rule.context)
         if fixed is not None and _exists_in_project(root, fixed):
-            common = sum(1 for _ in _iterate_common_prefix(here, fixed))
+            common = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(here, fixed, strict=False))))
             found.append((len(here) + len(fixed) - 2 * common, rule))
     return tuple(rule for _, rule in sorted(found, key=lambda pair: pair[0]))
 
@@ -291,17 +287,6 @@ def _exists_in_project(root: Path, parts: tuple[str, ...]) -> bool:
         return path.is_relative_to(root) and path.exists()
     except (OSError, ValueError, RuntimeError):
         return False  # an invalid file name, or a loop of links
-
-
-def _split_relative_path(start: Path, root: Path) -> tuple[str, ...]:
-    return start.relative_to(root).parts if start.is_relative_to(root) else ()
-
-
-def _iterate_common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> Iterable[str]:
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            return
-        yield mine
 
 
 NEWS_CAP_TOKENS = 800
@@ -358,20 +343,16 @@ def make_changes_block(
         for entry in sorted(entries, key=lambda entry: (-entry.updated, entry.id))
     ]
     gone = {entry.id for entry in news.gone}
-    total = len(lines)
-    ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.updated, line.entry.id))
-    chosen = select_fitting_lines(lines, ranked, lambda kept: _render_news(kept, total), cap_tokens * chars_per_token)
-    if not chosen:
-        return None
-    return make_injected_block(
+    return _make_block(
         "knowledge_news",
-        _render_news(chosen, total),
-        chosen,
+        lines,
+        ranked=sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.updated, line.entry.id)),
         source=source,
-        reason=f"{len(chosen)} of {total} changes since the session's prompt was made",
+        reason=f"{{shown}} of {len(lines)} changes since the session's prompt was made",
+        total=len(lines),
+        more="more changed",
         cap_tokens=cap_tokens,
-        left_out=total - len(chosen),
-        newest=max(line.entry.updated for line in chosen),
+        chars_per_token=chars_per_token,
     )
 
 
@@ -379,13 +360,6 @@ def _strip_bookkeeping(entry: MemoryRecord) -> MemoryRecord:
     return structs.replace(
         entry, times=1, created=0.0, updated=0.0, confidence=0.0, hashes={}, provenance=None, version=1, since=0.0
     )
-
-
-def _render_news(lines: Sequence[Line], total: int) -> str:
-    parts = render_lines(lines)
-    if total > len(lines):
-        parts.append(f'{total - len(lines)} more changed: memory_operations(operation="recall", query=…) finds them.')
-    return "\n".join(parts)
 
 
 class Briefing:

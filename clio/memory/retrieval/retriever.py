@@ -24,12 +24,10 @@ from clio.memory.retrieval.scoring import (
     Scored,
     Transcribed,
     compute_meaning,
-    of_document,
     of_entry,
     of_note,
     of_record,
     of_style,
-    of_turn,
     rank,
 )
 from clio.memory.store.memory_index import MemoryIndex, Ranked
@@ -162,14 +160,13 @@ class Retriever:
             use: count the results as used.
         """
         now = self._clock()
-        hits = {hit.record.id: hit for hit in self._find_typed(query)}
-        candidates = [self._of_hit(hit, now) for hit in hits.values()]
         included, excluded = ("", type[1:]) if type.startswith("!") else (type, "")
-        candidates = [
-            candidate
-            for candidate in candidates
-            if (kind := hits[candidate.id].record.kind) != excluded and (not included or kind == included)
-        ]
+        hits = {
+            hit.record.id: hit
+            for hit in self._peek(query, MAX_LIMIT)
+            if hit.record.kind != excluded and (not included or hit.record.kind == included)
+        }
+        candidates = [self._of_hit(hit, now) for hit in hits.values()]
         maximum = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
         found, _ = rank(query, candidates, now=now, limit=maximum, vectors=False, is_search=True)
         if use and found:
@@ -182,7 +179,6 @@ class Retriever:
     ) -> list[Candidate]:
         """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
-        maximum = count_passages_for(limit)
         turns = stores.run(
             tr("archived turns are"), lambda: self._find_archived(query, current, until), list[Candidate]()
         )
@@ -192,9 +188,8 @@ class Retriever:
             lambda: self._sessions.search_turns(
                 query,
                 current=current,
-                limit=maximum,
+                limit=count_passages_for(limit),
                 until=until,
-                deadline_s=2.0,
                 near=near if self._meaning.uses_model else None,
             ),
             TurnHits(),
@@ -228,12 +223,15 @@ class Retriever:
         count = MAX_NEAREST_FUSED if everywhere else MAX_NEAREST
         near = archived.search(query, sessions=sessions, count=count, limit=_MAX_DISTANCE)
         return [
-            structs.replace(
-                of_turn(turn, current or ""),
+            Candidate(
+                source="trimmed" if turn.session == current else "session",
                 id=turn.message,
+                text=turn.text,
                 kind=turn.role,
-                strength=None,
-                label="",
+                role=turn.role,
+                when=turn.created,
+                where=Place(session=turn.session, message=turn.message),
+                distance=turn.distance,
                 asks=turn.role == "user" and classify_message(turn.text) == ONLY_ASKS,
                 says_nothing=turn.role == "assistant" and says_nothing(turn.text),
             )
@@ -245,11 +243,13 @@ class Retriever:
         """Return document windows near the query. Documents have no history, so `at` does not apply to them."""
         documents = self._meaning.documents
         return [
-            structs.replace(
-                of_document(hit),
+            Candidate(
+                source="document",
                 id=f"{hit.path}:{hit.line}",
+                text=hit.text,
                 kind="document",
-                strength=None,
+                said_by="document",
+                distance=hit.distance,
                 label="changed since it was read" if hit.changed else "",
             )
             for hit in (documents.search(query, MAX_NEAREST) if documents.exist else ())
@@ -280,7 +280,7 @@ class Retriever:
             with stores.timed("L2"):
                 found += stores.run(
                     tr("preferences are"),
-                    lambda: [self._of_hit(hit, now) for hit in self._find_preferences(query)],
+                    lambda: [self._of_hit(hit, now) for hit in self._peek(query, MAX_MEMORIES, "preference")],
                     none,
                 )
                 if styles is not None:
@@ -292,14 +292,8 @@ class Retriever:
     def _of_hit(self, hit: Ranked, now: float, *, report: bool = False) -> Candidate:
         return of_record(hit.record, now, self._store.describe_drift(hit.record), hit if report else None)
 
-    def _find_typed(self, query: str) -> list[Ranked]:
-        """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
-        return self._peek(query, MAX_LIMIT)
-
-    def _find_preferences(self, query: str) -> list[Ranked]:
-        return self._peek(query, MAX_MEMORIES, "preference")
-
     def _peek(self, query: str, most: int, type: str = "") -> list[Ranked]:
+        """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
         found: list[Ranked] = []
         for store in (self._store.project, self._store.user):
             terms = store.list_terms(query, keep_single=True)
@@ -396,14 +390,13 @@ def leave_out_futile_lookups(hits: Sequence[RecallHit], query: str) -> list[Reca
     They contain the words of the query only because someone searched for them before.
     """
     stems = {stem_word(word) for word in tokenize(query)}
-    return [hit for hit in hits if not _is_echo(hit, stems)]
 
+    def is_echo(hit: RecallHit) -> bool:
+        if hit.source not in ("session", "trimmed") or hit.kind == "user" or not _FUTILE_LOOKUP.search(hit.text):
+            return False
+        return stems.isdisjoint(map(stem_word, tokenize(_FUTILE_LOOKUP.sub(" ", hit.text))))
 
-def _is_echo(hit: RecallHit, stems: set[str]) -> bool:
-    if hit.source not in ("session", "trimmed") or hit.kind == "user" or not _FUTILE_LOOKUP.search(hit.text):
-        return False
-    rest = {stem_word(word) for word in tokenize(_FUTILE_LOOKUP.sub(" ", hit.text))}
-    return rest.isdisjoint(stems)
+    return [hit for hit in hits if not is_echo(hit)]
 
 
 def search_project(query: str, records: Iterable[MemoryRecord], limit: int, now: float) -> list[Hit]:
@@ -411,13 +404,8 @@ def search_project(query: str, records: Iterable[MemoryRecord], limit: int, now:
     candidates = [of_note(record) if record.key else of_entry(record, now) for record in records]
     found, _ = rank(query, candidates, now=now, limit=max(limit, 0), vectors=False, is_search=True)
     return [
-        Hit(
-            kind="note" if one.candidate.source == "note" else cast(Kind, one.candidate.kind),
-            key=one.candidate.id if one.candidate.source == "note" else "",
-            id="" if one.candidate.source == "note" else one.candidate.id,
-            text=one.candidate.text,
-            timestamp=one.candidate.when,
-            score=one.score,
-        )
-        for one in found
+        Hit(kind="note", key=one.id, id="", text=one.text, timestamp=one.when, score=score)
+        if one.source == "note"
+        else Hit(kind=cast(Kind, one.kind), key="", id=one.id, text=one.text, timestamp=one.when, score=score)
+        for one, score in ((item.candidate, item.score) for item in found)
     ]

@@ -8,7 +8,6 @@ Times are seconds since the epoch. Pure: no store is read here.
 """
 
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -45,8 +44,6 @@ from clio.text.vocabulary import has_phrase, is_stop_word_stem, parse_question_w
 
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
-    from clio.memory.vectors.documents import DocumentHit
-    from clio.memory.vectors.semantic_index import NearTurn
 
 Layer = Literal["L0", "L1", "L2"]
 """L0: sessions and documents. L1: memories. L2: preferences and response styles."""
@@ -785,10 +782,6 @@ class RecallAnswer(Struct, frozen=True, kw_only=True):
     ms: dict[Layer, float] = {}
 
 
-_TURN_STRENGTH = 0.7
-_DOCUMENT_STRENGTH = 0.6
-
-
 def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | None = None) -> Candidate:
     """Return the candidate of a typed memory or a preference.
 
@@ -867,39 +860,6 @@ def of_style(view: "StyleView") -> Candidate:
         kind="style",
         when=max(one.last for one in view.earned.values()),
         strength=max(one.confidence for one in view.earned.values()),
-    )
-
-
-def of_turn(turn: "NearTurn", session: str) -> Candidate:
-    """Return the candidate of an archived turn. session: the id of the running session."""
-    here = turn.session == session
-    handle = f"message {turn.message[-8:]}"
-    return Candidate(
-        source="trimmed" if here else "session",
-        id=f"{turn.session}/{turn.message}#{turn.piece}",
-        text=turn.text,
-        kind="earlier in this session" if here else "from an earlier session",
-        role=turn.role,
-        when=turn.created,
-        where=Place(session=turn.session, message=turn.message),
-        strength=_TURN_STRENGTH,
-        distance=turn.distance,
-        label=handle if here else f"session {turn.session[-8:]}, {handle}",
-    )
-
-
-def of_document(hit: "DocumentHit") -> Candidate:
-    """Return the candidate of a document window."""
-    return Candidate(
-        source="document",
-        # The checksum makes a changed text another candidate, so that the model is given it again.
-        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
-        text=hit.text,
-        kind="from a document",
-        said_by="document",
-        strength=_DOCUMENT_STRENGTH,
-        distance=hit.distance,
-        label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
     )
 
 

@@ -8,9 +8,11 @@ TurnMemory           everything that changes from turn to turn: recalled memorie
 
 import math
 import time
+import zlib
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -28,18 +30,17 @@ from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.prompt_prefix import Injected
 from clio.memory.retrieval.scoring import (
     Candidate,
+    Place,
     Scored,
     Source,
     make_without_query,
-    of_document,
     of_record,
-    of_turn,
     rank,
     render_text,
 )
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
-from clio.memory.vectors.semantic_index import SemanticIndex
+from clio.memory.vectors.semantic_index import NearTurn, SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
@@ -49,6 +50,9 @@ from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
 from clio.text.vocabulary import is_stop_word_stem, stem_word, tokenize
 from clio.tokens import DEFAULT_RATIO, text_units
+
+if TYPE_CHECKING:
+    from clio.memory.vectors.documents import DocumentHit
 
 
 class WhyItem(Struct, frozen=True, kw_only=True):
@@ -675,7 +679,7 @@ class TurnMemory:
         documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [
             *self._find_archived(text, session),
-            *map(of_document, documents),
+            *map(_of_document, documents),
             *find_memories(self._store, text, now),
         ]
         found, _ = rank(text, candidates, now=now, limit=MAX_REPORTED, near_distance=self._near_distance)
@@ -755,7 +759,7 @@ class TurnMemory:
         for turn in self._meaning.archived_turns.search(
             text, sessions=sessions, session=session, limit=self._near_distance
         ):
-            yield of_turn(turn, own)
+            yield _of_turn(turn, own)
 
     def _report_recalled(self, item: Scored, now: float, *, included: bool, is_redundant: bool = False) -> WhyItem:
         candidate = item.candidate
@@ -784,6 +788,42 @@ class TurnMemory:
             age_s=max(self._clock() - record.seen, 0.0),
             tokens=_estimate_tokens(record.content),
         )
+
+
+_TURN_STRENGTH, _DOCUMENT_STRENGTH = 0.7, 0.6
+
+
+def _of_turn(turn: NearTurn, session: str) -> Candidate:
+    """Return the candidate of an archived turn. session: the id of the running session."""
+    here = turn.session == session
+    handle = f"message {turn.message[-8:]}"
+    return Candidate(
+        source="trimmed" if here else "session",
+        id=f"{turn.session}/{turn.message}#{turn.piece}",
+        text=turn.text,
+        kind="earlier in this session" if here else "from an earlier session",
+        role=turn.role,
+        when=turn.created,
+        where=Place(session=turn.session, message=turn.message),
+        strength=_TURN_STRENGTH,
+        distance=turn.distance,
+        label=handle if here else f"session {turn.session[-8:]}, {handle}",
+    )
+
+
+def _of_document(hit: "DocumentHit") -> Candidate:
+    """Return the candidate of a document window."""
+    return Candidate(
+        source="document",
+        # The checksum makes a changed text another candidate, so that the model is given it again.
+        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
+        text=hit.text,
+        kind="from a document",
+        said_by="document",
+        strength=_DOCUMENT_STRENGTH,
+        distance=hit.distance,
+        label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
+    )
 
 
 def find_memories(store: MemoryStore, message: str, now: float) -> list[Candidate]:

@@ -71,11 +71,21 @@ def extract_snippet(text: str, passage: str, query: Query) -> str:
 
 
 def _find_centre(text: str, query: Query) -> int:
-    places = [(match.start(), _stem_word(match[0])) for match in _WORD.finditer(text)]
-    phrase = _find_phrase(places, query.words)
-    if phrase is not None:
-        return phrase
-    return _find_densest_position(places, {stem for term in query.terms for stem in term.stems})
+    places = [(match.start(), stem) for match in _WORD.finditer(text) for stem in _stem_word(match[0])]
+    phrase, length = query.words, len(query.words)
+    if phrase and {stem for _, stem in places}.issuperset(phrase):
+        for at, (start, stem) in enumerate(places):
+            if stem == phrase[0] and tuple(stem for _, stem in places[at : at + length]) == phrase:
+                return start
+    wanted = {stem for term in query.terms for stem in term.stems}
+    hits = [(start, stem) for start, stem in places if stem in wanted]
+    best, centre = 0, 0
+    for number, (start, _) in enumerate(hits):
+        near = hits[number : number + _MAX_NEARBY_HITS]
+        count = len({stem for at, stem in near if at < start + SNIPPET_CHARS * 2 // 3})
+        if count > best:
+            best, centre = count, start
+    return centre
 
 
 @lru_cache(maxsize=65_536)
@@ -83,27 +93,6 @@ def _stem_word(word: str) -> tuple[str, ...]:
     if word.isascii() and word.isalnum():  # true for most words, and much faster than folding them
         return (porter_stem(word.lower()),)
     return tuple(map(porter_stem, split_folded_words(word)))
-
-
-def _find_phrase(places: list[tuple[int, tuple[str, ...]]], phrase: tuple[str, ...]) -> int | None:
-    if not {stem for _, stems in places for stem in stems}.issuperset(phrase):
-        return None
-    flat = [(start, stem) for start, stems in places for stem in stems]
-    for at, (start, stem) in enumerate(flat):
-        if phrase and stem == phrase[0] and tuple(stem for _, stem in flat[at : at + len(phrase)]) == phrase:
-            return start
-    return None
-
-
-def _find_densest_position(places: list[tuple[int, tuple[str, ...]]], query_stems: set[str]) -> int:
-    hits = [(start, found) for start, stems in places if (found := query_stems.intersection(stems))]
-    best, centre = 0, 0
-    for number, (start, _) in enumerate(hits):
-        near = [found for at, found in hits[number : number + _MAX_NEARBY_HITS] if at < start + SNIPPET_CHARS * 2 // 3]
-        count = len(set[str]().union(*near))
-        if count > best:
-            best, centre = count, start
-    return centre
 
 
 SCORED_PASSAGES, SCORED_PASSAGES_FOR_READING = 32, 120
@@ -417,13 +406,9 @@ class Search:
 
     def _find_exchanges(self, items: Iterable[Scored]) -> dict[int, Exchange]:
         """Return the exchange of each turn, by the turn's key."""
-        items = list(items)
-        places = self._reader.load_user_places({item.turn.session for item in items})
-        found: dict[int, Exchange] = {}
-        for item in items:
-            session = item.turn.session
-            found[item.turn.key] = (session, bisect_right(places[session], item.turn.place))
-        return found
+        turns = [item.turn for item in items]
+        places = self._reader.load_user_places({turn.session for turn in turns})
+        return {turn.key: (turn.session, bisect_right(places[turn.session], turn.place)) for turn in turns}
 
     def _sort_newest_first(
         self,
@@ -509,7 +494,10 @@ class Search:
         totals = self._reader.load_totals()
         counts = self._reader.count_terms(query.terms)
         if 0 in counts and query.scope == "text":
-            query, counts = _drop_unknown_compounds(query, counts)
+            # The parts of a compound are words of the query, too, so another spelling of it is no part that is missing.
+            kept = [place for place, term in enumerate(query.terms) if counts[place] or not term.is_compound]
+            query = structs.replace(query, terms=tuple(query.terms[place] for place in kept))
+            counts = [counts[place] for place in kept]
             # Only words that occur nowhere are replaced: a rare word is probably what the user meant.
             if 0 in counts:
                 query = self._add_similar_words(query, counts)
@@ -670,16 +658,6 @@ class Search:
             density=round(1.5 * sum(stem in query_stems for stem in text) / max(len(text), 1), 2),
             title=round(0.5 * sum(not title.isdisjoint(term.stems) for term in query.terms) / len(query.terms), 2),
         )
-
-
-def _drop_unknown_compounds(query: Query, counts: Sequence[int]) -> tuple[Query, list[int]]:
-    """Return the query and the counts of its terms without other spellings that the index does not contain.
-
-    The words they consist of are terms, too, so they are no part of the query that is missing.
-    """
-    kept = [place for place, term in enumerate(query.terms) if counts[place] or not term.is_compound]
-    terms = tuple(query.terms[place] for place in kept)
-    return structs.replace(query, terms=terms), [counts[place] for place in kept]
 
 
 def _unite(sets: Iterable[frozenset[int]]) -> frozenset[int]:
