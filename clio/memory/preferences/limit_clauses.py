@@ -18,6 +18,45 @@ from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
 _SENTENCES = english_rules("sentences")
+_ALIKE = _SENTENCES.word_set("alike")
+_HANDED_OVER = _SENTENCES.word_set("handed_over")
+_LIST_OF_OWN = _SENTENCES.word_set("list_of_own")
+_OWN_HEADING = _SENTENCES.word_set("own_heading")
+_OWN_INTRODUCTION = _SENTENCES.word_set("own_introduction")
+_PAIRS = _SENTENCES.maps["pairs"]
+_PASTED_THINGS = _SENTENCES.word_set("pasted_things")
+_QUESTION_WORDS = _SENTENCES.word_set("question_words")
+_REPORTS = _SENTENCES.word_set("reports")
+_SPELLINGS = _SENTENCES.maps["spellings"]
+_TEXT_TASKS = _SENTENCES.word_set("text_tasks")
+_EN = english_rules("limits")
+_ARTEFACTS = _EN.word_set("artefacts")
+_BEFORE_WE = _EN.word_set("before_we")
+_CONDITION = _EN.pattern("condition")
+_DEMANDS = _EN.pattern("demands")
+_DEMAND_HEADING = _EN.pattern("demand_heading")
+_LEADS = _EN.pattern("leads")
+_LEAD_WORDS = _EN.word_set("lead_words")
+_NOT_ARTEFACT = _EN.word_set("not_artefact")
+"""Words of `_ARTEFACTS` that do not count after "the"."""
+_NO_PATH = _EN.word_set("no_path")
+_NO_TASK = _EN.word_set("no_task")
+_REMINDER = _EN.pattern("reminder")
+_REQUESTS = _EN.pattern("requests")
+_RULES_HEADING = _EN.pattern("rules_heading")
+_SCOPE_LEAD = _EN.pattern("scope_lead")
+_SPLITTERS = _EN.word_set("splitters")
+_STANDING = _EN.pattern("standing")
+_STANDING_END = _EN.pattern("standing_end")
+_STARTS = _EN.pattern("starts")
+_WE_USE = _EN.pattern("we_use")
+HEDGES = _EN.pattern("hedges")
+HERE = _EN.pattern("here")
+IN_PROJECT = _EN.pattern("in_project")
+LASTING_WORDS = _EN.pattern("lasting_words")
+TASK_HEADING = _EN.pattern("task_heading")
+TASK_VERBS = _EN.word_set("task_verbs")
+"""Verbs that begin a task, in addition to those of `stated_preferences.VERBS`."""
 
 MAX_CHARS = 200_000
 """Maximum length of a message; of a longer one only the beginning and the end are read."""
@@ -38,16 +77,21 @@ _REST_IS_PASTED = LazyRegex(
 )
 _INTRODUCTION = LazyRegex(r":\s*$")
 
-_OWN_HEADING = _SENTENCES.word_set("own_heading")
-_OWN_INTRODUCTION = _SENTENCES.word_set("own_introduction")
-_HANDED_OVER = _SENTENCES.word_set("handed_over")
-_TEXT_TASKS = _SENTENCES.word_set("text_tasks")
-_REPORTS = _SENTENCES.word_set("reports")
-_QUESTION_WORDS = _SENTENCES.word_set("question_words")
-_PAIRS = _SENTENCES.maps["pairs"]
-_SPELLINGS = _SENTENCES.maps["spellings"]
 _MISSPELT = ("never", "always", "please", "without", "avoid", "don't", "instead", "leave")
-_ALIKE = _SENTENCES.word_set("alike")
+_OWN_DOCUMENTS = frozenset(("guidelines", "policy"))
+_OF_OWN_DOCUMENT = _OWN_DOCUMENTS | frozenset(
+    "some my our the a few general coding code style project team more here are please these follow".split()
+)
+_PATH = LazyRegex(
+    r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
+    r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
+    r"|lock|xml"
+    r"|html|css|scss|proto|graphql|env|gradle|tf|csv|conf|mod|sum|vue|svelte|lua|pl|ex|exs|swift|scala|bat|ps1)"
+    r"|(?:Makefile|Dockerfile|LICENSE|CODEOWNERS|README|CHANGELOG|Jenkinsfile|Gemfile|Procfile))(?![\w])"
+)
+DASHES = frozenset(("-", "--", "–", "—", "→", "=>"))
+
+Strength = Literal["policy", "plain", "task"]
 
 
 class Word(Struct, frozen=True, gc=False):
@@ -267,26 +311,13 @@ def _mask_pasted(masked: str) -> str:
         if _INTRODUCTION.search(line) and any(map(str.strip, lines[number + 1 :])):
             last = _ENDS.split(line.rstrip().rstrip(":"))[-1]
             words = [word.low for word in read_words(last)]
-            if any(word in _HANDED_OVER - _OWN_DOCUMENTS for word in words) or (
-                any(word in _OWN_DOCUMENTS for word in words) and not _OF_OWN_DOCUMENT.issuperset(words)
-            ):
-                is_handed_over = True
-            else:
-                is_handed_over = False
+            is_handed_over = not _HANDED_OVER.isdisjoint(words) and not _OF_OWN_DOCUMENT.issuperset(words)
             if is_handed_over and not any(word in _LIST_OF_OWN for word in words):
                 mode = "rest"
             elif not (ends_with_report_label(line) or _is_own_introduction(words, lines[number + 1 :])):
                 mode = "introduced"
         hidden.append(line)
     return "\n".join(hidden)
-
-
-_LIST_OF_OWN = _SENTENCES.word_set("list_of_own")
-_OWN_DOCUMENTS = frozenset(("guidelines", "policy"))
-_OF_OWN_DOCUMENT = _OWN_DOCUMENTS | frozenset(
-    "some my our the a few general coding code style project team more here are please these follow".split()
-)
-_PASTED_THINGS = _SENTENCES.word_set("pasted_things")
 
 
 def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:
@@ -297,11 +328,6 @@ def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool
         return True
     first = next((line for line in following if line.strip()), "")
     return bool(_BULLET.match(first)) or bool(re.match(r"\S", first))
-
-
-_EN = english_rules("limits")
-_STANDING_END = _EN.pattern("standing_end")
-_DEMAND_HEADING = _EN.pattern("demand_heading")
 
 
 class Clause(Struct, kw_only=True):
@@ -318,6 +344,7 @@ class Clause(Struct, kw_only=True):
         in_rules: whether it is in a list whose heading announces rules.
         is_demanded: whether words before it call it a demand ("my only condition:").
         is_reminded: whether the user asks to keep it in mind.
+        is_beside_task: whether the message asks for work as well.
     """
 
     sentence: OwnSentence
@@ -333,42 +360,7 @@ class Clause(Struct, kw_only=True):
     in_rules: bool = False
     is_demanded: bool = False
     is_reminded: bool = False
-
-
-Strength = Literal["policy", "plain", "task"]
-_SPLITTERS = _EN.word_set("splitters")
-
-
-DASHES = frozenset(("-", "--", "–", "—", "→", "=>"))
-
-
-_STARTS = _EN.pattern("starts")
-_WE_USE = _EN.pattern("we_use")
-_LEAD_WORDS = _EN.word_set("lead_words")
-_LEADS = _EN.pattern("leads")
-_DEMANDS = _EN.pattern("demands")
-_REQUESTS = _EN.pattern("requests")
-_STANDING = _EN.pattern("standing")
-_REMINDER = _EN.pattern("reminder")
-IN_PROJECT = _EN.pattern("in_project")
-HERE = _EN.pattern("here")
-_RULES_HEADING = _EN.pattern("rules_heading")
-TASK_HEADING = _EN.pattern("task_heading")
-_SCOPE_LEAD = _EN.pattern("scope_lead")
-_CONDITION = _EN.pattern("condition")
-HEDGES = _EN.pattern("hedges")
-
-
-_PATH = LazyRegex(
-    r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
-    r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
-    r"|lock|xml"
-    r"|html|css|scss|proto|graphql|env|gradle|tf|csv|conf|mod|sum|vue|svelte|lua|pl|ex|exs|swift|scala|bat|ps1)"
-    r"|(?:Makefile|Dockerfile|LICENSE|CODEOWNERS|README|CHANGELOG|Jenkinsfile|Gemfile|Procfile))(?![\w])"
-)
-
-
-_NO_PATH = _EN.word_set("no_path")
+    is_beside_task: bool = False
 
 
 def is_task(lows: Sequence[str]) -> bool:
@@ -382,9 +374,6 @@ def is_task(lows: Sequence[str]) -> bool:
     ):
         at += 1
     return at < len(lows) and (is_order(lows[at]) is True or lows[at] in TASK_VERBS) and lows[at] not in _NO_TASK
-
-
-_NO_TASK = _EN.word_set("no_task")
 
 
 def split_clauses(words: Sequence[Word]) -> list[tuple[int, int]]:
@@ -405,9 +394,6 @@ def split_clauses(words: Sequence[Word]) -> list[tuple[int, int]]:
             cuts.append(at)
     spans = list(zip(cuts, [*cuts[1:], len(words)], strict=True))
     return [(first, end) for first, end in spans if not all(low in DASHES for low in lows[first:end])]
-
-
-_BEFORE_WE = _EN.word_set("before_we")
 
 
 def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[tuple[int, int]]) -> Clause | None:
@@ -504,13 +490,6 @@ def has_path(text: str) -> bool:
     return any(found[0].lower() not in _NO_PATH for found in _PATH.finditer(text))
 
 
-LASTING_WORDS = _EN.pattern("lasting_words")
-DEFINITE = _EN.pattern("definite")
-_ARTEFACTS = _EN.word_set("artefacts")
-_NOT_ARTEFACT = _EN.word_set("not_artefact")
-"""Words of `_ARTEFACTS` that do not count after "the"."""
-
-
 def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
     """Return "policy" if the words of a demand or the heading of its list say that it is permanent, else `strength`."""
     if TASK_HEADING.search(clause.sentence.heading):
@@ -540,7 +519,3 @@ def has_artefact(text: str) -> bool:
             if form in _ARTEFACTS and not (definite and form in _NOT_ARTEFACT):
                 return True
     return False
-
-
-TASK_VERBS = _EN.word_set("task_verbs")
-"""Verbs that begin a task, in addition to those of `stated_preferences.VERBS`."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -26,6 +26,9 @@ from clio.memory.preferences.rule_files import Node, RuleSection, english_rules,
 from clio.memory.preferences.rule_interpreter import ConditionReader, Conditions, Definition, RuleList
 from clio.memory.preferences.stated_preferences import is_order
 
+Term = Literal["lasting", "unclear", "task"]
+Verdict = Literal["policy", "plain", "only plain", "task", "no limit", "lasting", "unclear"]
+
 
 class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One rule, or several about clauses of one form.
@@ -36,7 +39,8 @@ class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         of: the text that `when` is matched against, if not the clause.
         needs, unless: conditions.
         verdict: "policy": a permanent limit; "plain": one that may be for this task only, unless its words say more;
-            "only plain": the same whatever its words say; "task": for this task only; "no limit": no limit at all.
+            "only plain": the same whatever its words say; "task": for this task only; "no limit": no limit at all. Of
+            a rule about the term: "lasting", "unclear" or "task".
         policy_if: conditions on which a plain limit is a policy.
         content: the words that are stored, if others than those of the clause.
         rules: tried in order if this rule applies, which has no verdict then.
@@ -47,7 +51,7 @@ class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of: str = "line"
     needs: Conditions = ()
     unless: Conditions = ()
-    verdict: Literal["policy", "plain", "only plain", "task", "no limit"] | None = None
+    verdict: Verdict | None = None
     policy_if: Conditions = ()
     content: Literal["", "to start", "near start", "clause", "to end", "whole sentence", "next word"] = ""
     rules: "tuple[LimitRule, ...]" = ()
@@ -58,11 +62,13 @@ class LimitRules(RuleSection, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         conditions: conditions with a name.
+        terms: how long a limit is to hold.
         groups: by name, each a `LimitRule`, which is decoded when it is first needed. Their order and the words without
             which they cannot apply are in `en.json`.
     """
 
     conditions: dict[str, Definition]
+    terms: LimitRule
     groups: dict[str, Raw]
 
 
@@ -104,15 +110,19 @@ _TEXTS: dict[str, Callable[[Clause], str]] = {
     "whole": lambda clause: _join_words(clause, 0),
     "sentence": lambda clause: clause.sentence.text,
     "condition": lambda clause: clause.condition,
+    "heading": lambda clause: clause.sentence.heading,
+    "opening": lambda clause: _join_words(clause, 0, clause.first + 6),
+    "said": lambda clause: _join_words(clause, min(clause.first, clause.start), clause.end),
 }
 """The clause without introductory words, and its first and second word; the clause with them, in lower case and as
 written; the sentence before it and its first word, behind it, and as a whole, in lower case and as written; the
-conditional clause before it."""
+conditional clause before it; the heading of its list; the sentence up to its first words; and what is stored of it."""
 
 _PROPERTIES: dict[str, Callable[[Clause], bool]] = {
     "in project": lambda clause: clause.in_project,
     "standing": lambda clause: clause.is_standing,
     "demanded": lambda clause: clause.is_demanded,
+    "beside task": lambda clause: clause.is_beside_task,
     "reminded": lambda clause: clause.is_reminded,
     "contrast": lambda clause: clause.is_contrast,
     "conditional": lambda clause: clause.has_condition,
@@ -183,6 +193,17 @@ def judge(group: str, clause: Clause) -> Strength | None:
     strength = _get_strength(rule, texts)
     _set_content(clause, rule.content)
     return strength
+
+
+@cache
+def _get_terms() -> RuleList[LimitRule]:
+    return RuleList([load_limit_rules().terms], _reader())
+
+
+def find_term(clause: Clause, strength: Strength) -> Term:
+    """Return how long a limit is to hold: permanently, for this task only, or unclear, so that the user is asked."""
+    found = _get_terms().find(_Texts(clause, {"strength": strength}))
+    return cast("Term", found[0].verdict) if found is not None else "lasting"
 
 
 def _get_strength(rule: LimitRule, texts: _Texts) -> Strength:

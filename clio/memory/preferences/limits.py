@@ -19,12 +19,8 @@ from clio.memory.preferences.foreign_statements import (
 )
 from clio.memory.preferences.limit_clauses import (
     DASHES,
-    DEFINITE,
     HEDGES,
     HERE,
-    IN_PROJECT,
-    LASTING_WORDS,
-    TASK_HEADING,
     Clause,
     OwnSentence,
     Strength,
@@ -39,21 +35,30 @@ from clio.memory.preferences.limit_clauses import (
     split_clauses,
     strength_of,
 )
-from clio.memory.preferences.limit_rules import judge
+from clio.memory.preferences.limit_rules import Term, find_term, judge
 from clio.memory.preferences.rule_files import FILLER, english_rules
 from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")
-_ORDER_HEADS = _EN.word_set("order_heads")
-_REPAIR_PRONOUN = _EN.pattern("repair_pronoun")
-_LASTING_REQUEST = _EN.pattern("lasting_request")
+_ASKS_WHY = _EN.pattern("asks_why")
 _CONTENT_LEADS = _EN.word_set("content_leads")
-
+_LASTING_REQUEST = _EN.pattern("lasting_request")
 _MARKERS = _EN.word_set("markers")
 """Words of which every sentence with a limit contains one."""
+_ORDER_HEADS = _EN.word_set("order_heads")
+_PRONOUN = _EN.pattern("pronoun")
+_REBUKE = _EN.pattern("rebuke")
+_REPAIR = _EN.pattern("repair")
+_REPAIR_PRONOUN = _EN.pattern("repair_pronoun")
+_REPORT_TOPIC = _EN.pattern("report_topic")
+_TEAM = _EN.pattern("team")
+_THANKS = _EN.pattern("thanks")
+_GROUPS = {name: _EN.trigger(name) for name in _EN.triggers if ":" not in name and name != "demand"}
+"""Groups of rules with their triggers, in the order in which they are tried."""
+_DEMAND = _EN.trigger("demand")
+"""Words that call what follows a demand, whatever it is: "my only condition:"."""
 _WORD_PARTS = re.compile(r"[a-z]+|\w+")
 
-Term = Literal["lasting", "unclear", "task"]
 LimitScope = Literal["project", "user"]
 MAX_LASTING = 12
 """Maximum number of lasting limits in one message; with more, all apply to the current task only."""
@@ -120,13 +125,12 @@ def _english_limits(text: str) -> tuple[StatedLimit, ...]:
         for clause, strength in limits:
             content = _content(clause)
             found.setdefault(content.casefold(), (clause, strength, content))
-    limits = [_make(clause, strength, content, has_task) for clause, strength, content in found.values()]
+    for clause, _, _ in found.values():
+        clause.is_beside_task = has_task
+    limits = [_make(clause, strength, content) for clause, strength, content in found.values()]
     if sum(one.term != "task" for one in limits) > MAX_LASTING:
         limits = [StatedLimit(content=one.content, quote=one.quote, term="task", scope=one.scope) for one in limits]
     return tuple(limits)
-
-
-_THANKS = _EN.pattern("thanks")
 
 
 def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]], bool]:
@@ -181,11 +185,6 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     return found, asks or (sentence.is_question and not found)
 
 
-_REPORT_TOPIC = _EN.pattern("report_topic")
-_REPAIR = _EN.pattern("repair")
-_ASKS_WHY = _EN.pattern("asks_why")
-
-
 def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
     """Whether a statement describes a problem, which the rest of the sentence asks to repair or explain."""
     head = clause.line.split()[0]
@@ -226,15 +225,6 @@ def _is_request(lows: Sequence[str]) -> bool:
     return bool(_LASTING_REQUEST.search(text))
 
 
-_NOW = _EN.pattern("now")
-_ONE_TASK = _EN.pattern("one_task")
-_REBUKE = _EN.pattern("rebuke")
-_JUST_TELL = _EN.pattern("just_tell")
-_JUST_THIS = _EN.pattern("just_this")
-_FOR_NOW = _EN.pattern("for_now")
-_POINTS = _EN.pattern("points")
-
-
 def _judge(clause: Clause, groups: Sequence[str]) -> Strength | None:
     """Return the strength of a clause that is a limit; None for any other clause."""
     line = clause.line
@@ -249,12 +239,6 @@ def _judge(clause: Clause, groups: Sequence[str]) -> Strength | None:
     if clause.in_rules and not clause.has_condition and clause.first == 0 and len(line.split()) > 1:
         return strength_of(clause)
     return None
-
-
-_GROUPS = {name: _EN.trigger(name) for name in _EN.triggers if ":" not in name and name != "demand"}
-"""Groups of rules with their triggers, in the order in which they are tried."""
-_DEMAND = _EN.trigger("demand")
-"""Words that call what follows a demand, whatever it is: "my only condition:"."""
 
 
 def _list_vocabulary(words: Sequence[Word]) -> frozenset[str]:
@@ -272,50 +256,9 @@ def _list_vocabulary(words: Sequence[Word]) -> frozenset[str]:
     return frozenset(found)
 
 
-_TEAM = _EN.pattern("team")
-
-
-def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
-    line = " ".join(word.low for word in clause.sentence.words[min(clause.first, clause.start) : clause.end])
+def _make(clause: Clause, strength: Strength, content: str) -> StatedLimit:
     quote = clause.sentence.text[clause.sentence.words[0].start :].strip()
-    lead = " ".join(word.low for word in clause.sentence.words[: clause.first + 6])
-    behind = " ".join(word.low for word in clause.sentence.words[clause.end :])
-    term: Term
-    if (
-        strength == "task"
-        or _ONE_TASK.match(lead)
-        or (re.search(r"\banything$", clause.line) and _JUST_TELL.match(behind))
-        or (strength == "plain" and _JUST_THIS.match(behind))
-        or _FOR_NOW.search(line)
-        or (
-            _NOW.search(line)
-            and not clause.is_standing
-            and not IN_PROJECT.search(line)
-            and not LASTING_WORDS.search(line)
-        )
-    ):
-        term = "task"
-    elif strength == "policy":
-        term = (
-            "lasting"
-            if not re.search(r"\b(?:this time|in this (?:function|pr|commit|change|file|task))\b", line)
-            else "unclear"
-        )
-        if (
-            has_task
-            and _POINTS.search(clause.line)
-            and not re.search(r"\b(?:never|always|ever|nobody)\b", line)
-            and not clause.in_project
-        ):
-            term = "unclear"
-    elif TASK_HEADING.search(clause.sentence.heading) or (
-        has_task and (_POINTS.search(clause.line) or DEFINITE.search(clause.line))
-    ):
-        term = "task"
-    elif has_task or _POINTS.search(clause.line) or (clause.is_contrast and not clause.is_standing):
-        term = "unclear"
-    else:
-        term = "lasting" if not DEFINITE.search(clause.line) else "unclear"
+    term = find_term(clause, strength)
     return StatedLimit(content=content, quote=quote[:MAX_CHARS], term=term, scope=_scope(clause, content))
 
 
@@ -324,9 +267,6 @@ def _scope(clause: Clause, content: str) -> LimitScope:
     if has_path(content) or clause.in_project or HERE.search(line):
         return "project"
     return "project" if _TEAM.search(clause.line) else "user"
-
-
-_PRONOUN = _EN.pattern("pronoun")
 
 
 def _content(clause: Clause) -> str:

@@ -626,34 +626,15 @@ _NO_NOUN = _EN.pattern("no_noun")
 """Beginnings that "that" can only introduce as a clause: a path, a number or a name is its first or second word."""
 _UNKNOWN_VERB = _EN.pattern("unknown_verb")
 """A word that can only be a verb after a singular: "the flag overrides the file"."""
-_PLURAL_AND_VERB = LazyRegex(
-    r"(?:[\w-]+ ){0,2}[\w-]+s (?P<verb>[a-z]+) (?:\d|after|before|every|at|on|to|via|with|by|from|under|the|an?|our)",
-    re.I,
-)
-_ASKED_BEHIND = LazyRegex(
-    r"[\s,;:–—-]+(?:so |and |please |pls )*(?:remember (?:that|this|it)|(?:keep|bear) (?:that|this|it) in mind"
-    r"|(?:don't|do not) forget (?:that|this|it)|make a note(?: of (?:that|this|it))?|note that|note (?:this|it) down)"
-    r"(?: please| for later)?[\s.!]*$",
-    re.I,
-    needs="remember mind forget note",
-)
+_PLURAL_AND_VERB = _EN.pattern("plural_and_verb")
+_ASKED_BEHIND = _EN.pattern("asked_behind")
 """A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
-_AND_A_TASK = LazyRegex(r"[,;–—-]\s*(?:so |and |but )*(?:please|pls|can|could|would|fix|look|check)\b", re.I)
-_STATED_OF_ONE = LazyRegex(
-    r"(?!(?:if|when|whenever|while|once|before|after)\b)(?!.*\b(?:is to|if|when|must|should|can|may|will|never)\b)"
-    r"(?:.* )?(?:is|was|has|isn't|(?:the|our|my|this) (?:[\w-]+ ){0,2}[\w-]*[^\Ws] \w+s)\b .*",
-    re.I,
-)
+_AND_A_TASK = _EN.pattern("and_a_task")
+_STATED_OF_ONE = _EN.pattern("stated_of_one")
 """A statement whose verb is a third person singular, so that a bare verb behind it is an order."""
-_ORDER_BEHIND = LazyRegex(
-    r"(?:\s*[,;–—]\s*(?:(?:so|and|then|now|but) )*|\s(?:and|so) (?:then |now )?)(?:please |pls )?"
-    r"(?:fix|update|write|implement|refactor|rename|add|create|debug|rewrite|port|investigate|adjust|correct) "
-    r"(?=(?:the|an?|my|our|all|this|that|it|its|them|some|another)\b|\S*\w[./]\w)"
-    r"(?!.*\b(?:when|whenever|if|instead|always|every|each|unless|before|after|again|never)\b)",
-    re.I,
-)
+_ORDER_BEHIND = _EN.pattern("order_behind")
 """An order for the current task behind a statement: ", so update the config"."""
-_LASTING_NOW = LazyRegex(r"(?<=\bis )now\b|(?<!for )(?<!right )(?<!just )\bnow$", re.I, needs="now")
+_LASTING_NOW = _EN.pattern("lasting_now")
 
 
 def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPreference | None:

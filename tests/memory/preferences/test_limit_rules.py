@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sent
 from clio.memory.preferences.limit_rules import LimitRule, find_rule, load_group, load_limit_rules
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.rule_interpreter import Conditions
+from clio.memory.preferences.rule_interpreter import Conditions, RuleList
 
 GROUPS = sorted(load_limit_rules().groups)
 
@@ -52,6 +53,22 @@ def test_each_rule_decides_about_its_example(group: str) -> None:
     assert wrong == []
 
 
+def test_each_rule_about_the_term_decides_about_its_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided: list[object] = []
+    find = RuleList[LimitRule].find
+
+    def record(rules: RuleList[LimitRule], texts: Any) -> Any:
+        found = find(rules, texts)
+        decided.append(found[0] if found else None)
+        return found
+
+    monkeypatch.setattr(RuleList, "find", record)
+    for rule in list_rules(load_limit_rules().terms):
+        if not rule.rules:
+            assert rule.verdict in [one.term for one in find_limits(rule.example)]
+            assert rule in decided
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_examples_are_different_and_rules_with_rules_have_none(group: str) -> None:
     rules = list(list_rules(load_group(group)))
@@ -64,7 +81,7 @@ def test_examples_are_different_and_rules_with_rules_have_none(group: str) -> No
 
 def test_every_condition_word_list_and_pattern_is_used() -> None:
     rules = load_limit_rules()
-    groups = [load_group(name) for name in GROUPS]
+    groups = [rules.terms, *map(load_group, GROUPS)]
     conditions = {
         condition.removeprefix("not ")
         for one in [*rules.conditions.values(), *(rule for group in groups for rule in list_rules(group))]
