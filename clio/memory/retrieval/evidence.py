@@ -135,23 +135,22 @@ class Evidence(Struct, frozen=True, kw_only=True):
         alias: the keyword of the text that the question contains; empty without one.
         named: indices of the question's words that the keyword consists of, with PHRASE if they alone do not mean it.
         said: stems of the text and of its keywords that are in the question.
-        places: the indices of these words in the question.
+        places, telling: the indices of these words in the question, and of those that are not everyday words.
         covered: the share of the question that they cover by weight, 0.0 to 1.0.
         hits: these words as spelt in the question, without everyday words if there are others.
-        count: the number of common words.
         words: the same, or the share of the text that they cover, if that is more.
         enough: it is sufficient reason to recall the text.
     """
 
-    alias: str
-    named: frozenset[int]
-    said: frozenset[str]
-    places: frozenset[int]
-    covered: float
-    hits: tuple[str, ...]
-    count: int
-    words: float
-    enough: bool
+    alias: str = ""
+    named: frozenset[int] = frozenset()
+    said: frozenset[str] = frozenset()
+    places: frozenset[int] = frozenset()
+    telling: frozenset[int] = frozenset()
+    covered: float = 0.0
+    hits: tuple[str, ...] = ()
+    words: float = 0.0
+    enough: bool = False
 
 
 @lru_cache(maxsize=4_096)
@@ -250,9 +249,9 @@ def find_evidence(
         named=named,
         said=said,
         places=frozenset(places),
+        telling=frozenset(significant),
         covered=covered,
         hits=tuple(question.words[place].text for place in significant or places),
-        count=len(places),
         words=words,
         enough=enough,
     )

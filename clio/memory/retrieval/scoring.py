@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
     Engine,
+    Evidence,
     Transcribed,
     asks_for_meaning,
     count_texts_with,
@@ -205,24 +206,14 @@ class Fit(Struct, frozen=True, kw_only=True):
     Attributes:
         share: the share of the query it contains, 0.0 to 1.0.
         text: its best passage.
-        hits, count: words of the query it contains, and their number.
-        said: the stems of these words in the text.
-        alias: the keyword of the text that the query contains; empty without one.
-        named: indices of the query's words that the keyword consists of.
-        places, telling: indices of the query's words that the text contains, and of those that are not everyday words.
+        found: what it and the query have in common.
         exact: it contains the query word for word.
         enough: the fit is sufficient reason to recall the text.
     """
 
     share: float
     text: str
-    hits: tuple[str, ...] = ()
-    count: int = 0
-    said: frozenset[str] = frozenset()
-    alias: str = ""
-    named: frozenset[int] = frozenset()
-    places: frozenset[int] = frozenset()
-    telling: frozenset[int] = frozenset()
+    found: Evidence = Evidence()
     exact: bool = False
     enough: bool = False
 
@@ -290,7 +281,7 @@ class TextMatcher:
         share = max(found.covered, found.words) if whole else found.covered
         share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
         is_single = len(question.words) == 1
-        is_enough_for_search = self._is_search and (is_single or found.count > 1) and share >= ENOUGH_FOR_SEARCH
+        is_enough_for_search = self._is_search and (is_single or len(found.places) > 1) and share >= ENOUGH_FOR_SEARCH
         # For a text with a name that the query does not contain, `find_evidence` has decided.
         is_decided = (asks_for_meaning(question) and bool(keywords)) if is_single else has_names(keywords)
         enough = found.enough or (is_enough_for_search and not is_decided)
@@ -300,13 +291,7 @@ class TextMatcher:
         return Fit(
             share=share * (1.0 - _CLOSENESS_SHARE - _EXACT_SHARE + _CLOSENESS_SHARE * closeness + _EXACT_SHARE * exact),
             text=text,
-            hits=found.hits,
-            count=found.count,
-            said=found.said,
-            alias=found.alias,
-            named=found.named,
-            places=found.places,
-            telling=frozenset(place for place in found.places if not question.words[place].is_common),
+            found=found,
             exact=exact and len(self._words) > 1,
             enough=enough and all(has_phrase(words, phrase) for phrase in self._phrases),
         )
@@ -345,12 +330,16 @@ class Scored:
         self.meaning = meaning
         self._matcher = matcher
         self._now = now
-        self._recency, (self._tier, tier_factor) = compute_recency(candidate, now), get_tier(candidate)
-        weight = self._recency * tier_factor * compute_strength_weight(candidate.strength)
+        weight = compute_recency(candidate, now) * get_tier(candidate)[1] * compute_strength_weight(candidate.strength)
         self.score = round(evidence * weight * (CORROBORATED if candidate.is_corroborated else 1.0), 6)
         self.because = ""
         self.also: tuple[Place, ...] = ()
         self.rank: float | None = None
+
+    @cached_property
+    def bag(self) -> frozenset[str]:
+        """The stems of the passage that fits best."""
+        return extract_text_stems(self.fit.text)
 
     @cached_property
     def fit(self) -> Fit:
@@ -361,7 +350,7 @@ class Scored:
     @property
     def said(self) -> frozenset[str]:
         """The stems of its text that are in the query."""
-        return self.fit.said
+        return self.fit.found.said
 
     @property
     def signals(self) -> dict[str, float]:
@@ -369,7 +358,7 @@ class Scored:
         candidate = self.candidate
         if self.because:
             return dict(candidate.signals)
-        found = {"hits": float(self.fit.count), "evidence": round(self.evidence, 3)}
+        found = {"hits": float(len(self.fit.found.places)), "evidence": round(self.evidence, 3)}
         found |= {reason.name: reason.value for reason in self.reasons if reason.name != "same"}
         if candidate.strength is not None:
             found["strength"] = round(candidate.strength, 3)
@@ -392,7 +381,8 @@ class Scored:
             reasons.append(Reason(name="meaning", value=round(self.meaning, 3), words=f"{near} meaning"))
         if candidate.asks:
             reasons.append(Reason(name="asks", value=ONLY_ASKS, words="only a question"))
-        reasons.append(Reason(name="recency", value=round(self._recency, 3), words=self._describe_age()))
+        fresh = round(compute_recency(candidate, self._now), 3)
+        reasons.append(Reason(name="recency", value=fresh, words=self._describe_age()))
         tier, factor = get_tier(candidate)
         reasons.append(Reason(name="tier", value=factor, words=tier))
         if candidate.strength is not None:
@@ -413,7 +403,7 @@ class Scored:
         """Return the reasons as one short phrase, such as: matches staging, port; importance 0.8, 12 days old."""
         if self.because:
             return self.because
-        reasons = [self.why_words] if self.fit.hits or self.fit.alias else []
+        reasons = [self.why_words] if self.fit.found.hits or self.fit.found.alias else []
         if is_near(self.candidate):
             reasons.append("close in meaning")
         importance = self.candidate.signals.get("importance")
@@ -426,14 +416,14 @@ class Scored:
     @property
     def why_words(self) -> str:
         """Return which words of the query it contains, as a phrase."""
-        fit = self.fit
-        if fit.exact:
+        found = self.fit.found
+        if self.fit.exact:
             return "matches word for word"
-        if fit.alias:
-            others = [hit for hit in fit.hits if hit not in fit.alias.casefold().split()]
-            return f"named {fit.alias}" + (f", matches {', '.join(others[:_MAX_SHOWN_WORDS])}" if others else "")
-        more = f" and {len(fit.hits) - _MAX_SHOWN_WORDS} more" if len(fit.hits) > _MAX_SHOWN_WORDS else ""
-        return f"matches {', '.join(fit.hits[:_MAX_SHOWN_WORDS])}{more}" if fit.hits else "no word matches"
+        if found.alias:
+            others = [hit for hit in found.hits if hit not in found.alias.casefold().split()]
+            return f"named {found.alias}" + (f", matches {', '.join(others[:_MAX_SHOWN_WORDS])}" if others else "")
+        more = f" and {len(found.hits) - _MAX_SHOWN_WORDS} more" if len(found.hits) > _MAX_SHOWN_WORDS else ""
+        return f"matches {', '.join(found.hits[:_MAX_SHOWN_WORDS])}{more}" if found.hits else "no word matches"
 
     def _describe_age(self) -> str:
         when = self.candidate.when
@@ -510,14 +500,13 @@ def _leave_out_partly_named(found: Sequence[Scored]) -> list[Scored]:
 
     "The deploy command" means the memory with this name, not "never deploy on Fridays".
     """
-    names = {item.fit.named for item in found if item.candidate.engine is None and len(item.fit.named) > 1}
-    if not names:
-        return list(found)
+    names = {item.fit.found.named for item in found if item.candidate.engine is None}
+    names = {name for name in names if len(name) > 1}
 
     def is_partly_named(item: Scored) -> bool:
-        if item.candidate.layer == "L0" or item.fit.alias:
+        if not names or item.candidate.layer == "L0" or (common := item.fit.found).alias:
             return False
-        return any(item.fit.telling <= name and not item.fit.places >= name for name in names)
+        return any(common.telling <= name and not common.places >= name for name in names)
 
     return [item for item in found if not is_partly_named(item)]
 
@@ -663,21 +652,6 @@ SAME = 0.8
 CAME_FROM = 0.5
 """Minimum share of a memory's stems in the message it was made from, for the message to be folded into the memory."""
 _MIN_PHRASE_WORDS = 3
-_LAYER_RANK: Mapping[Layer, int] = {"L2": 0, "L1": 0, "L0": 1}
-
-
-class _Text:
-    """An answer with its stems and words, computed once for many comparisons."""
-
-    def __init__(self, candidate: Candidate, text: str) -> None:
-        self.candidate = candidate
-        self.text = text
-        self.bag = extract_text_stems(text)
-        self.rank = _LAYER_RANK[candidate.layer]
-
-    @cached_property
-    def words(self) -> list[str]:
-        return tokenize(self.text)
 
 
 def fold_duplicates(ranked: Sequence[Scored], limit: int) -> tuple[list[Scored], int]:
@@ -687,47 +661,47 @@ def fold_duplicates(ranked: Sequence[Scored], limit: int) -> tuple[list[Scored],
     memories or two passages the better one. The places of the others are in its `also`.
     """
     groups: list[list[Scored]] = []
-    texts: list[_Text] = []
     left = 0
     for place, item in enumerate(ranked):
-        text = _Text(item.candidate, item.fit.text)
-        number = next((number for number, other in enumerate(texts) if _is_same(other, text)), None)
-        if number is None:
+        group = next((group for group in groups if _is_same(group[0], item)), None)
+        if group is None:
             if len(groups) == limit:
                 left = len(ranked) - place
                 break
             groups.append([item])
-            texts.append(text)
-        elif text.rank < texts[number].rank:
-            item.score = max(item.score, groups[number][0].score)
-            groups[number].insert(0, item)
-            texts[number] = text
+        elif _is_passage(group[0]) and not _is_passage(item):
+            item.score = max(item.score, group[0].score)
+            group.insert(0, item)
         else:
-            groups[number].append(item)
+            group.append(item)
     for first, *others in groups:
         first.also = tuple(dict.fromkeys(other.candidate.where for other in others if other.candidate.where))
     return [first for first, *_ in groups], left
 
 
-def _is_same(one: _Text, other: _Text) -> bool:
+def _is_passage(item: Scored) -> bool:
+    return item.candidate.layer == "L0"
+
+
+def _is_same(one: Scored, other: Scored) -> bool:
     """Whether two answers make the same statement."""
     from clio.text.similarity import compute_jaccard, find_differences
 
     a, b = one.candidate, other.candidate
     if a.source == b.source and a.id == b.id and a.where == b.where:
         return True
-    memory, passage = (one, other) if one.rank <= other.rank else (other, one)
-    both = len(memory.bag & passage.bag)
-    if both >= SAME * max(len(memory.bag), len(passage.bag)) and (
-        compute_jaccard(memory.bag, passage.bag) >= SAME and not find_differences(memory.text, passage.text)
+    both = len(one.bag & other.bag)
+    if both >= SAME * max(len(one.bag), len(other.bag)) and (
+        compute_jaccard(one.bag, other.bag) >= SAME and not find_differences(one.fit.text, other.fit.text)
     ):
         return True
-    if a.layer == b.layer:
-        return a.layer == "L0" and _is_same_message(a, b)
-    if passage.candidate.layer != "L0":
-        return False
-    if both == len(memory.bag) and len(memory.words) >= _MIN_PHRASE_WORDS and has_phrase(passage.words, memory.words):
-        return True
+    if _is_passage(one) == _is_passage(other):
+        return _is_passage(one) and _is_same_message(a, b)
+    memory, passage = (other, one) if _is_passage(one) else (one, other)
+    if both == len(memory.bag):
+        words = tokenize(memory.fit.text)
+        if len(words) >= _MIN_PHRASE_WORDS and has_phrase(tokenize(passage.fit.text), words):
+            return True
     return _is_same_message(a, b) and both >= CAME_FROM * len(memory.bag)
 
 
