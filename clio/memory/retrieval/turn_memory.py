@@ -187,21 +187,19 @@ class Envelope(Struct, frozen=True, kw_only=True):
 
 
 class _Recalled(Struct, frozen=True, kw_only=True):
-    """A recalled memory with its source and its whole text, of which `entry` may contain only a passage.
+    """A recalled memory.
 
-    line: the entry as the model reads it.
+    Attributes:
+        text: its whole text, of which `line` may contain only a passage.
+        line: the memory as the model reads it.
+        told_text: the part of it whose change makes it necessary to give it to the model again. A new confirmation
+            does not.
     """
 
     source: Source
-    id: str
     text: str
-    entry: BrainEntry
     line: str
-
-    @property
-    def told_text(self) -> tuple[str, str]:
-        """The part whose change makes it necessary to give it to the model again. A new confirmation does not."""
-        return self.entry.content, self.entry.note
+    told_text: tuple[str, str]
 
 
 class Brain:
@@ -218,7 +216,7 @@ class Brain:
     def __init__(self, max_tokens: int, count: Callable[[str], int]) -> None:
         self._max_tokens = max_tokens
         self._count = count
-        self._recalled: list[_Recalled] = []
+        self._recalled: dict[str, _Recalled] = {}  # by id, those recalled longest ago first
         self._told: dict[str, tuple[str, str]] = {}
 
     def push(self, found: Sequence[Scored], date: Callable[[float], str]) -> tuple[list[Scored], list[Scored]]:
@@ -232,40 +230,42 @@ class Brain:
         chars = min(max(int(self._max_tokens * _CHARS_PER_BUDGET_TOKEN), _MIN_ENTRY_CHARS), MAX_ENTRY_CHARS)
         # Best last, because the oldest entries are dropped when the budget is exceeded.
         for item in reversed(found):
-            entry = _make_entry(item, date, chars)
-            candidate, line = item.candidate, _render_entry(entry)
-            new = _Recalled(source=candidate.source, id=candidate.id, text=candidate.text, entry=entry, line=line)
-            self._recalled = [recalled for recalled in self._recalled if recalled.id != new.id]
+            candidate, entry = item.candidate, _make_entry(item, date, chars)
+            new = _Recalled(
+                source=candidate.source,
+                text=candidate.text,
+                line=_render_entry(entry),
+                told_text=(entry.content, entry.note),
+            )
+            self._recalled.pop(candidate.id, None)
             if self._size([new]) <= self._max_tokens:
-                self._recalled.append(new)
-        self._recalled = list(drop_oldest(self._recalled, self._size, self._max_tokens))
-        inside = {recalled.id for recalled in self._recalled}
-        return [item for item in found if item.candidate.id in inside], [
-            item for item in found if item.candidate.id not in inside
+                self._recalled[candidate.id] = new
+        kept = drop_oldest(
+            list(self._recalled.items()), lambda pairs: self._size(dict(pairs).values()), self._max_tokens
+        )
+        self._recalled = dict(kept)
+        return [item for item in found if item.candidate.id in self._recalled], [
+            item for item in found if item.candidate.id not in self._recalled
         ]
 
-    def drop(self, ids: Container[str]) -> None:
+    def drop(self, ids: Iterable[str]) -> None:
         """Remove memories that are no longer valid."""
-        self._recalled = [recalled for recalled in self._recalled if recalled.id not in ids]
+        for id in ids:
+            self._recalled.pop(id, None)
 
     def forget_told(self, ids: Iterable[str]) -> None:
         """Give these memories to the model again, because it was told since that they no longer hold."""
         for id in ids:
             self._told.pop(id, None)
 
-    def clear(self) -> None:
-        """Remove all memories, and forget what the model has been given."""
-        self._recalled = []
-        self._told = {}
-
     @property
     def ids(self) -> list[str]:
         """The ids of the memories, those recalled longest ago first."""
-        return [recalled.id for recalled in self._recalled]
+        return list(self._recalled)
 
     def texts(self, source: Source) -> dict[str, str]:
         """Return the whole texts of the memories of one source, by id."""
-        return {recalled.id: recalled.text for recalled in self._recalled if recalled.source == source}
+        return {id: recalled.text for id, recalled in self._recalled.items() if recalled.source == source}
 
     def was_told(self, id: str) -> bool:
         """Whether the model was given the memory, with this or an earlier text."""
@@ -273,22 +273,21 @@ class Brain:
 
     def is_told(self, id: str) -> bool:
         """Whether the model was given the memory with its present text."""
-        return any(recalled.id == id and self._told.get(id) == recalled.told_text for recalled in self._recalled)
+        return id in self._recalled and self._told.get(id) == self._recalled[id].told_text
 
     def cost(self, id: str) -> int:
         """Return the number of tokens of a memory's line; 0 if it is not among the recalled ones."""
-        lines = (recalled.line for recalled in self._recalled if recalled.id == id)
-        return next((self._count(line + "\n") for line in lines), 0)
+        return self._count(self._recalled[id].line + "\n") if id in self._recalled else 0
 
     def fragment(self) -> Fragment | None:
         """Return the memories that the model was not given yet, as one fragment, or None; they count as given then."""
-        new = [recalled for recalled in self._recalled if self._told.get(recalled.id) != recalled.told_text]
+        new = {id: recalled for id, recalled in self._recalled.items() if not self.is_told(id)}
         if not new:
             return None
-        self._told |= {recalled.id: recalled.told_text for recalled in new}
+        self._told |= {id: recalled.told_text for id, recalled in new.items()}
         return Fragment(
             name="memories",
-            text=plain_lines(recalled.line for recalled in new),
+            text=plain_lines(recalled.line for recalled in new.values()),
             source=SOURCE,
             reason=f"{len(new)} that fit the question",
             cap_tokens=self._max_tokens,
@@ -299,7 +298,7 @@ class Brain:
         """Give all memories to the model again, because a trim may have removed them from the window."""
         self._told.clear()
 
-    def _size(self, memories: Sequence[_Recalled]) -> int:
+    def _size(self, memories: Iterable[_Recalled]) -> int:
         """Return the number of tokens of the fragment with its tags."""
         lines = plain_lines(memory.line for memory in memories)
         return self._count(f'<memories source="{SOURCE}">\n{lines}\n</memories>')

@@ -139,8 +139,6 @@ def test_what_is_dropped_is_not_told_again() -> None:
     brain.drop({"a"})
     brain.repeat_after_trim()
     assert contents(brain) == ["memory b"]
-    brain.clear()
-    assert brain.ids == [] and brain.fragment() is None
 
 
 @pytest.mark.parametrize(
