@@ -14,7 +14,7 @@ import time
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, chain, combinations, islice
 from operator import itemgetter
@@ -341,15 +341,13 @@ class SearchCache(Struct):
     words and find the same turns.
 
     Attributes:
-        counts: the number of passages that match an FTS5 expression.
-        title_counts: the number of titles that match one, at most `MAX_RANKED_TITLES` + 1.
+        counts: the number of passages, or of titles, that match an FTS5 expression, by table and expression.
         blocks: decompressed blocks, by id.
         turns: turns, the ids of their messages as stored, and where their texts are, by key.
         sessions: sessions, by key.
     """
 
-    counts: dict[str, int] = {}
-    title_counts: dict[str, int] = {}
+    counts: dict[tuple[str, str], int] = {}
     blocks: dict[int, bytes] = {}
     turns: dict[int, tuple[Turn, object, TextRef]] = {}
     sessions: dict[int, IndexedSession] = {}
@@ -372,13 +370,6 @@ class Candidate(Struct, frozen=True, kw_only=True, gc=False):
     score: float
 
 
-class Totals(Struct, frozen=True, kw_only=True):
-    """The number of passages in the index and their mean length in words."""
-
-    passages: int
-    mean_words: float
-
-
 class IndexReader:
     """The read queries of a search. Each takes milliseconds, however large the index is."""
 
@@ -387,11 +378,11 @@ class IndexReader:
         self._cache = database.get_cache()
         self._blocks = TextBlocks(database, self._cache.blocks)
 
-    def load_totals(self) -> Totals:
-        """Return the number of passages and their mean length."""
+    def load_totals(self) -> tuple[int, float]:
+        """Return the number of passages, at least 1, and their mean length in words."""
         ((count, chars),) = self._database.rows("SELECT passages, chars FROM totals")
         passages = max(count, 1)
-        return Totals(passages=passages, mean_words=max(chars / passages / _CHARS_PER_WORD, 1.0))
+        return passages, max(chars / passages / _CHARS_PER_WORD, 1.0)
 
     def count_terms(self, terms: Sequence[Term]) -> list[int]:
         """Return, for each term, the number of passages that contain one of its forms; an estimate for common words."""
@@ -549,11 +540,8 @@ class IndexReader:
 
         FTS5 would rank each title with a common word; the sessions with them are found by their turns.
         """
-        counts = self._cache.title_counts
         words = list(map(_match_any_form, query.terms))
-        for word in words:
-            if word not in counts:
-                counts[word] = self._count_up_to(word, MAX_RANKED_TITLES + 1, "titles")
+        counts = {word: self._count_titles(word) for word in words}
         words.sort(key=counts.__getitem__)
         ranked = list(accumulate(counts[word] for word in words))
         return words[: max(bisect_right(ranked, MAX_RANKED_TITLES), 1)]
@@ -751,15 +739,21 @@ class IndexReader:
                 rare.append(term)
                 room -= count
         common = [term for term in terms if term not in rare]
-        pairs = list(_take_while_fitting(combinations(common, 2), room, self._count_up_to))
+        pairs: list[str] = []
+        scored_in_pairs: list[str] = []
+        for pair in islice(combinations(common, 2), _MAX_COUNTED_PAIRS):
+            both = f"({pair[0]} AND {pair[1]})"
+            if 0 < (count := self._count_up_to("passages", both, room + 1)) <= room:
+                room -= count
+                pairs.append(both)
+                scored_in_pairs += [] if set(pair) & set(ranked) else [both]
         if not rare and not pairs:
             return self._limit_to_newest(common[0])
-        chosen = " OR ".join([*rare, *map(_match_both, pairs)])
+        chosen = " OR ".join([*rare, *pairs])
         # The second half selects no further passage; it makes FTS5 include the common words in the rank. For each word
         # in the expression FTS5 reads all passages that contain it, so no word is repeated without need.
         only_scored = [term for term in ranked if term not in rare]
-        others = [_match_both(pair) for pair in pairs if not set(pair) & set(ranked)]
-        return (f"({chosen}) AND ({' OR '.join([*ranked, *others])})" if only_scored else chosen), 0
+        return (f"({chosen}) AND ({' OR '.join([*ranked, *scored_in_pairs])})" if only_scored else chosen), 0
 
     def _limit_to_newest(self, clause: str) -> tuple[str, int]:
         """Return the expression and the smallest row id that leaves the newest `MAX_RANKED_PASSAGES` matches."""
@@ -775,8 +769,8 @@ class IndexReader:
 
     def _estimate_count(self, clause: str) -> int:
         """Return the number of matches; if there are many, as if older passages matched as often as the newest."""
-        counts = self._cache.counts
-        if clause not in counts:
+        counts, key = self._cache.counts, ("passages", clause)
+        if key not in counts:
             ((count, start),) = self._database.rows(
                 "SELECT count(*), min(rowid) FROM"
                 " (SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?)",
@@ -786,11 +780,18 @@ class IndexReader:
                 ((last,),) = self._database.rows("SELECT max(id) FROM turns")
                 last = (last + 1) << PASSAGE_BITS
                 count = round(MAX_COUNTED * last / (last - start))
-            counts[clause] = count
-        return counts[clause]
+            counts[key] = count
+        return counts[key]
 
-    def _count_up_to(self, clause: str, limit: int, table: str = "passages") -> int:
-        """Return the number of matches, at most `limit`."""
+    def _count_titles(self, clause: str) -> int:
+        """Return the number of titles that match, at most `MAX_RANKED_TITLES` + 1."""
+        counts, key = self._cache.counts, ("titles", clause)
+        if key not in counts:
+            counts[key] = self._count_up_to("titles", clause, MAX_RANKED_TITLES + 1)
+        return counts[key]
+
+    def _count_up_to(self, table: str, clause: str, limit: int) -> int:
+        """Return the number of matches in a table, at most `limit`."""
         ((count,),) = self._database.rows(
             f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)", (clause, limit)
         )
@@ -830,21 +831,6 @@ def _list_rarest_words(query: Query, counts: Sequence[int]) -> list[str]:
 
 def _match_related(term: Term) -> str:
     return f"({' OR '.join(term.related)})"
-
-
-def _match_both(pair: tuple[str, str]) -> str:
-    return f"({pair[0]} AND {pair[1]})"
-
-
-def _take_while_fitting(
-    pairs: Iterable[tuple[str, str]], room: int, count: Callable[[str, int], int]
-) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that match anything and together match at most `room` passages. Counts only the first six."""
-    for pair in islice(pairs, _MAX_COUNTED_PAIRS):
-        found = count(_match_both(pair), room + 1)
-        if found and found <= room:
-            room -= found
-            yield pair
 
 
 def _is_indexed_letter(character: str) -> bool:

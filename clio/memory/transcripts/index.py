@@ -155,7 +155,7 @@ class RecallIndex:
         reader, terms = IndexReader(self._database), parse_query(query).terms
         counts = reader.count_terms(terms)
         words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
-        return Transcribed(passages=reader.load_totals().passages, words=words)
+        return Transcribed(passages=reader.load_totals()[0], words=words)
 
     def _put_turns(self, session: int, place: int, turns: Iterable[TurnDoc]) -> None:
         clean = list(map(_replace_surrogates_in_turn, turns))

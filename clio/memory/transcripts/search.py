@@ -491,7 +491,7 @@ class Search:
         query = self._query
         if not query.terms:
             return []
-        totals = self._reader.load_totals()
+        passages, mean_words = self._reader.load_totals()
         counts = self._reader.count_terms(query.terms)
         if 0 in counts and query.scope == "text":
             # The parts of a compound are words of the query, too, so another spelling of it is no part that is missing.
@@ -504,8 +504,8 @@ class Search:
                 counts = self._reader.count_terms(query.terms)
             self._query = query
         self._counts = counts
-        self._rarities = [compute_idf(totals.passages, count) for count in counts]
-        weigh = make_passage_scorer(query, self._rarities, totals.mean_words)
+        self._rarities = [compute_idf(passages, count) for count in counts]
+        weigh = make_passage_scorer(query, self._rarities, mean_words)
         if query.scope == "output":
             found = self._reader.find_outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:MAX_SCORED_OUTPUTS]
@@ -527,7 +527,7 @@ class Search:
         wider: list[Candidate] = []
         if has_related and self._needs_related(found, weighed.covered):
             related = self._reader.count_related(query.terms)
-            related_rarities = [compute_idf(totals.passages, count) for count in related]
+            related_rarities = [compute_idf(passages, count) for count in related]
             wider = self._reader.find_passages(query, counts, self._exclude, self._until, related)
         self._weigh(wider or found, weigh, weighed, 1.0)
         best: dict[int, Scored] = {}
