@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import (
@@ -165,42 +165,35 @@ def extract_all_stems(text: str) -> frozenset[str]:
     return extract_text_stems(text).union(map(stem_word, tokenize(text)))
 
 
-def map_forms_to_words(words: Sequence[QuestionWord]) -> dict[str, int]:
-    """Return the index of the question word by each of its forms; the first word if two have the same form."""
-    return {form: place for place in reversed(range(len(words))) for form in words[place].forms}
+def weigh_question(
+    question: str, words: Sequence[QuestionWord], bags: Sequence[frozenset[str]], transcribed: Transcribed
+) -> Question:
+    """Return the question with words weighted by how few texts contain them.
 
-
-def count_texts_with(words: Sequence[QuestionWord], bags: Iterable[frozenset[str]]) -> Counter[int]:
-    """Return, by index of the question word, how many of the texts contain it in any form."""
-    places = map_forms_to_words(words)
-    return Counter(place for bag in bags for place in {places[word] for word in places.keys() & bag})
-
-
-def weigh_question(question: str, words: Sequence[QuestionWord], counts: Mapping[int, int], total: int) -> Question:
-    """Return the question with weighted words.
-
-    counts: by index of the word, how many of `total` texts contain it.
+    bags: the stems of each text that is not in a transcript.
     """
-    total = max(total, _MIN_TOTAL)
+    # The first word if two have the same form.
+    places = {form: place for place in reversed(range(len(words))) for form in words[place].forms}
+    counts = Counter(place for bag in bags for place in {places[stem] for stem in places.keys() & bag})
+    counts.update({place: transcribed.words.get(word.text, 0) for place, word in enumerate(words)})
+    total = max(len(bags) + transcribed.passages, _MIN_TOTAL)
     weights = tuple(
-        math.log(1 + (total + 1) / (1 + counts.get(place, 0)))
-        * (1.0 if counts.get(place) else _UNKNOWN_FACTOR)
+        math.log(1 + (total + 1) / (1 + counts[place]))
+        * (1.0 if counts[place] else _UNKNOWN_FACTOR)
         * (_EVERYDAY_FACTOR if word.is_common else 1.0)
         for place, word in enumerate(words)
     )
-    rare = frozenset(
-        place for place, word in enumerate(words) if not word.is_common and 0 < counts.get(place, 0) <= _MAX_RARE_TEXTS
-    )
-    unknown = {place for place, word in enumerate(words) if not word.is_common and not counts.get(place)}
+    telling = [place for place, word in enumerate(words) if not word.is_common]
+    rare = frozenset(place for place in telling if 0 < counts[place] <= _MAX_RARE_TEXTS)
+    unknown = {place for place in telling if not counts[place]}
     tokens = tuple(tokenize(shorten_question(question)))
     # Everyday words are spelt as they are meant: "texts" are not "tests".
-    telling = [(place, word) for place, word in enumerate(words) if not word.is_common]
-    spelt = {spelling: place for place, word in reversed(telling) for spelling in (word.text, word.stem)}
+    spelt = {spelling: place for place in reversed(telling) for spelling in (words[place].text, words[place].stem)}
     named = {stem: place for place in reversed(range(len(words))) for stem in words[place].synonyms}
     return Question(
         words=tuple(words),
         weights=weights,
-        places=map_forms_to_words(words),
+        places=places,
         named=named,
         spelt=spelt,
         spelling=SpellingIndex(spelt, _MIN_LETTERS_BESIDE),
@@ -239,12 +232,7 @@ def find_evidence(
     words = max(covered, _OWN_FACTOR * own)
     significant = [place for place in places if not question.words[place].is_common]
     alias, named = _find_alias(keywords, question, bag, significant)
-    enough = bool(alias) or (
-        _is_enough(words, places, significant, question, said, text)
-        and (not is_whole or _is_enough_unnamed(words, covered, places, significant, question, bag, keywords))
-    )
-    enough = enough or (len(places) > 1 and words >= ENOUGH and _tells_number(question, text))
-    return Evidence(
+    found = Evidence(
         alias=alias,
         named=named,
         said=said,
@@ -253,30 +241,24 @@ def find_evidence(
         covered=covered,
         hits=tuple(question.words[place].text for place in significant or places),
         words=words,
-        enough=enough,
     )
+    is_enough = bool(alias) or (
+        _is_enough(question, found, text) and (not is_whole or _is_enough_unnamed(question, found, bag, keywords))
+    )
+    return structs.replace(found, enough=True) if is_enough or _tells_number(question, found, text) else found
 
 
-def _is_enough_unnamed(
-    words: float,
-    covered: float,
-    places: Collection[int],
-    significant: Collection[int],
-    question: Question,
-    bag: frozenset[str],
-    keywords: Iterable[str],
-) -> bool:
+def _is_enough_unnamed(question: Question, found: Evidence, bag: frozenset[str], keywords: Iterable[str]) -> bool:
     """Whether what is in common is also enough if the question contains no keyword of the text."""
+    is_single = len(found.places) == 1
     if not keywords:
-        return len(places) > 1 or question.unknown < 2 or words >= _ENOUGH_ONE_WORD
+        return not is_single or question.unknown < 2 or found.words >= _ENOUGH_ONE_WORD
     if len(question.words) == 1:
         return not asks_for_meaning(question)
     if has_names(keywords):
-        is_nearly_all = question.is_asking and len(places) > 1 and covered >= _ENOUGH_ASKED
-        return is_nearly_all or (len(significant) > 1 and words >= _ENOUGH_UNNAMED)
-    if len(places) == 1 and _asks_about_unknown(question, bag, keywords):
-        return words >= _ENOUGH_ASKED
-    return True
+        is_nearly_all = question.is_asking and not is_single and found.covered >= _ENOUGH_ASKED
+        return is_nearly_all or (len(found.telling) > 1 and found.words >= _ENOUGH_UNNAMED)
+    return found.words >= _ENOUGH_ASKED or not (is_single and _asks_about_unknown(question, bag, keywords))
 
 
 def _asks_about_unknown(question: Question, bag: frozenset[str], keywords: Iterable[str]) -> bool:
@@ -307,28 +289,23 @@ def _weigh_stems(stems: frozenset[str]) -> float:
     return sum(_EVERYDAY_FACTOR if is_common_term(stem) else 1.0 for stem in stems)
 
 
-def _is_enough(
-    words: float,
-    places: Sequence[int],
-    significant: Sequence[int],
-    question: Question,
-    said: Collection[str],
-    text: str,
-) -> bool:
-    if not places:
+def _is_enough(question: Question, found: Evidence, text: str) -> bool:
+    if not found.places:
         return False
-    if len(places) == 1 and len(question.words) > 1 and question.verb:
+    is_single, words = len(found.places) == 1, found.words
+    if is_single and len(question.words) > 1 and question.verb:
         # An order is about what it does something to, not about what it only names or how it is called by its verb:
         # "push the branch" does not ask for "checks run on every push", nor "sort the list of servers" for "the
         # servers are in Oslo".
-        stem = question.words[places[0]].stem
-        if places[0] not in question.objects or stem not in said or stem not in _list_first_stems(text):
+        (place,) = found.places
+        stem = question.words[place].stem
+        if place not in question.objects or stem not in found.said or stem not in _list_first_stems(text):
             return False
-    if not significant:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
-        return words >= _ENOUGH_ONE_WORD if question.is_asking else len(places) > 1 and words >= _ENOUGH_EVERYDAY
-    if len(places) > 1 or len(question.words) == 1:
+    if not found.telling:  # "when is the talk" asks about the talk; "yes, delete them" asks about nothing remembered
+        return words >= _ENOUGH_ONE_WORD if question.is_asking else not is_single and words >= _ENOUGH_EVERYDAY
+    if not is_single or len(question.words) == 1:
         return words >= ENOUGH
-    return words >= (_ENOUGH_RARE if significant[0] in question.rare else _ENOUGH_ONE_WORD)
+    return words >= (_ENOUGH_RARE if found.telling <= question.rare else _ENOUGH_ONE_WORD)
 
 
 _TOPIC_WORDS = 3
@@ -345,11 +322,11 @@ _NUMBER = LazyRegex(
 )
 
 
-def _tells_number(question: Question, text: str) -> bool:
-    """Whether a text has the number that is asked for, as "120 requests" for "how many requests"."""
-    return bool(question.counted) and any(
-        stem_word(match["noun"].casefold()) == question.counted for match in _NUMBER.finditer(text)
-    )
+def _tells_number(question: Question, found: Evidence, text: str) -> bool:
+    """Whether a text has the number that is asked for, as "120 requests per minute" for "how many requests …"."""
+    if not question.counted or len(found.places) < 2 or found.words < ENOUGH:
+        return False
+    return any(stem_word(match["noun"].casefold()) == question.counted for match in _NUMBER.finditer(text))
 
 
 _ARTICLES = ("a", "an")

@@ -8,7 +8,6 @@ Times are seconds since the epoch. Pure: no store is read here.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +20,6 @@ from clio.memory.retrieval.evidence import (
     Evidence,
     Transcribed,
     asks_for_meaning,
-    count_texts_with,
     extract_all_stems,
     extract_text_stems,
     find_evidence,
@@ -241,9 +239,7 @@ class TextMatcher:
         is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
         self._extract_stems = extract_all_stems if is_stop_word else extract_text_stems
         bags = [self._extract_stems(text) for text in texts]
-        counts: Counter[int] = count_texts_with(words, bags)
-        counts.update({place: transcribed.words.get(word.text, 0) for place, word in enumerate(words)})
-        self._question = weigh_question(query, words, counts, len(bags) + transcribed.passages)
+        self._question = weigh_question(query, words, bags, transcribed)
         places = self._question.places
         in_order = [places[root] for word in tokenize(query) if (root := stem_word(word)) in places]
         self._pairs = [(first, second) for first, second in pairwise(in_order) if first != second]

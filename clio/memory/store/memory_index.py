@@ -300,7 +300,6 @@ class Ranked(Struct, frozen=True, kw_only=True):
         hits: number of the query's terms that it contains.
         similarity: Jaccard index of its terms and the query's, 0.0 to 1.0.
         recency: 1.0 if used within the last hour, falling to 0.0 at 30 days.
-        terms: its terms in the index, see `indexed_terms`; empty without a query.
     """
 
     record: MemoryRecord
@@ -308,7 +307,6 @@ class Ranked(Struct, frozen=True, kw_only=True):
     hits: int = 0
     similarity: float = 0.0
     recency: float = 0.0
-    terms: frozenset[str] = frozenset()
 
 
 def rank_records(
@@ -350,7 +348,6 @@ def rank_records(
             hits=hits,
             similarity=similarity,
             recency=recency,
-            terms=terms[id],
         )
         for score, _, id, hits, similarity, recency in best
     )

@@ -320,7 +320,6 @@ class SessionSync:
         self._folder = folder
         self._watched = SessionFolder(folder)
         self._stored_stamps: dict[str, str] = {}
-        self._unreadable: set[str] = set()
         self._stale: set[str] = set()
         self._without_outputs: set[str] = set()
         self._deleted: set[str] = set()
@@ -333,24 +332,9 @@ class SessionSync:
     def begin(self, index: RecallIndex) -> None:
         """Start with an index that was just opened, trusting its stamps."""
         self._partly_indexed = None
-        self._load_stored_stamps(index)
+        self._stored_stamps = index.stamps()
         self._watched.scan()
         self._classify(self._watched.stamps.keys() | self._stored_stamps.keys())
-
-    def _load_stored_stamps(self, index: RecallIndex) -> None:
-        self._stored_stamps = index.stamps()
-        self._unreadable = {id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)}
-
-    def _store_stamp(self, id: str, stamp: str | None) -> None:
-        """Note which stamp the index has for a session; None if the session is no longer in it."""
-        if stamp is None:
-            self._stored_stamps.pop(id, None)
-        else:
-            self._stored_stamps[id] = stamp
-        if stamp is not None and stamp.startswith(_UNREADABLE_MARK):
-            self._unreadable.add(id)
-        else:
-            self._unreadable.discard(id)
 
     def scan(self) -> None:
         """Find the sessions whose files changed. Raises OSError if the folder cannot be read."""
@@ -359,7 +343,7 @@ class SessionSync:
     def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
         """If sessions are waiting, check which of them another process has indexed meanwhile."""
         if self.count_waiting(skip, outputs=outputs) or self._deleted:
-            self._load_stored_stamps(index)
+            self._stored_stamps = index.stamps()
             self._classify(self._stale | self._without_outputs | self._deleted)
             part = self._partly_indexed
             if part is not None and self._stored_stamps.get(part.doc.id) != part.known:
@@ -386,7 +370,7 @@ class SessionSync:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The ids of sessions that could not be read; they are tried again when their files change."""
-        return tuple(sorted(self._unreadable))
+        return tuple(sorted(id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)))
 
     def step(
         self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False
@@ -408,7 +392,7 @@ class SessionSync:
         if self._deleted:
             index.remove(sorted(self._deleted))
             for id in self._deleted:
-                self._store_stamp(id, None)
+                self._stored_stamps.pop(id, None)
             self._deleted.clear()
         whole: list[SessionDoc] = []
         read, room = 0, chars
@@ -445,13 +429,13 @@ class SessionSync:
             whole.append(doc)
         elif not rest.known:
             index.put([structs.replace(doc, turns=part, stamp=self._partial_stamp)])
-            self._store_stamp(doc.id, self._partial_stamp)
+            self._stored_stamps[doc.id] = self._partial_stamp
             self._partly_indexed = structs.replace(rest, place=end, known=self._partial_stamp)
         elif not index.extend(
             doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
         ):
             # Another process has put or removed the session meanwhile: read it whole.
-            self._store_stamp(doc.id, None)
+            self._stored_stamps.pop(doc.id, None)
             self._without_outputs.discard(doc.id)
             self._stale.add(doc.id)
             self._queue.append(doc.id)
@@ -504,7 +488,7 @@ class SessionSync:
         self._output_queue = deque(sorted(self._without_outputs, key=lambda id: stamps[id].modified))
 
     def _mark_indexed(self, doc: SessionDoc) -> None:
-        self._store_stamp(doc.id, doc.stamp)
+        self._stored_stamps[doc.id] = doc.stamp
         self._stale.discard(doc.id)
         self._without_outputs.discard(doc.id)
         if lacks_outputs(doc.stamp):

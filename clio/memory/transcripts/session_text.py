@@ -206,75 +206,38 @@ _MAX_LISTED = 8
 """Number of files or commits that a summary line lists."""
 
 _VERBS = {
-    "read_file": "read",
-    "read": "read",
-    "view": "read",
-    "write_file": "wrote",
-    "write": "wrote",
-    "create": "wrote",
-    "create_file": "wrote",
-    "edit_file": "edited",
-    "edit": "edited",
-    "multiedit": "edited",
-    "str_replace": "edited",
-    "replace_string": "edited",
-    "insert": "edited",
-    "apply_patch": "patched",
-    "delete_file": "deleted",
-    "rename_file": "moved",
-    "move_file": "moved",
-    "run_command": "ran",
-    "bash": "ran",
-    "shell": "ran",
-    "exec": "ran",
-    "execute": "ran",
-    "search_text": "searched",
-    "code_lookup": "looked up",
-    "grep_search": "searched",
-    "semantic_search": "searched",
-    "grep": "searched",
-    "find_files": "looked for files",
-    "file_search": "looked for files",
-    "glob": "looked for files",
-    "list_files": "listed",
-    "list_dir": "listed",
-    "web_fetch": "fetched",
-    "web_search": "searched",
-    "webfetch": "fetched",
-    "fetch_url": "fetched",
-    "ask_user": "asked",
-    "request_input": "asked",
-    "askuserquestion": "asked",
-    "todo_operations": "planned",
-    "commit": "committed",
+    name: verb
+    for verb, names in {
+        "read": "read_file read view",
+        "wrote": "write_file write create create_file",
+        "edited": "edit_file edit multiedit str_replace replace_string insert",
+        "patched": "apply_patch",
+        "deleted": "delete_file",
+        "moved": "rename_file move_file",
+        "ran": "run_command bash shell exec execute",
+        "searched": "search_text grep_search semantic_search grep web_search",
+        "looked up": "code_lookup",
+        "looked for files": "find_files file_search glob",
+        "listed": "list_files list_dir",
+        "fetched": "web_fetch webfetch fetch_url",
+        "asked": "ask_user request_input askuserquestion",
+        "planned": "todo_operations",
+        "committed": "commit",
+    }.items()
+    for name in names.split()
 }
 # Tools with several operations, and the argument that names the operation.
 _OPERATION_ARGUMENTS = {
-    "file_operations": "operation",
-    "terminal_operations": "operation",
-    "version_control": "operation",
-    "user_collaboration": "operation",
-    "web_operations": "operation",
+    **dict.fromkeys(
+        "file_operations terminal_operations version_control user_collaboration web_operations".split(), "operation"
+    ),
     "str_replace_editor": "command",
 }
 # Arguments that a summary line shows, in this order.
 _MAIN_ARGUMENTS = (
-    "command",
-    "pattern",
-    "query",
-    "regex",
-    "path",
-    "file_path",
-    "notebook_path",
-    "filename",
-    "old_path",
-    "new_path",
-    "url",
-    "revision",
-    "question",
-    "message",
-    "name",
-)
+    "command pattern query regex path file_path notebook_path filename old_path new_path url "
+    "revision question message name"
+).split()
 _QUOTED_ARGUMENTS = frozenset({"pattern", "query", "regex", "question", "message"})
 _VERBS_WITHOUT_OUTCOME = frozenset({"read", "wrote", "edited", "deleted", "moved", "listed", "planned"})
 """Verbs of calls whose success goes without saying: a summary line shows their result only if they failed."""
@@ -305,11 +268,10 @@ def summarize_call(call: ToolCall, result: ToolMessage | None) -> str:
 
 
 def _describe_changes(effects: SideEffects) -> str:
-    parts: list[str] = []
-    for change in effects.changed[:_MAX_LISTED]:
-        parts.append(
-            f"{_CHANGE_VERBS[change.kind]} {change.path}" + (f" to {change.moved_to}" if change.moved_to else "")
-        )
+    parts = [
+        f"{_CHANGE_VERBS[change.kind]} {change.path}" + (f" to {change.moved_to}" if change.moved_to else "")
+        for change in effects.changed[:_MAX_LISTED]
+    ]
     more = len(effects.changed) - len(parts)
     return ", ".join(parts) + (f" and {more} more" if more else "")
 
