@@ -178,7 +178,7 @@ def _get_group(name: str) -> RuleList[LimitRule]:
     return RuleList([load_group(name)], _reader())
 
 
-def find_rule(group: str, clause: Clause) -> LimitRule | None:
+def find_limit_rule(group: str, clause: Clause) -> LimitRule | None:
     """Return the rule of a group that decides about a clause; None if no rule applies."""
     found = _get_group(group).find(_Texts(clause, {}))
     return found[0] if found is not None else None

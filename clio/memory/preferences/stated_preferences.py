@@ -195,12 +195,8 @@ def load_preference_rules() -> PreferenceRules:
     return structs.replace(rules, parts=parts, words=_EN.words, flags=_EN.flags)
 
 
-_CHANGED_NOW = LazyRegex(
-    r"(?<!for)(?<!right)(?<!just) now(?=\s*(?:,|$)| (?:over|instead|rather)\b)", re.I, needs=" now"
-)
+_CHANGED_NOW = _EN.pattern("changed_now")
 """A "now" that announces a changed preference."""
-
-
 _OUR_OUTPUT = _EN.pattern("our_output")
 _OUTPUTS = _EN.word_set("manners") | _EN.word_set("outputs")
 """What clio itself writes, of which "the terse answers" means all, and not certain ones."""
@@ -275,7 +271,7 @@ def _get_rules(group: str) -> RuleList[StatementRule]:
     return RuleList(load_preference_rules().groups[group], _reader())
 
 
-def find_rule(group: str, part: Sentence) -> tuple[StatementRule, StatedPreference] | None:
+def find_statement_rule(group: str, part: Sentence) -> tuple[StatementRule, StatedPreference] | None:
     """Return the first rule of a group that applies to a sentence, with what it states; None if none does."""
     found = _get_rules(group).find(_Reading(part))
     if found is None:
@@ -286,7 +282,7 @@ def find_rule(group: str, part: Sentence) -> tuple[StatementRule, StatedPreferen
 
 
 def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
-    found = find_rule(group, part)
+    found = find_statement_rule(group, part)
     return found[1] if found is not None else None
 
 

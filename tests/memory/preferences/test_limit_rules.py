@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sentences, split_clauses
-from clio.memory.preferences.limit_rules import LimitRule, find_rule, load_group, load_limit_rules
+from clio.memory.preferences.limit_rules import LimitRule, find_limit_rule, load_group, load_limit_rules
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.rule_interpreter import Conditions, RuleList
@@ -48,7 +48,7 @@ def test_each_rule_decides_about_its_example(group: str) -> None:
     for rule in list_rules(load_group(group)):
         if rule.rules:
             continue
-        if rule not in [find_rule(group, clause) for clause in list_clauses(rule.example)]:
+        if rule not in [find_limit_rule(group, clause) for clause in list_clauses(rule.example)]:
             wrong.append(rule.example)
     assert wrong == []
 

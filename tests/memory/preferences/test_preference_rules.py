@@ -9,7 +9,7 @@ from clio.memory.preferences.stated_preferences import (
     Sentence,
     StatementRule,
     find_preferences,
-    find_rule,
+    find_statement_rule,
     load_preference_rules,
 )
 
@@ -25,7 +25,7 @@ def list_rules(rules: tuple[StatementRule, ...]) -> Iterator[StatementRule]:
 @pytest.mark.parametrize("group", GROUPS)
 def test_each_rule_decides_about_its_example(group: str) -> None:
     for rule in list_rules(load_preference_rules().groups[group]):
-        found = find_rule(group, Sentence(text=rule.example, masked=rule.example))
+        found = find_statement_rule(group, Sentence(text=rule.example, masked=rule.example))
         assert found is not None
         assert found[0] == rule
         [stated] = find_preferences(rule.example)
