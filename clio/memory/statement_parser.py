@@ -15,7 +15,6 @@ from clio.memory.statement_words import (
     ADDITIVE_VERBS,
     ADJECTIVES,
     AGENTIVE,
-    ALTERNATIVES,
     ATTRIBUTES,
     CHANGE_DE,
     CHANGE_ES_PT,
@@ -45,6 +44,7 @@ from clio.memory.statement_words import (
     SYNONYMS,
     TAILS,
     TOOL_NOUNS,
+    find_family,
 )
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word
@@ -310,11 +310,7 @@ def _parse_change(text: str) -> Statement | None:
     """Parse a statement with a verb of change, such as "moved the API to port 9090" or "a was replaced by b"."""
     found = _REPLACED.match(text)
     if found:
-        groups = found.groupdict()
-        old, new, subject = (
-            next((text for name, text in groups.items() if name.startswith(part) and text), "")
-            for part in ("old", "new", "before5")
-        )
+        old, new, subject = (_get_group(found, part) for part in ("old", "new", "before5"))
         old, _, role = old.partition(" as ")  # "Ann replaced Bob as team lead"
         return _build_change(f"{subject} {role}", old, new)
     found = _FROM_TO.match(text)
@@ -323,10 +319,7 @@ def _parse_change(text: str) -> Statement | None:
     for pattern in _CHANGE_IN_OTHER_LANGUAGES:
         found = pattern.match(text)
         if found:
-            before, moved, old, new = (
-                next((text for name, text in found.groupdict().items() if name.startswith(part) and text), "")
-                for part in ("before", "object", "old", "new")
-            )
+            before, moved, old, new = (_get_group(found, part) for part in ("before", "object", "old", "new"))
             return _build_change(f"{before} {moved}", old, new)
     found = _TO.match(text)
     if found:
@@ -334,6 +327,11 @@ def _parse_change(text: str) -> Statement | None:
         if _find_predicate(tokenize_statement(before))[0] in (None, 0):
             return _build_change(f"{before} {found['object']}", "", found["new"])
     return None
+
+
+def _get_group(found: re.Match[str], name: str) -> str:
+    """Return the group with this name or one that begins with it, such as "old2"; "" if none matched."""
+    return next((text for group, text in found.groupdict().items() if group.startswith(name) and text), "")
 
 
 def _build_change(subject: str, old: str, new: str) -> Statement:
@@ -505,8 +503,8 @@ def _has_attribute(head: Sequence[str], value: Sequence[str], kind: str, predica
 
 
 def _is_adjective(word: str) -> bool:
-    is_name = any(word in family for family in ALTERNATIVES)
-    return not is_name and (word in ADJECTIVES or word in _OPPOSITE_WORDS or bool(_ADJECTIVE_END.fullmatch(word)))
+    is_like_adjective = word in ADJECTIVES or word in _OPPOSITE_WORDS or _ADJECTIVE_END.fullmatch(word)
+    return bool(is_like_adjective) and not find_family(word)
 
 
 def _build_existential(rest: list[str], fronted: list[str], negated: bool) -> Statement:
@@ -564,11 +562,7 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
             is_verb or following in _COPULAS | _NEGATIONS or (following in _AUXILIARIES and following != "to")
         ):
             continue  # a plural noun before its verb: "the logs go to …"
-        start = place
-        negated = False
-        while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
-            start -= 1
-            negated |= folded[start] in _NEGATIONS
+        start, negated = _find_auxiliaries(folded, place)
         return start, verb, place + 1, negated
     verb = find_base_verb(folded[0]) if folded else None
     if verb is not None and folded[0] == verb:
@@ -579,6 +573,15 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
     if verb is not None and not folded[0].endswith("ed"):
         return 0, verb, 1, False  # a statement without a subject
     return None, "", 0, False
+
+
+def _find_auxiliaries(folded: Sequence[str], place: int) -> tuple[int, bool]:
+    """Return the index of the first of the auxiliaries and negations before a verb, and whether they negate it."""
+    start, negated = place, False
+    while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
+        start -= 1
+        negated |= folded[start] in _NEGATIONS
+    return start, negated
 
 
 def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | None:
@@ -599,22 +602,15 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
         after_pronoun = before in _PRONOUNS and place == 1
         if not ((is_finite and has_object and before not in PREPOSITIONS) or after_pronoun or before in _NEGATIONS):
             continue
-        start, negated = place, False
-        while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
-            start -= 1
-            negated |= folded[start] in _NEGATIONS
+        start, negated = _find_auxiliaries(folded, place)
         verb = f"{stem_word(token)} {following}" if has_particle else stem_word(token)
         return start, verb, place + 1 + has_particle, negated
     return None
 
 
 def _parse_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, int, bool]:
-    start, negated = place, False
-    while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
-        start -= 1
-        negated |= folded[start] in _NEGATIONS
-    after = place + 1
-    skipped = after
+    start, negated = _find_auxiliaries(folded, place)
+    skipped = place + 1
     while skipped < len(folded) and folded[skipped] in _NEGATIONS | {"now", "only", "always", "still", "also", "been"}:
         negated |= folded[skipped] in _NEGATIONS
         skipped += 1

@@ -110,5 +110,11 @@ PREDICATE_GROUPS = _TABLES.maps["predicate_groups"]
 OPPOSITES = tuple((one, other) for one, other in map(str.split, _TABLES.opposites))
 ALTERNATIVES = tuple(frozenset(family.split()) for family in _TABLES.alternatives)
 """Names that usually replace each other: "we switched to pnpm" corrects "we use npm"."""
+_FAMILIES = {name: family for family in reversed(ALTERNATIVES) for name in family}
 LANGUAGES = next(family for family in map(frozenset, ALTERNATIVES) if "english" in family)
 """The family with the names of languages."""
+
+
+def find_family(name: str) -> frozenset[str]:
+    """Return the first family of `ALTERNATIVES` that has this name, in lower case; empty if none has."""
+    return _FAMILIES.get(name, frozenset())

@@ -321,7 +321,12 @@ def apply_corrections(
     context = context[-CONTEXT_CHARS:]
     known: dict[str, MemoryRecord] = {}
     matched = match_corrections(corrections, _search(memory, context, known), context)
-    replaced = [_replace(memory, one, [known[stated.id] for stated in refuted]) for one, refuted in matched]
+    replaced = [
+        _replace(
+            memory, make_replacement(refuted[0].text, one), session, one.quote, [known[stated.id] for stated in refuted]
+        )
+        for one, refuted in matched
+    ]
     return [*replaced, *_change_preferences(memory, corrections)]
 
 
@@ -386,7 +391,7 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
 
     def apply(self, memory: MemorySystem) -> Replaced:
         """Replace the first candidate. Raises UserError, StorageError, OSError."""
-        return _save_replacement(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
+        return _replace(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
 
 
 def correct_values(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced | UnclearCorrection]:
@@ -418,7 +423,7 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         records = tuple(record for record, _ in chosen)
         contents = tuple(change.apply(record.content) for record, change in chosen)
         if is_certain:
-            found.append(_save_replacement(memory, contents[0], session, sentence, records))
+            found.append(_replace(memory, contents[0], session, sentence, records))
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
@@ -511,14 +516,6 @@ def _choose_change(
     return (formed if len(formed) == 1 or not context else ())[:MAX_LISTED], False
 
 
-def _save_replacement(
-    memory: MemorySystem, content: str, session: str, quote: str, refuted: Sequence[MemoryRecord]
-) -> Replaced:
-    """Save a new statement in place of those that a correction refutes."""
-    correction = Correction(text=content, quote=quote, session=session, message="", at=math.inf)
-    return _replace(memory, correction, refuted, content)
-
-
 class Lifted(Struct, frozen=True, kw_only=True):
     """What one statement of the user takes back.
 
@@ -563,12 +560,17 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
         if one.kind == "forget" and len(records) > 1:
             done.append(Lifted(candidates=tuple(records), quote=one.quote))
             continue
-        if records:
-            memory.store.forget(*[record.id for record in records])
-        if held:
-            memory.lift_held(held)
-        done.append(Lifted(records=tuple(records), held=held, quote=one.quote))
+        done.append(_take_back(memory, records, held, one.quote))
     return done
+
+
+def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
+    """Archive memories and lift limits of this session, if there are any."""
+    if records:
+        memory.store.forget(*[record.id for record in records])
+    if held:
+        memory.lift_held(held)
+    return Lifted(records=tuple(records), held=held, quote=quote)
 
 
 class UnclearRequest(Struct, frozen=True, kw_only=True):
@@ -592,8 +594,7 @@ class UnclearRequest(Struct, frozen=True, kw_only=True):
 
     def apply(self, memory: MemorySystem) -> Lifted:
         """Archive the memory. Raises UserError, StorageError, OSError."""
-        memory.store.forget(self.record.id)
-        return Lifted(records=(self.record,), quote=self.quote)
+        return _take_back(memory, (self.record,), (), self.quote)
 
 
 def forget_stated(
@@ -627,12 +628,8 @@ def forget_stated(
             if records and needs_confirmation(request, records[0].content, context):
                 found.append(UnclearRequest(record=records[0], quote=request.quote))
                 continue
-        if records:
-            memory.store.forget(*[record.id for record in records])
-        if held:
-            memory.lift_held(held)
         if records or held:
-            found.append(Lifted(records=tuple(records), held=held, quote=request.quote))
+            found.append(_take_back(memory, records, held, request.quote))
     return found
 
 
@@ -670,24 +667,20 @@ def _session(record: MemoryRecord) -> str:
     return record.provenance.session if record.provenance else ""
 
 
-def _replace(
-    memory: MemorySystem, correction: Correction, refuted: Sequence[MemoryRecord], content: str | None = None
-) -> Replaced:
-    """Save what a correction says now, and archive what it refutes.
+def _replace(memory: MemorySystem, content: str, session: str, quote: str, refuted: Sequence[MemoryRecord]) -> Replaced:
+    """Save a new statement, if there is one, and archive those that it refutes.
 
-    content: the new statement; None to make it of the first of those that are refuted.
+    quote: the correction as written.
     """
-    if content is None:
-        content = make_replacement(refuted[0].content, correction)
     record: MemoryRecord | None = None
     is_of_project = any(one.kind in PROJECT_KINDS for one in refuted) or not memory.store.user.live([refuted[0].id])
     scope: Scope = "project" if is_of_project else "user"
     with memory.store.group(f"replaced “{shorten_content(refuted[0])}”"):
         if content:
-            said = Provenance(session=correction.session, asserted_by="user")
+            said = Provenance(session=session, asserted_by="user")
             draft = MemoryDraft(kind="fact", content=content, explicit=True)
             record = memory.store.add(draft, said, scope=scope).record
         gone = [one.id for one in refuted if record is None or one.id != record.id]
         title = f"replaced by “{shorten_content(record)}”" if record else ""
         archive_refuted(memory.store, gone, record, title)
-    return Replaced(refuted=tuple(refuted), record=record, quote=correction.quote, scope=scope)
+    return Replaced(refuted=tuple(refuted), record=record, quote=quote, scope=scope)

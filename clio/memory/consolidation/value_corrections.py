@@ -17,7 +17,7 @@ from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import parse_statement
-from clio.memory.statement_words import ALTERNATIVES
+from clio.memory.statement_words import find_family
 
 MAX_SENTENCE = 120
 """Characters of a sentence that may be such a correction."""
@@ -296,7 +296,7 @@ def _find_slot(old: str, mine: Sequence[str], new: str, restated: set[str]) -> s
         if is_name and not any(_fold(token) in _UNIT for token in mine[-1:]):
             return None  # "HTTP 404 means …"
         return found.pop() if len(found) == 1 else None
-    family = next((names for names in ALTERNATIVES if _fold(new) in names), frozenset[str]())
+    family = find_family(_fold(new))
     same_family = {token for token in content if _fold(token) in family}
     if len(same_family) == 1:
         return same_family.pop()
@@ -416,7 +416,7 @@ def _find_denied_in(old: str, body: str) -> ValueChange | None:
 
 def _may_be_denied(gone: str, new: str, mine: Sequence[str], tokens: Sequence[str]) -> bool:
     """Whether a denied word is a value of a statement, not its subject: "it's not the cache, it's the queue"."""
-    family = next((names for names in ALTERNATIVES if _fold(new) in names), frozenset[str]())
+    family = find_family(_fold(new))
     if _form(gone) != "word" or gone == mine[-1] or gone == _find_capitalized(mine) or _fold(gone) in family:
         return True
     said = set(map(_fold, tokens))
