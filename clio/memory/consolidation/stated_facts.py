@@ -26,6 +26,7 @@ from clio.memory.consolidation.value_changes import (
     find_outdated_numbers,
     find_value_change,
     get_shape,
+    names_alternative,
 )
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
@@ -302,7 +303,13 @@ def make_replacement(old: str, correction: Correction) -> str:
     """
     language = detect_language(correction.text) or detect_language(old)
     replaced = swap_value(old, correction.text, language) if language else ""
-    replaced = replaced or _with_new_value(old, correction.text) or _with_new_name(old, correction.text)
+    replaced = replaced or _replace_number(old, correction.text)
+    changes = (find_corrected_value(old, correction.quote), find_value_change(old, correction.text))
+    values = set(NUMBER.findall(correction.text)) - find_outdated_numbers(correction.text)
+    replaced = replaced or (_replace_identifier(old, correction.text) if language else "")
+    for change in changes:
+        if change and not replaced and values <= set(NUMBER.findall(change.apply(old))):
+            replaced = change.apply(old)
     # "not vpn1, we have vpn3.acme.dev as gateway": the clause behind the denial is understandable by itself.
     text = _DENIED_FIRST.sub("", correction.text) if _IDENTIFIER.search(correction.text) else correction.text
     if replaced or _POINTING.match(text) or len(text.split()) < 3:
@@ -310,39 +317,30 @@ def make_replacement(old: str, correction: Correction) -> str:
     return text
 
 
-def _with_new_value(old: str, text: str) -> str:
-    before, after = NUMBER.findall(old), NUMBER.findall(text)
+def _replace_number(old: str, text: str) -> str:
+    """Return the old statement with the one number that a text gives it instead of another; "" if it is not one."""
+    before, after, outdated = NUMBER.findall(old), NUMBER.findall(text), find_outdated_numbers(text)
     new = [value for value in dict.fromkeys(after) if value not in before]
-    denied = [value for value in dict.fromkeys(before) if value in after]
-    gone = denied or list(dict.fromkeys(before))
-    if not find_outdated_numbers(text).isdisjoint(new):
+    denied = [value for value in dict.fromkeys(before) if value in outdated]
+    restated = set(before) <= set(after)  # "ya no es de 5 MB, sino de 20 MB" denies it in another language
+    gone = denied or [value for value in dict.fromkeys(before) if restated or value not in after]
+    if len(new) != 1 or len(gone) != 1 or new[0] in outdated or names_alternative(old, text):
         return ""
-    if len(new) == len(gone) == 1:
-        return NUMBER.sub(lambda found: new[0] if found[0] == gone[0] else found[0], old)
-    change = find_value_change(old, text)
-    return change.apply(old) if change else ""
+    return NUMBER.sub(lambda found: new[0] if found[0] == gone[0] else found[0], old)
 
 
-_NAME_BEFORE = re.compile(r"([A-Za-z][\w./-]*)(?: ?です)?[,，、.;]?\s*(?:(?:und|et|e|y|sondern) )?$")
+def _replace_identifier(old: str, text: str) -> str:
+    """Return the old statement with the identifier that a text gives instead of a denied one; "" if it is not one."""
+    gone = {name for found in _DENIED.finditer(text) if _IDENTIFIER.fullmatch(name := found[1] or found[2])}
+    new = {name for name in _IDENTIFIER.findall(text) if name not in old} - gone
+    if len(gone) != 1 or len(new) != 1:
+        return ""
+    before, *after = re.split(rf"(?<!\w){re.escape(gone.pop())}(?!\w)", old)
+    return f"{before}{new.pop()}{after[0]}" if len(after) == 1 else ""
+
+
 _DENIED_FIRST = re.compile(r"^not [^\s,;]+[,;]\s+(?=(?:\S+\s+){2,}\S)", re.I)
 _IDENTIFIER = re.compile(r"(?<!\w)[A-Za-z][\w./-]*[_./\d-]\w+")
-
-
-def _with_new_name(old: str, text: str) -> str:
-    """Return the old statement with the name that a correction in another language gives instead of a denied one.
-
-    As in "das Modul heißt invoice_core, nicht billing_core"; "" unless it is clear which name is meant.
-    """
-    if not (detect_language(text) or detect_language(old)):
-        return ""
-    denials = [found for found in _DENIED.finditer(text) if found[1] or found[2]]
-    if len(denials) != 1:
-        return ""
-    gone = re.compile(rf"(?<!\w){re.escape(denials[0][1] or denials[0][2])}(?!\w)")
-    names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if not gone.fullmatch(name) and name not in old]
-    before = _NAME_BEFORE.search(text[: denials[0].start()])
-    new = names[0] if len(names) == 1 else before[1] if before and not names else ""
-    return gone.sub(lambda _: new, old) if new and len(gone.findall(old)) == 1 else ""
 
 
 def match_corrections(

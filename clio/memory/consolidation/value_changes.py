@@ -142,8 +142,8 @@ def _find_numbers(old: str, correction: str) -> tuple[str, str, bool] | None:
     before, after = dict.fromkeys(NUMBER.findall(old)), dict.fromkeys(NUMBER.findall(correction))
     new = [value for value in after if value not in before and value not in outdated]
     denied = [value for value in before if value in after]
-    if not outdated.issuperset(denied):
-        return None
+    if not outdated.issuperset(denied) or (outdated and outdated.isdisjoint(before)):
+        return None  # it is about another number
     gone = denied or [value for value in before if new and get_shape(value) == get_shape(new[0])]
     if len(new) != 1 or len(gone) != 1:
         return None
@@ -214,6 +214,11 @@ def _find_alternative(old: str, correction: str) -> tuple[str, str, bool] | None
         if word.casefold() not in named | outdated and (family := _family_of(word)) in mine
     }
     return (*pairs.pop(), True) if len(pairs) == 1 else None
+
+
+def names_alternative(old: str, correction: str) -> bool:
+    """Whether a correction names another tool of a family than a statement, so that more than a number changes."""
+    return _find_alternative(old, correction) is not None
 
 
 def _find_moved_path(old: str, correction: str) -> tuple[str, str, bool] | None:

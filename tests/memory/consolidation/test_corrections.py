@@ -124,6 +124,29 @@ def test_who_tells_of_a_change_replaces_the_former_value(old: str, later: str, n
     assert not any("dev.acme" in make_replacement(old, one) for one, _ in found)
 
 
+def replay(old: str, later: str) -> str | None:
+    """What a replayed turn makes of a memory; None if it refutes nothing."""
+    turn = Experience(session="t", message="m", at=9.0, importance=0.5, messages=(UserMessage(content=later),))
+    found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=old, at=1.0, session="s")])
+    return make_replacement(old, found[0][0]) if found else None
+
+
+@pytest.mark.parametrize(
+    ("old", "later", "new"),
+    [
+        ("schemas live in api/schema", "schemas live in api/spec, not in api/schema", "schemas live in api/spec"),
+        ("HTTP 429 is retried after 5 s", "HTTP 429 is retried after 10 s now", "HTTP 429 is retried after 10 s"),
+        ("Our database is MySQL 5.7", "We migrated our database to PostgreSQL 15",
+         "We migrated our database to PostgreSQL 15"),
+        ("la doc est construite avec sphinx", "la doc n'est pas construite avec sphinx mais avec mkdocs",
+         "la doc est construite avec mkdocs"),
+        ("the API is at version 3", "not 7001 but 7002", None),
+    ],
+)  # fmt: skip
+def test_a_replayed_correction_changes_only_the_value_it_is_about(old: str, later: str, new: str | None) -> None:
+    assert replay(old, later) == new
+
+
 def test_a_value_said_after_the_correction_stays(place: Place) -> None:
     place.session(said("Actually, the API listens on port 9090 in staging now."), days_ago=3)
     place.session(said(OLD), days_ago=1)
