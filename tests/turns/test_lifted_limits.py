@@ -6,7 +6,7 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
-from clio.memory.consolidation.live_corrections import find_withdrawals, is_lifted
+from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness

@@ -39,7 +39,8 @@ _EN = english_rules("preferences")
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
-    from clio.memory.consolidation.live_corrections import UnclearCorrection, UnclearRequest
+    from clio.memory.consolidation.live_corrections import UnclearCorrection
+    from clio.memory.consolidation.withdrawals import UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -322,7 +323,7 @@ class Learner:
         """Lift what the text takes back, report it, and return the sentences that take something back."""
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
-        from clio.memory.consolidation.live_corrections import Lifted, forget_stated, lift_limits
+        from clio.memory.consolidation.withdrawals import Lifted, forget_stated, lift_limits
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])

@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes
 from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
+from clio.memory.consolidation.corrections import Correction, find_corrections
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
     Experience,
@@ -29,7 +30,7 @@ from clio.memory.consolidation.experiences import (
     list_completed_calls,
     split_into_turns,
 )
-from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
+from clio.memory.consolidation.stated_facts import find_statements
 from clio.memory.consolidation.stores import (
     Changes,
     ConsolidationStores,

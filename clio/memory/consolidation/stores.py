@@ -19,8 +19,8 @@ from clio.config.project_links import SHARED_NAME
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.command_findings import HabitState
+from clio.memory.consolidation.corrections import Correction, Stated, make_replacement, match_corrections
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
-from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.consolidation.value_changes import is_restated
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs, decode_records
 from clio.memory.store.deduplication import compare_texts, is_known

@@ -337,7 +337,7 @@ _MAX_ALONE = 12
 
 
 class FoundWithdrawal(Struct, frozen=True, kw_only=True):
-    """See `clio.memory.consolidation.live_corrections.Withdrawal`."""
+    """See `clio.memory.consolidation.withdrawals.Withdrawal`."""
 
     kind: WithdrawalKind
     about: str

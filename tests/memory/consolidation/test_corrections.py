@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from clio.memory.consolidation.corrections import Stated, find_corrections, make_replacement, match_corrections
 from clio.memory.consolidation.experiences import Experience
-from clio.memory.consolidation.stated_facts import (
-    Stated,
-    find_corrections,
-    make_replacement,
-    match_corrections,
-    read_lasting_statements,
-)
+from clio.memory.consolidation.stated_facts import read_lasting_statements
 from clio.memory.store.deduplication import compare_texts
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.consolidation.live_corrections import find_withdrawals
-from clio.memory.consolidation.live_corrections import is_lifted as compare_limit
+from clio.memory.consolidation.withdrawals import find_withdrawals
+from clio.memory.consolidation.withdrawals import is_lifted as compare_limit
 from clio.memory.preferences.foreign_statements import LanguageRules, detect_language, read_statements
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.rule_files import load_rule_file

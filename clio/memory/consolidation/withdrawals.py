@@ -1,0 +1,488 @@
+"""What the user's messages take back: limits that no longer apply, and memories to forget.
+
+Limits are lifted only by the user's own sentences: nothing that a model, a tool or a file says lifts a limit. A
+permission for one occasion ("just this once"), with a condition ("if the tests pass") or in a question lifts nothing.
+The rules of other languages than English are read by `rule_files`.
+
+"Forget that the cache lives in Redis" repeats a statement, "forget what I said about the proxy port" and "never mind
+the proxy port" name its subject, and "scratch that" takes back the message before. All words of the request must be in
+the memory (`languages/forgetting.json` has the phrases), so that a request about anything else forgets nothing.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.memory.consolidation.value_corrections import (
+    is_said_before,
+    list_content_words,
+)
+from clio.memory.preferences.foreign_statements import (
+    USING,
+    compare_withdrawn,
+    detect_language,
+    is_own_english,
+    list_foreign_texts,
+    read_withdrawals,
+)
+from clio.memory.preferences.rule_files import FILLER, english_rules, load_rule_file, read_own_sentences
+from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
+from clio.memory.statement_words import PREPOSITIONS, STOP_WORDS
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    SHORT_ID,
+    MemoryRecord,
+    shorten_content,
+)
+from clio.memory.store.typed_store import Scope
+from clio.memory.system import MemorySystem
+from clio.text.lazy_regex import LazyRegex
+from clio.text.translation import tr
+from clio.text.vocabulary import stem_word
+
+_EN = english_rules("withdrawals")
+MAX_SENTENCE = 160
+_LEAD = _EN.pattern("lead")
+_LASTING = _EN.pattern("lasting")
+"""Words that make a permission more than an order of the current task: "now", "again", "from now on"."""
+_PASSING = _EN.pattern("passing")
+"""Signs of one occasion, a condition, a guess or a report about others."""
+_ALLOWED_TO = _EN.pattern("allowed_to")
+_THING_IS_FINE = _EN.pattern("thing_is_fine")
+_GRANTED = _EN.pattern("granted")
+_NO_NEED = _EN.pattern("no_need")
+_NO_LONGER_WANTED = _EN.pattern("no_longer_wanted")
+_FORGET = _EN.pattern("forget")
+_FORGET_STATED = _EN.pattern("forget_stated")
+_FORGET_NAMED = _EN.pattern("forget_named")
+_RULE_IS_GONE = _EN.pattern("rule_is_gone")
+_NAMED_RULE_IS_GONE = _EN.pattern("named_rule_is_gone")
+_CHANGED_MIND = _EN.pattern("changed_mind")
+_USE_NOW = _EN.pattern("use_now")
+_TAIL = _EN.pattern("tail")
+_PROHIBITION = _EN.pattern("prohibition")
+_DISLIKED = _EN.pattern("disliked")
+_CONDITION = _EN.pattern("condition")
+"""Words of a limit that make it narrower than a plain prohibition, such as "without asking"."""
+_FILLERS = _EN.word_set("fillers")
+_VERB_GROUPS = {word: group for group, lines in _EN.maps["verb_groups"].items() for word in lines.split()}
+_AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
+_BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
+_MAX_ALONE = 12
+"""A permission without a lasting word counts if it is the whole message and has at most this many words."""
+
+WithdrawalKind = Literal["permission", "release", "forget"]
+
+
+class Withdrawal(Struct, frozen=True, kw_only=True):
+    """One statement that takes something back.
+
+    Attributes:
+        kind: "permission" allows what a limit prohibits; "release" no longer wants what a rule or preference asks for;
+            "forget" names a rule or limit to forget.
+        about: the words that say what it is about; "" if it only points ("forget that rule").
+        quote: the sentence as written.
+        language: code of its language; "" for English.
+        may_be_state: whether it only says that something is fine, which may as well describe its state.
+    """
+
+    kind: WithdrawalKind
+    about: str
+    quote: str
+    language: str = ""
+    may_be_state: bool = False
+
+
+def find_withdrawals(text: str) -> list[Withdrawal]:
+    """Return the statements of a message that lift a limit or take back a preference, in its order."""
+    language = detect_language(text)
+    sentences = read_own_sentences(text, MAX_SENTENCE)
+    found = [
+        Withdrawal(kind=one.kind, about=one.about, quote=one.quote, language=code, may_be_state=one.may_be_state)
+        for code, part in list_foreign_texts(text)
+        for one in read_withdrawals(part, code)
+    ]
+    for said in sentences:
+        if not is_own_english(said.text, text, language):
+            continue
+        lead = _LEAD.match(said.masked)
+        start = lead.end() if lead else 0
+        if said.is_question or FILLER in said.masked or _PASSING.search(said.masked, start):
+            continue
+        is_alone = len(sentences) == 1 and len(said.text.split()) <= _MAX_ALONE
+        read = _read(said.masked[start:], is_alone=is_alone or _LASTING.search(said.masked) is not None)
+        if read is not None:
+            kind, (begin, end) = read
+            about = _without_tail(said.text[start:][begin:end])
+            may_be_state = kind == "permission" and not begin and not _GRANTED.search(said.masked, start)
+            found.append(Withdrawal(kind=kind, about=about, quote=said.text, may_be_state=may_be_state))
+    return found
+
+
+def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
+    """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
+    kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
+        ("forget", (_FORGET_STATED, _FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE, _CHANGED_MIND)),
+        ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW) if is_alone else ()),
+        ("release", (_NO_NEED, _NO_LONGER_WANTED)),
+    )
+    for kind, patterns in kinds:
+        for pattern in patterns:
+            if found := pattern.match(masked):
+                name = next((name for name in ("about", "rest") if found.groupdict().get(name)), "")
+                return kind, found.span(name) if name else (0, 0)
+    return None
+
+
+def _without_tail(text: str) -> str:
+    while (tail := _TAIL.search(text)) is not None and tail.start() > 0:
+        text = text[: tail.start()]
+    return text.strip(" ,.;:!")
+
+
+def is_lifted(limit: str, one: Withdrawal) -> bool:
+    """Whether a withdrawal takes back this limit, rule or preference.
+
+    A permission must name all that the limit is about, and nothing narrower: "you may edit setup.py" lifts "never edit
+    setup.py", but not "never edit files without asking", and "you may edit docs/setup.md" lifts neither.
+    """
+    if language := one.language or detect_language(limit):
+        return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
+    if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
+        return False
+    first_order = _AND_ORDER.split(one.about)[0]
+    return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
+
+
+def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
+    if kind == "forget":
+        wanted = _objects(about) or _verbs(about)
+        return bool(wanted) and wanted <= _objects(limit) | _verbs(limit)
+    prohibition = _PROHIBITION.match(limit)
+    disliked = _DISLIKED.match(limit)
+    beginning = disliked or prohibition
+    demanded = limit[beginning.end() :] if beginning else limit
+    is_negated = prohibition is not None and prohibition["not"] is not None
+    avoided = _PROHIBITION.match(about)
+    if kind == "release" and is_negated and not disliked and not (avoided and avoided["not"]):
+        return False  # "you need not push" lifts a duty, not the prohibition "never push"
+    if kind == "permission" and not is_negated and not disliked:
+        return False
+    about = about[avoided.end() :] if avoided and kind == "release" else about
+    if bool(_CONDITION.search(demanded)) != bool(_CONDITION.search(about)):
+        return False
+    mine, other = _objects(demanded), _objects(about)
+    verbs, others = _verbs(demanded), _verbs(about)
+    return bool(mine or verbs) and mine == other and (verbs <= others or not others)
+
+
+def _as_stated(record: MemoryRecord) -> str:
+    """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
+    is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
+    is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
+    return f"hate {record.content}" if is_bare else record.content
+
+
+def _verbs_of_limit(limit: str) -> frozenset[str]:
+    prohibition = _PROHIBITION.match(limit)
+    return _verbs(limit[prohibition.end() :] if prohibition else limit)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text; of "no-emojis" as in "the no-emojis rule" only the second part."""
+    found = re.findall(r"[\w./+#@*-]+", text.casefold().replace("'", ""))
+    return [word.strip(".,;:!?").removeprefix("no-") for word in found]
+
+
+def _verbs(text: str) -> frozenset[str]:
+    """Return the groups of the verbs that a text begins with, or that follow "or" and "and"."""
+    found: set[str] = set()
+    takes = True
+    for word in _words(text):
+        verb = _verb_of(word)
+        if takes and verb:
+            found.add(verb)
+        elif word not in _BEFORE_VERBS:
+            takes = False
+        takes = takes or word in ("or", "and")
+    return frozenset(found)
+
+
+def _verb_of(word: str) -> str:
+    """Return the group of a verb, such as "edit" for "change" and "editing"; "" for any other word."""
+    for form in (word, word.removesuffix("ing"), f"{word.removesuffix('ing')}e", re.sub(r"(.)\1ing$", r"\1", word)):
+        if form in _VERB_GROUPS:
+            return _VERB_GROUPS[form]
+        if form in VERBS:
+            return form
+    return ""
+
+
+def _objects(text: str) -> frozenset[str]:
+    """Return the stems of the words that a limit or permission is about, without its verbs and fillers."""
+    verbs = _verbs(text)
+    found: set[str] = set()
+    for word in _words(text):
+        if word in _FILLERS or word in STOP_WORDS or word in PREPOSITIONS:
+            continue
+        if _verb_of(word) in verbs and _verb_of(word):
+            continue
+        found.add(stem_word(word))
+    return frozenset(found)
+
+
+RequestKind = Literal["pointing", "stated", "explicit", "bare"]
+_REQUEST_KINDS: tuple[RequestKind, ...] = ("pointing", "explicit", "stated", "bare")
+_PART = re.compile(r"\{([a-z]+)\}")
+
+
+class _ForgetRules(Struct, frozen=True, kw_only=True):
+    """The phrases of requests to forget, of all languages together: a short sentence does not show its language.
+
+    Attributes:
+        passing: searched anywhere; signs that a request is for the current task, or conditional.
+        parts: pieces of the regular expressions.
+        pointing: requests that name nothing: "scratch that".
+        stated: requests that repeat the statement, in the group `about`.
+        explicit: requests that name the subject of something the user said: "forget what I said about tabs".
+        bare: requests that name a thing: "never mind the port". They may be about the current task.
+    """
+
+    passing: str
+    parts: dict[str, str]
+    pointing: tuple[str, ...]
+    stated: tuple[str, ...]
+    explicit: tuple[str, ...]
+    bare: tuple[str, ...]
+
+
+class ForgetRequest(Struct, frozen=True, kw_only=True):
+    """One request to forget something.
+
+    Attributes:
+        kind: see `_ForgetRules`.
+        about: the statement, or the words that name its subject; "" if it only points.
+        quote: the sentence as written.
+        is_whole: whether it is the whole message.
+    """
+
+    kind: RequestKind
+    about: str
+    quote: str
+    is_whole: bool
+
+
+@cache
+def _forget_patterns() -> tuple[re.Pattern[str], dict[RequestKind, tuple[re.Pattern[str], ...]]]:
+    rules = load_rule_file("forgetting", _ForgetRules)
+
+    def compile(phrase: str) -> re.Pattern[str]:
+        while _PART.search(phrase):
+            phrase = _PART.sub(lambda found: rules.parts[found[1]], phrase)
+        return re.compile(phrase, re.IGNORECASE)
+
+    return re.compile(rules.passing, re.IGNORECASE), {
+        kind: tuple(map(compile, getattr(rules, kind))) for kind in _REQUEST_KINDS
+    }
+
+
+def find_forget_requests(text: str) -> list[ForgetRequest]:
+    """Return the requests of a message to forget something, in its order."""
+    sentences = read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE)
+    return [
+        ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=len(sentences) == 1)
+        for said in sentences
+        if not said.is_question
+        for kind, about in _read_request(said.text, said.masked)
+    ]
+
+
+def _read_request(text: str, masked: str) -> Iterator[tuple[RequestKind, str]]:
+    plain = text.strip(" .!。！,")
+    passing, patterns = _forget_patterns()
+    for kind in _REQUEST_KINDS:
+        for pattern in patterns[kind]:
+            found = pattern.fullmatch(plain)
+            if found is None:
+                continue
+            about = found.groupdict().get("about") or ""
+            if passing.search(plain) or (FILLER in masked and not about):
+                return
+            yield kind, about.strip(' .,“”"')
+            return
+
+
+def is_meant(content: str, request: ForgetRequest) -> bool:
+    """Whether a request that names something names this memory."""
+    wanted, words = list_content_words(request.about), list_content_words(content)
+    # A run of Chinese characters is not divided into words.
+    if not wanted or not all(word in words or (not word.isascii() and word in content) for word in wanted):
+        return False
+    return request.kind != "stated" or len(wanted) * 10 >= len(words) * 7
+
+
+def needs_confirmation(request: ForgetRequest, content: str, context: str) -> bool:
+    """Whether a request may as well be about the current task.
+
+    context: what was said just before, in which the thing was named without this memory.
+    """
+    if request.kind != "bare":
+        return False
+    is_named_before = bool(list_content_words(request.about) & list_content_words(context))
+    return not request.is_whole or (is_named_before and not is_said_before(content, context))
+
+
+def is_stated_in(content: str, message: str) -> bool:
+    """Whether a memory was stated in a message, so that "scratch that" after it takes it back."""
+    words = list_content_words(content)
+    return bool(words) and words <= list_content_words(message)
+
+
+def list_named(contents: Sequence[str], request: ForgetRequest) -> list[int]:
+    """Return the indexes of the memories that a request names; of several only those that it repeats best."""
+    found = [place for place, content in enumerate(contents) if is_meant(content, request)]
+    if len(found) > 1 and request.kind == "stated":
+        wanted = list_content_words(request.about)
+        same = [place for place in found if list_content_words(contents[place]) == wanted]
+        return same or found
+    return found
+
+
+MAX_LISTED = 4
+"""Number of memories that are listed if it is not clear which one a correction is about."""
+
+
+def list_preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
+    """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
+    found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in memory.preferences.all()]
+    if not memory.is_foreign:
+        found.extend(("project", one.record) for one in memory.project_preferences.all())
+    return found
+
+
+def get_session(record: MemoryRecord) -> str:
+    """Return the id of the session that a memory comes from; "" if it is not known."""
+    return record.provenance.session if record.provenance else ""
+
+
+class Lifted(Struct, frozen=True, kw_only=True):
+    """What one statement of the user takes back.
+
+    Attributes:
+        records: the limits, rules and preferences that were archived.
+        held: limits of this session that no longer apply.
+        candidates: what it may have meant, if that is not clear; nothing was archived then.
+        quote: the sentence as written.
+    """
+
+    records: tuple[MemoryRecord, ...] = ()
+    held: tuple[str, ...] = ()
+    candidates: tuple[MemoryRecord, ...] = ()
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that reports it; "" if there was nothing to take back."""
+        if self.candidates:
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
+            return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
+        gone = [*(shorten_content(one) for one in self.records), *self.held]
+        undo = tr(" · /memory undo") if self.records else ""
+        return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
+
+
+def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
+    """Archive the limits, rules and preferences that the user's message takes back; each sentence is one change.
+
+    Raises UserError, StorageError, OSError.
+    """
+    done: list[Lifted] = []
+    for one in find_withdrawals(text):
+        known = [record for _, record in list_preferences(memory)]
+        if not memory.is_foreign:
+            known += [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "rule"]
+        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one))
+        if one.about:
+            records = [record for record in known if is_lifted(_as_stated(record), one)]
+        else:  # "forget that rule"
+            here = [record for record in known if get_session(record) == session]
+            records = [max(here, key=lambda record: record.updated)] if here else []
+        if one.kind == "forget" and len(records) > 1:
+            done.append(Lifted(candidates=tuple(records), quote=one.quote))
+            continue
+        done.append(_take_back(memory, records, held, one.quote))
+    return done
+
+
+def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
+    """Archive memories and lift limits of this session, if there are any."""
+    if records:
+        memory.store.forget(*[record.id for record in records])
+    if held:
+        memory.lift_held(held)
+    return Lifted(records=tuple(records), held=held, quote=quote)
+
+
+class UnclearRequest(Struct, frozen=True, kw_only=True):
+    """A request to forget something that may as well be about the current task, so that nothing was archived.
+
+    Attributes:
+        record: the memory that it names.
+        quote: the sentence as written.
+    """
+
+    record: MemoryRecord
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that names the memory."""
+        return Lifted(candidates=(self.record,), quote=self.quote).describe()
+
+    def question(self) -> str:
+        """Return the question whether the memory is meant."""
+        return tr("Forget “{content}”?", content=shorten_content(self.record))
+
+    def apply(self, memory: MemorySystem) -> Lifted:
+        """Archive the memory. Raises UserError, StorageError, OSError."""
+        return _take_back(memory, (self.record,), (), self.quote)
+
+
+def forget_stated(
+    memory: MemorySystem, text: str, session: str, context: str, last_message: str, done: Collection[str]
+) -> list[Lifted | UnclearRequest]:
+    """Archive the memories that the user's message asks to forget; each sentence is one change to undo.
+
+    Args:
+        context: what was said just before.
+        last_message: the user's message before this one in the session, which "scratch that" takes back.
+        done: sentences of the message that have taken something back already.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest] = []
+    for request in find_forget_requests(text):
+        if request.quote in done:
+            continue
+        known = [record for _, record in list_preferences(memory)]
+        known += [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
+        held: tuple[str, ...] = ()
+        if request.kind == "pointing":
+            records = [one for one in known if get_session(one) == session and is_stated_in(one.content, last_message)]
+            held = tuple(one for one in memory.held_limits if is_stated_in(one, last_message))
+        else:
+            records = [known[place] for place in list_named([one.content for one in known], request)]
+            held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+            if len(records) > 1:
+                found.append(Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote))
+                continue
+            if records and needs_confirmation(request, records[0].content, context):
+                found.append(UnclearRequest(record=records[0], quote=request.quote))
+                continue
+        if records or held:
+            found.append(_take_back(memory, records, held, request.quote))
+    return found
+
+
+_FORGETTABLE = ("fact", "note", "discovery", "rule")
