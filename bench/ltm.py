@@ -12,6 +12,7 @@ from pathlib import Path
 
 from clio.memory.retrieval.prompt_prefix import find_matching_rules, list_block_memories, make_knowledge_block
 from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 
 SIZES = (100, 1_000, 5_000)
@@ -98,7 +99,8 @@ def measure(count: int) -> None:
         report(f"freshness of the {len(shown)} that may be shown", fresh(shown), 5)
         report("freshness of all", fresh(knowledge.entries), 5)
         report("freshness of all, asked again", lambda: memory.freshness(knowledge.entries), 5)
-        report("stats", memory.stats, 5)
+        store = MemoryStore(folder / ".clio", folder / "home", project=folder, redact=str)
+        report("stats", store.stats, 5)
 
 
 def main() -> None:
