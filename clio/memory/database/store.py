@@ -367,6 +367,7 @@ class DatabaseTypedStore(TypedStore):
     """The memories of the project, or of one member, in PostgreSQL."""
 
     def __init__(self, work: Work, owner: str, scope: Scope, clock: Callable[[], float]) -> None:
+        self.path = Path("clio.memory")
         self.scope: Scope = scope
         self.owner = owner
         self._work = work
